@@ -17,10 +17,7 @@ const sqliteFiles = [
   "test/{crash,simulation,sqlite}/**/*.test.ts",
   "test/examples.test.ts",
 ];
-const postgresFiles = [
-  "test/backends/postgres-*.test.ts",
-  "test/postgres/**/*.test.ts",
-];
+const postgresFiles = ["test/backends/postgres-*.test.ts", "test/postgres/**/*.test.ts"];
 
 /** Said by `npm test` when it runs all files. */
 const isWhole = process.env["HOLDFAST_TEST_WHOLE"] === "yes";
@@ -35,12 +32,7 @@ const parts: TestProjectInlineConfiguration[] = [
       // Whatever the others do not take, so that no file is left out.
       include: allFiles,
       isolate: false,
-      exclude: [
-        ...configDefaults.exclude,
-        ...loneFiles,
-        ...sqliteFiles,
-        ...postgresFiles,
-      ],
+      exclude: [...configDefaults.exclude, ...loneFiles, ...sqliteFiles, ...postgresFiles],
     },
   },
   {

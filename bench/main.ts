@@ -1,7 +1,4 @@
-import {
-  executionBenchmarks,
-  executionBenchmarksOnDemand,
-} from "./executions/all.ts";
+import { executionBenchmarks, executionBenchmarksOnDemand } from "./executions/all.ts";
 import { effectBenchmarks } from "./effects/all.ts";
 import { kernelBenchmarks } from "./kernel/all.ts";
 import { processBenchmarks } from "./processes/all.ts";
@@ -9,10 +6,7 @@ import { productBenchmarks } from "./product/all.ts";
 import { registryBenchmarks } from "./registry/all.ts";
 import { runtimeBenchmarks } from "./runtime/all.ts";
 import { sessionBenchmarks } from "./sessions/all.ts";
-import {
-  setup as compileChildren,
-  teardown as removeChildren,
-} from "../test/compile-children.ts";
+import { setup as compileChildren, teardown as removeChildren } from "../test/compile-children.ts";
 
 /** `npm run bench` runs all, `npm run bench -- kernel` a group, `-- kernel.lag` one. Each prints one JSON line. With `--tiny` each does next to nothing. */
 const groups: Readonly<Record<string, () => Promise<object>>> = {
@@ -41,8 +35,7 @@ const names = Object.keys(everything).filter(
   (name) =>
     wanted.includes(name) ||
     (name in groups &&
-      (wanted.length === 0 ||
-        wanted.some((prefix) => name.startsWith(`${prefix}.`)))),
+      (wanted.length === 0 || wanted.some((prefix) => name.startsWith(`${prefix}.`)))),
 );
 if (names.length === 0) {
   console.error(

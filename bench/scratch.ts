@@ -3,9 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** A folder on the same disk as the system's temporary files, gone afterwards. */
-export async function inScratch<T>(
-  body: (folder: string) => Promise<T>,
-): Promise<T> {
+export async function inScratch<T>(body: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-bench-"));
   try {
     return await body(folder);
@@ -25,13 +23,8 @@ export function rounded(value: number): number {
 }
 
 /** The middle of ours and of the ceiling, and of their ratios round by round. */
-export function compared(
-  values: readonly number[],
-  ceilings: readonly number[],
-): object {
-  const ratios = values.map(
-    (value, round) => value / (ceilings[round] ?? Number.NaN),
-  );
+export function compared(values: readonly number[], ceilings: readonly number[]): object {
+  const ratios = values.map((value, round) => value / (ceilings[round] ?? Number.NaN));
   return {
     value: Math.round(median(values)),
     unit: "operations/s",

@@ -8,8 +8,7 @@ const expense = workflow("expenses/approve", async (ctx, cents: number) => {
   const reminders: number[] = [];
   for (let reminder = 0; reminder < 3; reminder += 1) {
     const answer = await ctx.receive(decision, { timeout: "20ms" });
-    if (answer !== undefined)
-      return `${answer.approved ? "approved" : "refused"} by ${answer.by}`;
+    if (answer !== undefined) return `${answer.approved ? "approved" : "refused"} by ${answer.by}`;
     reminders.push(
       await ctx.step(`remind ${reminder}`, () => {
         console.log(`${ctx.id}: please decide`);

@@ -7,8 +7,7 @@ await database.write("set up", () =>
   run(sql`CREATE TABLE invoice (id ${text} PRIMARY KEY, pdf ${text})`),
 );
 const store = blobs(database);
-const bytes = (content: string): Uint8Array =>
-  new TextEncoder().encode(content);
+const bytes = (content: string): Uint8Array => new TextEncoder().encode(content);
 
 // Equal bytes are stored once, under their own hash.
 const { hash } = await store.put(bytes("Invoice 7: 500 cents"));

@@ -48,8 +48,7 @@ async function deploy(
 /** Starts a run and waits until it waits. */
 async function begin(holdfast: Holdfast, mail: string): Promise<void> {
   const run = await holdfast.start(first, mail, { id: mail });
-  while ((await run.status()) !== "blocked")
-    await new Promise((resolve) => setTimeout(resolve, 5));
+  while ((await run.status()) !== "blocked") await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 async function end(holdfast: Holdfast, mail: string): Promise<void> {

@@ -1,13 +1,6 @@
 import { HoldfastError } from "holdfast";
 import { openSqlite } from "holdfast/sqlite";
-import {
-  integer,
-  operation,
-  rollbackWith,
-  row,
-  run,
-  sql,
-} from "holdfast/kernel";
+import { integer, operation, rollbackWith, row, run, sql } from "holdfast/kernel";
 
 interface Move {
   readonly from: string;
@@ -18,9 +11,7 @@ interface Move {
 const add = operation("add", {
   key: (input: { id: string; cents: number }) => input.id,
   *one({ id, cents }) {
-    yield* run(
-      sql`UPDATE account SET cents = cents + ${cents} WHERE id = ${id}`,
-    );
+    yield* run(sql`UPDATE account SET cents = cents + ${cents} WHERE id = ${id}`);
   },
 });
 
@@ -29,11 +20,8 @@ const transfer = operation("transfer", {
   *one({ from, to, cents }) {
     yield* add({ id: from, cents: -cents });
     yield* add({ id: to, cents });
-    const left = yield* row<{ cents: number }>(
-      sql`SELECT cents FROM account WHERE id = ${from}`,
-    );
-    if (left === undefined || left.cents < 0)
-      return yield* rollbackWith("not enough money");
+    const left = yield* row<{ cents: number }>(sql`SELECT cents FROM account WHERE id = ${from}`);
+    if (left === undefined || left.cents < 0) return yield* rollbackWith("not enough money");
     return "done";
   },
 });
@@ -41,24 +29,16 @@ const transfer = operation("transfer", {
 const database = await openSqlite(":memory:");
 await database.write("set up", function* () {
   yield* run(sql`CREATE TABLE account (id TEXT PRIMARY KEY, cents ${integer})`);
-  yield* run(
-    sql`INSERT INTO account (id, cents) VALUES ('ada', 500), ('bob', 0)`,
-  );
+  yield* run(sql`INSERT INTO account (id, cents) VALUES ('ada', 500), ('bob', 0)`);
 });
 
 const stop = database.subscribe((hint) => console.log("hint:", hint));
-console.log(
-  await database.write(transfer, { from: "ada", to: "bob", cents: 900 }),
-);
-console.log(
-  await database.write(transfer, { from: "ada", to: "bob", cents: 200 }),
-);
+console.log(await database.write(transfer, { from: "ada", to: "bob", cents: 900 }));
+console.log(await database.write(transfer, { from: "ada", to: "bob", cents: 200 }));
 stop();
 
 try {
-  await database.write("again", () =>
-    run(sql`INSERT INTO account (id, cents) VALUES ('ada', 0)`),
-  );
+  await database.write("again", () => run(sql`INSERT INTO account (id, cents) VALUES ('ada', 0)`));
 } catch (error) {
   if (!(error instanceof HoldfastError)) throw error;
   console.log(error.code, error.retryable);

@@ -25,26 +25,19 @@ const turn = { kind: "turn", session: "chat-7", id: "turn-1" };
 async function takeTurn(database: Database): Promise<string> {
   const world = effects(database);
   const prompt = "Take me to Bergen.";
-  const plan = await world.execute(
-    turn,
-    "plan",
-    { kind: "llm", input: { prompt } },
-    () => callModel(prompt),
+  const plan = await world.execute(turn, "plan", { kind: "llm", input: { prompt } }, () =>
+    callModel(prompt),
   );
 
   // Somebody has to agree. The answer may come in any process, before or after we wait for it.
   const approvals = awaitEvents(database);
   const { token } = await approvals.open(turn, "approval");
-  await world.execute(turn, "ask", { kind: "mail", input: { plan } }, () =>
-    askByMail(token),
-  );
+  await world.execute(turn, "ask", { kind: "mail", input: { plan } }, () => askByMail(token));
   const answer = await approvals.wait(turn, "approval");
   return answer.kind === "resolved" ? `${plan} Booked.` : "Not booked.";
 }
 
-const mail = new Promise<string>((receive) =>
-  Object.assign(mailbox, { receive }),
-);
+const mail = new Promise<string>((receive) => Object.assign(mailbox, { receive }));
 const folder = mkdtempSync(join(tmpdir(), "holdfast-example-"));
 const path = join(folder, "trip.db");
 const database = await openSqlite(path);

@@ -19,9 +19,7 @@ console.log((await log.create(order)).existed);
 const ids = idSource(database);
 const holder = { executor: ids.nextId("Exr"), run: ids.nextId("Run") };
 const terms = { holder, lease: "30s", limit: 10 } as const;
-const [run] = (
-  await log.lockPending({ ...terms, functions: ["orders/fulfil"] })
-).locked;
+const [run] = (await log.lockPending({ ...terms, functions: ["orders/fulfil"] })).locked;
 if (run === undefined) throw new Error("Nothing is due.");
 
 // It asks for a payment and waits: both are written, with the child, or neither is.
@@ -67,17 +65,13 @@ try {
 }
 
 // The end of the child is the answer to its parent, which is due again.
-const [charge] = (
-  await log.lockPending({ ...terms, functions: ["payments/charge"] })
-).locked;
+const [charge] = (await log.lockPending({ ...terms, functions: ["payments/charge"] })).locked;
 if (charge === undefined) throw new Error("Nothing is due.");
 await log.finish(charge.id, charge.nextVersion, {
   kind: "completed",
   value: "paid",
 });
-const [again] = (
-  await log.lockPending({ ...terms, functions: ["orders/fulfil"] })
-).locked;
+const [again] = (await log.lockPending({ ...terms, functions: ["orders/fulfil"] })).locked;
 if (again === undefined) throw new Error("Nothing is due.");
 console.log(again.history.map(({ event }) => event.kind));
 console.log(again.responses.map(({ response }) => response.kind));

@@ -1,19 +1,13 @@
 import { activity, openHoldfast, workflow } from "holdfast";
 
-const lengthOf = activity(
-  "texts/length",
-  { concurrency: 20 },
-  async (_, text: string) => {
-    if (text === "") throw new Error("nothing to measure");
-    return text.length;
-  },
-);
+const lengthOf = activity("texts/length", { concurrency: 20 }, async (_, text: string) => {
+  if (text === "") throw new Error("nothing to measure");
+  return text.length;
+});
 
 // All at once: the results come in the order of the inputs.
 const total = workflow("texts/total", async (ctx, texts: string[]) => {
-  const lengths = await Promise.all(
-    texts.map((text) => ctx.call(lengthOf, text)),
-  );
+  const lengths = await Promise.all(texts.map((text) => ctx.call(lengthOf, text)));
   return lengths.reduce((sum, length) => sum + length, 0);
 });
 
@@ -21,8 +15,7 @@ const total = workflow("texts/total", async (ctx, texts: string[]) => {
 const firstLong = workflow("texts/first-long", async (ctx, texts: string[]) => {
   const set = ctx.joinSet<number>("lengths");
   for (const text of texts) set.spawn(lengthOf, text);
-  for await (const length of set)
-    if (length >= 3) return `one of ${length} characters`;
+  for await (const length of set) if (length >= 3) return `one of ${length} characters`;
   return "none";
 });
 

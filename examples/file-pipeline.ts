@@ -33,21 +33,14 @@ const digest = workflow("files/digest", async (ctx, upload: Stored) => {
     const lines = (await read(upload)).split("\n");
     return Promise.all(lines.map((line) => write(upload.owner, line)));
   });
-  const counts = await Promise.all(
-    parts.map((part) => ctx.call(countWords, part)),
-  );
+  const counts = await Promise.all(parts.map((part) => ctx.call(countWords, part)));
   const words = counts.reduce((sum, count) => sum + count, 0);
-  return ctx.step("report", () =>
-    write(upload.owner, `${words} words in ${parts.length} lines`),
-  );
+  return ctx.step("report", () => write(upload.owner, `${words} words in ${parts.length} lines`));
 });
 
 await holdfast.work([digest, countWords]);
 await sessions.create("upload-7", { name: "knots.txt" });
-const upload = await write(
-  "upload-7",
-  "A rope holds\nwhat its knots hold fast",
-);
+const upload = await write("upload-7", "A rope holds\nwhat its knots hold fast");
 
 const run = await holdfast.start(digest, upload, { id: "digest-7" });
 const report = await run.result();

@@ -2,15 +2,10 @@ import { openHoldfast, schedule, workflow } from "holdfast";
 
 const sales = [300, 200];
 
-const report = workflow(
-  "reports/sales",
-  async (ctx, input: { days: number }) => {
-    const cents = await ctx.step("add up", () =>
-      sales.reduce((sum, each) => sum + each, 0),
-    );
-    return `${cents} cents in ${input.days} day`;
-  },
-);
+const report = workflow("reports/sales", async (ctx, input: { days: number }) => {
+  const cents = await ctx.step("add up", () => sales.reduce((sum, each) => sum + each, 0));
+  return `${cents} cents in ${input.days} day`;
+});
 const beat = workflow("beat", async () => "alive");
 
 const holdfast = await openHoldfast(":memory:");
@@ -39,8 +34,7 @@ console.log(run.id, "→", await run.result());
 
 // Its runs are found by their tag.
 for (;;) {
-  const [beaten] = (await holdfast.runs.list({ tag: "schedule:heartbeat" }))
-    .items;
+  const [beaten] = (await holdfast.runs.list({ tag: "schedule:heartbeat" })).items;
   if (beaten !== undefined) {
     console.log(await holdfast.get(beat, beaten.id).result());
     break;

@@ -26,28 +26,21 @@ const transfer = operation("transfer", {
       left.set(id, account?.cents ?? 0);
     }
     if ((left.get(from) ?? 0) < cents) return "not enough money";
-    yield* run(
-      sql`UPDATE ledger_account SET cents = cents - ${cents} WHERE id = ${from}`,
-    );
-    yield* run(
-      sql`UPDATE ledger_account SET cents = cents + ${cents} WHERE id = ${to}`,
-    );
+    yield* run(sql`UPDATE ledger_account SET cents = cents - ${cents} WHERE id = ${from}`);
+    yield* run(sql`UPDATE ledger_account SET cents = cents + ${cents} WHERE id = ${to}`);
     return "done";
   },
 });
 
 // On SQLite nothing waits, and the same code gives the same answers.
 const url = process.env["LEDGER_URL"];
-const database =
-  url === undefined ? await openSqlite(":memory:") : await openPostgres(url);
+const database = url === undefined ? await openSqlite(":memory:") : await openPostgres(url);
 await database.write("set up", function* () {
   yield* run(sql`DROP TABLE IF EXISTS ledger_account`);
   yield* run(
     sql`CREATE TABLE ledger_account (id ${integer} PRIMARY KEY, cents ${integer} NOT NULL)`,
   );
-  yield* run(
-    sql`INSERT INTO ledger_account (id, cents) VALUES (1, 1000), (2, 1000), (3, 0)`,
-  );
+  yield* run(sql`INSERT INTO ledger_account (id, cents) VALUES (1, 1000), (2, 1000), (3, 0)`);
 });
 
 const there = { from: 1, to: 2, cents: 10 };
@@ -61,9 +54,7 @@ console.log(answers.filter((answer) => answer === "done").length, "done");
 console.log(await database.write(transfer, { from: 3, to: 1, cents: 1 }));
 
 const total = await database.read("total", () =>
-  row<{ cents: number }>(
-    sql`SELECT CAST(sum(cents) AS ${integer}) AS cents FROM ledger_account`,
-  ),
+  row<{ cents: number }>(sql`SELECT CAST(sum(cents) AS ${integer}) AS cents FROM ledger_account`),
 );
 console.log(total?.cents, "cents in all accounts");
 await database.close();

@@ -1,11 +1,5 @@
 import { integer, row, run, sql } from "holdfast/kernel";
-import {
-  activity,
-  NonRetryableError,
-  openHoldfast,
-  signal,
-  workflow,
-} from "holdfast";
+import { activity, NonRetryableError, openHoldfast, signal, workflow } from "holdfast";
 
 interface Order {
   readonly id: string;
@@ -24,8 +18,7 @@ const charge = activity(
   },
 );
 const packed = signal<{ by: string }>("packed");
-const moveStock = (lamps: number) => () =>
-  run(sql`UPDATE stock SET lamps = lamps + ${lamps}`);
+const moveStock = (lamps: number) => () => run(sql`UPDATE stock SET lamps = lamps + ${lamps}`);
 
 const fulfil = workflow("orders/fulfil", async (ctx, order: Order) => {
   // Our own table: changed exactly once, together with the record of it.
@@ -63,9 +56,7 @@ console.log(await small.result());
 const large = await holdfast.start(fulfil, { id: "B", cents: 50_000 });
 await large.result().catch((error: Error) => console.log(error.name));
 
-const stock = await holdfast.database.read("stock", () =>
-  row(sql`SELECT lamps FROM stock`),
-);
+const stock = await holdfast.database.read("stock", () => row(sql`SELECT lamps FROM stock`));
 console.log(stock);
 await holdfast.close();
 

@@ -8,9 +8,7 @@ await database.setUp("shop", [
   {
     name: "0001 invoices",
     *up() {
-      yield* run(
-        sql`CREATE TABLE invoice (id ${text} PRIMARY KEY, cents ${integer})`,
-      );
+      yield* run(sql`CREATE TABLE invoice (id ${text} PRIMARY KEY, cents ${integer})`);
     },
   },
 ]);
@@ -56,9 +54,7 @@ async function ended(): Promise<string> {
 }
 
 function invoices(): Promise<unknown> {
-  return database.read("invoices", () =>
-    row(sql`SELECT COUNT(*) AS invoices FROM invoice`),
-  );
+  return database.read("invoices", () => row(sql`SELECT COUNT(*) AS invoices FROM invoice`));
 }
 
 // Output:

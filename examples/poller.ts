@@ -16,8 +16,7 @@ const watch = workflow("meter/watch", async (ctx, seen: Seen) => {
     const value = await ctx.step("read", () => readings.shift() ?? last);
     if (value !== last) changes += 1;
     last = value;
-    if ((await ctx.receive(stop, { timeout: "5ms" })) !== undefined)
-      return { last, changes };
+    if ((await ctx.receive(stop, { timeout: "5ms" })) !== undefined) return { last, changes };
     ctx.setProgress({ last, changes });
   }
   return ctx.continueWith({ last, changes });
@@ -26,8 +25,7 @@ const watch = workflow("meter/watch", async (ctx, seen: Seen) => {
 const holdfast = await openHoldfast(":memory:");
 await holdfast.work([watch]);
 const run = await holdfast.start(watch, { last: 0, changes: 0 });
-while (readings.length > 0)
-  await new Promise((resolve) => setTimeout(resolve, 5));
+while (readings.length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
 await run.signal(stop);
 console.log(await run.result());
 await holdfast.close();

@@ -1,10 +1,4 @@
-import {
-  activity,
-  isRunFailedError,
-  NonRetryableError,
-  openHoldfast,
-  workflow,
-} from "holdfast";
+import { activity, isRunFailedError, NonRetryableError, openHoldfast, workflow } from "holdfast";
 
 interface Trip {
   readonly id: string;

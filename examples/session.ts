@@ -33,9 +33,7 @@ const turn = {
     { kind: "message", role: "assistant", payload: "The Munch Museum." },
   ],
   components: { plan: { version: 1, value: { city: "Oslo", day: "Monday" } } },
-  usage: [
-    { source: "chat", model: "small-1", inputTokens: 40, outputTokens: 6 },
-  ],
+  usage: [{ source: "chat", model: "small-1", inputTokens: 40, outputTokens: 6 }],
 };
 const committed = await conversations.commit(chat, turn);
 console.log(`${committed.kind}: revision ${committed.revision}`);

@@ -2,23 +2,14 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { workflow, type RunHistory } from "holdfast";
-import {
-  fake,
-  replayHistory,
-  surviveCrashes,
-  testHoldfast,
-} from "holdfast/testing";
+import { fake, replayHistory, surviveCrashes, testHoldfast } from "holdfast/testing";
 import { cancelled, charge, subscription } from "./subscription.ts";
 
 // Runs with `node --import tsx --test examples/subscription.test.ts`; the same works in Vitest and Jest.
 const ada = { mail: "ada@example.org", cents: 900 };
 
 test("a trial of 30 days ends with a charge, after an hour without an answer", async () => {
-  const charged = fake(
-    charge,
-    { throws: new Error("no answer") },
-    { returns: { receipt: "r-1" } },
-  );
+  const charged = fake(charge, { throws: new Error("no answer") }, { returns: { receipt: "r-1" } });
   const holdfast = await testHoldfast([subscription, charged]);
   const began = holdfast.now().getTime();
   const { receipt } = await holdfast.run(subscription, ada);
@@ -62,21 +53,15 @@ test("the code is safe for runs that go on", async () => {
 });
 
 test("a change that is not is caught before it is deployed", async () => {
-  const changed = workflow(
-    "subscriptions/trial",
-    async (ctx, customer: typeof ada) => {
-      await ctx.call(charge, customer.cents); // now in front of the trial
-      await ctx.step("welcome", () => `Hello, ${customer.mail}`);
-      await ctx.receive(cancelled, { timeout: "30 days" });
-    },
-  );
+  const changed = workflow("subscriptions/trial", async (ctx, customer: typeof ada) => {
+    await ctx.call(charge, customer.cents); // now in front of the trial
+    await ctx.step("welcome", () => `Hello, ${customer.mail}`);
+    await ctx.receive(cancelled, { timeout: "30 days" });
+  });
   const outcome = await replayHistory(changed, await recorded());
   assert.equal(outcome.kind, "differs");
   if (outcome.kind !== "differs") return;
   assert.equal(outcome.error.code, "NONDETERMINISM");
   assert.equal(outcome.error.details["recorded"], 'step "welcome"');
-  assert.match(
-    String(outcome.error.details["actual"]),
-    /^child .* of subscriptions\/charge/,
-  );
+  assert.match(String(outcome.error.details["actual"]), /^child .* of subscriptions\/charge/);
 });

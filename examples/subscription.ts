@@ -5,9 +5,7 @@ export const charge = activity(
   "subscriptions/charge",
   { retry: { maxRetries: 3, backoff: "1 hour" }, timeout: "30s" },
   async (ctx, cents: number): Promise<{ receipt: string }> => {
-    throw new Error(
-      `no bank is connected: ${cents} cents, key ${ctx.idempotencyKey}`,
-    );
+    throw new Error(`no bank is connected: ${cents} cents, key ${ctx.idempotencyKey}`);
   },
 );
 

@@ -9,36 +9,27 @@ interface Transfer {
 
 // Both accounts and the fact that it was done are one transaction: whatever
 // dies in between, the money moves once.
-const transfer = workflow(
-  "bank/transfer",
-  async (ctx, { from, to, cents }: Transfer) => {
-    const left = await ctx.transaction("move", function* () {
-      yield* run(
-        sql`UPDATE account SET cents = cents - ${cents} WHERE id = ${from}`,
-      );
-      yield* run(
-        sql`UPDATE account SET cents = cents + ${cents} WHERE id = ${to}`,
-      );
-      const account = yield* row<{ cents: number }>(
-        sql`SELECT cents FROM account WHERE id = ${from}`,
-      );
-      if (account === undefined || account.cents < 0)
-        throw new NonRetryableError(`${from} has not enough`);
-      return account.cents;
-    });
-    await ctx.step("send receipt", () => console.log(`${from} has ${left}`));
-    return left;
-  },
-);
+const transfer = workflow("bank/transfer", async (ctx, { from, to, cents }: Transfer) => {
+  const left = await ctx.transaction("move", function* () {
+    yield* run(sql`UPDATE account SET cents = cents - ${cents} WHERE id = ${from}`);
+    yield* run(sql`UPDATE account SET cents = cents + ${cents} WHERE id = ${to}`);
+    const account = yield* row<{ cents: number }>(
+      sql`SELECT cents FROM account WHERE id = ${from}`,
+    );
+    if (account === undefined || account.cents < 0)
+      throw new NonRetryableError(`${from} has not enough`);
+    return account.cents;
+  });
+  await ctx.step("send receipt", () => console.log(`${from} has ${left}`));
+  return left;
+});
 
 const holdfast = await openHoldfast(":memory:");
 await holdfast.database.setUp("bank", [
   {
     name: "0001 accounts",
     *up() {
-      yield* run(
-        sql`CREATE TABLE account (id TEXT PRIMARY KEY, cents ${integer})`,
-      );
+      yield* run(sql`CREATE TABLE account (id TEXT PRIMARY KEY, cents ${integer})`);
       yield* run(sql`INSERT INTO account VALUES ('ada', 500), ('bob', 0)`);
     },
   },

@@ -49,8 +49,7 @@ const firesAfter = async (days: number): Promise<FiredInstant> => {
 
 // Any number of processes may run this; each instant fires in one of them.
 const scheduler = rules.run({ onFired });
-for (const days of [1, 3])
-  console.log(new Date((await firesAfter(days)).instant).toISOString());
+for (const days of [1, 3]) console.log(new Date((await firesAfter(days)).instant).toISOString());
 await scheduler.close();
 
 // Nobody was there for a week: the latest instant fires once, and what was passed over is told.

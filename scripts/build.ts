@@ -30,6 +30,5 @@ function writeDeclarations(): void {
   // The compiler leaves alone what is written by hand, beside plain JavaScript.
   const source = path.join(projectRoot, "src");
   for (const file of readdirSync(source, { recursive: true, encoding: "utf8" }))
-    if (file.endsWith(".d.ts"))
-      copyFileSync(path.join(source, file), path.join(output, file));
+    if (file.endsWith(".d.ts")) copyFileSync(path.join(source, file), path.join(output, file));
 }

@@ -1,13 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { inferringModules } from "./inferring-modules.ts";
@@ -24,8 +17,7 @@ try {
   const waiting = [...(await inferringModules())];
   // Each alone: doors that another module imports would be known to all.
   const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next; next = waiting.shift())
-      await declare(...next);
+    for (let next = waiting.shift(); next; next = waiting.shift()) await declare(...next);
   };
   await Promise.all([work(), work()]);
 } finally {
@@ -38,10 +30,7 @@ function install(): void {
     recursive: true,
     filter: (file) => !/\.(js|map)$/.test(file),
   });
-  cpSync(
-    path.join(projectRoot, "package.json"),
-    path.join(installed, "package.json"),
-  );
+  cpSync(path.join(projectRoot, "package.json"), path.join(installed, "package.json"));
   for (const other of ["@types", "undici-types", "postgres"])
     symlinkSync(
       path.join(projectRoot, "node_modules", other),
@@ -57,11 +46,7 @@ async function declare(module: string, text: string): Promise<void> {
     "--declaration --emitDeclarationOnly --strict --target es2022 --module nodenext --types node --skipLibCheck";
   const compiler = spawn(
     process.execPath,
-    [
-      path.join(projectRoot, "node_modules/typescript/bin/tsc"),
-      ...options.split(" "),
-      file,
-    ],
+    [path.join(projectRoot, "node_modules/typescript/bin/tsc"), ...options.split(" "), file],
     { cwd: home, stdio: ["ignore", "inherit", "inherit"] },
   );
   const [code] = (await once(compiler, "close")) as [number | null];

@@ -16,12 +16,10 @@ interface Outcome {
   readonly output: string;
 }
 
-const { scripts } = JSON.parse(
-  readFileSync(path.join(projectRoot, "package.json"), "utf8"),
-) as { scripts: Record<string, string> };
-const waiting = Object.keys(scripts).filter((name) =>
-  name.startsWith("check:"),
-);
+const { scripts } = JSON.parse(readFileSync(path.join(projectRoot, "package.json"), "utf8")) as {
+  scripts: Record<string, string>;
+};
+const waiting = Object.keys(scripts).filter((name) => name.startsWith("check:"));
 const nameWidth = Math.max(...waiting.map((name) => name.length));
 
 const startedAt = performance.now();
@@ -42,9 +40,7 @@ async function work(): Promise<void> {
     const outcome = await runScript(name);
     outcomes.push(outcome);
     const mark = outcome.passed ? "ok  " : "FAIL";
-    console.log(
-      `${mark} ${name.padEnd(nameWidth)} ${outcome.seconds.toFixed(1)} s`,
-    );
+    console.log(`${mark} ${name.padEnd(nameWidth)} ${outcome.seconds.toFixed(1)} s`);
     if (!outcome.passed) console.log(`${outcome.output.trimEnd()}\n`);
   }
 }

@@ -10,13 +10,7 @@ const folders = readdirSync(source, { withFileTypes: true })
   .map((entry) => ({
     folder: entry.name,
     sqlite: readFileSync(path.join(source, entry.name, "sqlite.sql"), "utf8"),
-    postgres: readFileSync(
-      path.join(source, entry.name, "postgres.sql"),
-      "utf8",
-    ),
+    postgres: readFileSync(path.join(source, entry.name, "postgres.sql"), "utf8"),
   }));
-writeFileSync(
-  path.join(projectRoot, "src/sql/migrations.generated.ts"),
-  renderMigrations(folders),
-);
+writeFileSync(path.join(projectRoot, "src/sql/migrations.generated.ts"), renderMigrations(folders));
 console.log(`Embedded ${folders.length} migrations.`);

@@ -21,9 +21,7 @@ export async function inferringModules(): Promise<ReadonlyMap<string, string>> {
   try {
     for (const [door, pages] of Object.entries(pagesOf)) {
       const made = (await import(`../src/${door}.ts`)) as Makers;
-      const texts = pages.map((page) =>
-        ofPage(door, page, made[page]?.(database) ?? {}),
-      );
+      const texts = pages.map((page) => ofPage(door, page, made[page]?.(database) ?? {}));
       modules.set(door, texts.join("\n"));
     }
   } finally {

@@ -44,8 +44,7 @@ export function hasSqlite(version: string): boolean {
  */
 function platformPackage(): string {
   const platform = process.platform === "win32" ? "win" : process.platform;
-  const prefix =
-    platform === "darwin" && process.arch === "arm64" ? "node-bin" : "node";
+  const prefix = platform === "darwin" && process.arch === "arm64" ? "node-bin" : "node";
   return `${prefix}-${platform}-${process.arch}`;
 }
 

@@ -8,9 +8,7 @@ export function withCommands(page: string, program: Command): string {
   const from = page.indexOf(begin);
   const to = page.indexOf(end);
   if (from < 0 || to < from)
-    throw new Error(
-      `The page has no place for the commands: ${begin} … ${end}`,
-    );
+    throw new Error(`The page has no place for the commands: ${begin} … ${end}`);
   const head = page.slice(0, from + begin.length);
   return `${head}\n\n${commandsText(program)}\n${page.slice(to)}`;
 }

@@ -22,9 +22,7 @@ export function migrationChecksums(migration: MigrationFolder): Checksums {
 
 /** The text of src/sql/migrations.generated.ts: the same for the same folders. */
 export function renderMigrations(folders: readonly MigrationFolder[]): string {
-  const entries = folders
-    .toSorted((a, b) => (a.folder < b.folder ? -1 : 1))
-    .map(renderEntry);
+  const entries = folders.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)).map(renderEntry);
   return [
     "// Written by `npm run migrations` from src/sql/migrations/. Do not edit.",
     'import type { Migration } from "./migrations.ts";',

@@ -18,8 +18,7 @@ const banner = `(()=>{"use strict";const require=process.getBuiltinModule("node:
 /** The text of src/backends/sqlite/threads.generated.ts: the same for the same files. */
 export function renderThreads(root: string): string {
   const texts = Object.entries(entries).map(
-    ([name, entry]) =>
-      `export const ${name}: string =\n  ${JSON.stringify(bundled(root, entry))};`,
+    ([name, entry]) => `export const ${name}: string =\n  ${JSON.stringify(bundled(root, entry))};`,
   );
   return [
     "// Written by `npm run threads` from the entries of threads and processes. Do not edit.",

@@ -46,11 +46,9 @@ export function countRun(
       if (status === "passed" || status === "failed") executed += 1;
     }
     if (executed > 0) ran.add(file.name);
-    else if (file.status === "failed")
-      complaints.push(`${file.name} did not load.`);
+    else if (file.status === "failed") complaints.push(`${file.name} did not load.`);
   }
-  for (const file of requiredFiles)
-    if (!ran.has(file)) complaints.push(`${file} ran no test.`);
+  for (const file of requiredFiles) if (!ran.has(file)) complaints.push(`${file} ran no test.`);
   if (report === undefined) complaints.push("Vitest left no report.");
   if (exitCode !== 0 && counts.failed === 0 && complaints.length === 0)
     complaints.push(`Vitest ended with code ${exitCode} and no failed test.`);

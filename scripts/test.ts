@@ -227,8 +227,7 @@ async function runVitest(
   const counts = countRun(readReport(reportFile), code ?? 1, required);
   for (const complaint of counts.complaints) console.log(`FAIL ${complaint}`);
   // A selection by title skips everything else, which nobody wants to read.
-  if (required.length > 0)
-    for (const name of counts.skippedNames) console.log(`SKIP ${name}`);
+  if (required.length > 0) for (const name of counts.skippedNames) console.log(`SKIP ${name}`);
   return counts;
 }
 

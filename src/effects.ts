@@ -9,10 +9,7 @@ export type { OpenedAwaitEvent } from "./stores/effect/await/open.ts";
 export type { AwaitEvent } from "./stores/effect/await/read.ts";
 export type { AwaitReply } from "./stores/effect/await/settle.ts";
 export type { ClaimedEffect, EffectClaim } from "./stores/effect/claim.ts";
-export type {
-  CommandedProcess,
-  ListedProcess,
-} from "./stores/effect/commands/process-commands.ts";
+export type { CommandedProcess, ListedProcess } from "./stores/effect/commands/process-commands.ts";
 export { processEffects } from "./stores/effect/commands/process-effects.ts";
 export type { ProcessEffects } from "./stores/effect/commands/process-effects.ts";
 export { effects } from "./stores/effect/effects.ts";

@@ -5,11 +5,7 @@ export { isRunFailedError, RunFailedError } from "./model/run-failed-error.ts";
 export { openHoldfast } from "./open/open-holdfast.ts";
 export type { HoldfastOptions } from "./open/open-holdfast.ts";
 export type { ActivityContext } from "./runtime/definition/activity-context.ts";
-export {
-  activity,
-  signal,
-  workflow,
-} from "./runtime/definition/definitions.ts";
+export { activity, signal, workflow } from "./runtime/definition/definitions.ts";
 export type {
   Activity,
   ActivityOptions,
@@ -19,20 +15,13 @@ export type {
   WorkflowOptions,
 } from "./runtime/definition/definitions.ts";
 export { NonRetryableError } from "./runtime/failures.ts";
-export type {
-  CloseOptions,
-  Holdfast,
-  WorkOptions,
-} from "./runtime/client/holdfast.ts";
+export type { CloseOptions, Holdfast, WorkOptions } from "./runtime/client/holdfast.ts";
 export type { RunHistory } from "./runtime/history/run-history.ts";
 export type { Run } from "./runtime/client/run-handle.ts";
 export type { RuntimeEvent } from "./runtime/runtime-event.ts";
 export type { RunSchedules } from "./runtime/schedules/run-schedules.ts";
 export { schedule } from "./runtime/schedules/schedule.ts";
-export type {
-  ScheduledFunction,
-  ScheduleOptions,
-} from "./runtime/schedules/schedule.ts";
+export type { ScheduledFunction, ScheduleOptions } from "./runtime/schedules/schedule.ts";
 export type {
   Child,
   External,

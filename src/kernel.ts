@@ -4,12 +4,7 @@ export type { Entropy } from "./model/entropy.ts";
 export { idSource } from "./model/ids/id-source.ts";
 export type { IdSource } from "./model/ids/id-source.ts";
 export type { PayloadCodec } from "./model/values/payload-codec.ts";
-export type {
-  DeploymentId,
-  OwnerId,
-  ExecutorId,
-  RunId,
-} from "./model/ids/prefixed-id.ts";
+export type { DeploymentId, OwnerId, ExecutorId, RunId } from "./model/ids/prefixed-id.ts";
 export type { StoredError } from "./model/values/stored-error.ts";
 export type {
   AppMigration,
@@ -34,14 +29,7 @@ export {
   text,
   textsOf,
 } from "./sql/dialect.ts";
-export {
-  done,
-  operation,
-  rollbackWith,
-  row,
-  rows,
-  run,
-} from "./sql/operation.ts";
+export { done, operation, rollbackWith, row, rows, run } from "./sql/operation.ts";
 export type { Operation, Request as TxRequest, Tx } from "./sql/operation.ts";
 export { sql } from "./sql/statement.ts";
 export type { SqlValue, Statement } from "./sql/statement.ts";

@@ -11,23 +11,13 @@ export type {
   UsageEntry,
 } from "./model/session/session.ts";
 export { attachments } from "./stores/attachment/attachments.ts";
-export type {
-  Attachment,
-  AttachmentDescription,
-} from "./stores/attachment/attachment-row.ts";
+export type { Attachment, AttachmentDescription } from "./stores/attachment/attachment-row.ts";
 export type { Attachments } from "./stores/attachment/attachments.ts";
 export type { ByteStore } from "./stores/attachment/byte-store.ts";
 export { attachmentsInDatabase } from "./stores/attachment/in-database.ts";
 export type { SweepReport } from "./stores/attachment/sweep.ts";
-export type {
-  LoadedAttachment,
-  SessionAttachments,
-} from "./stores/attachment/transfer.ts";
-export type {
-  LeaseClaimant,
-  LeaseKeeper,
-  LeaseOutcome,
-} from "./stores/lease/context.ts";
+export type { LoadedAttachment, SessionAttachments } from "./stores/attachment/transfer.ts";
+export type { LeaseClaimant, LeaseKeeper, LeaseOutcome } from "./stores/lease/context.ts";
 export { leases, type Leases } from "./stores/lease/leases.ts";
 export type { Lease } from "./stores/lease/parts.ts";
 export type { QueueBatch, QueueItem } from "./stores/queue/batch-row.ts";

@@ -7,12 +7,6 @@ export type { CheckReport } from "./backends/sqlite/heavy/check.ts";
 export type { RowPage } from "./backends/sqlite/heavy/export-rows.ts";
 export type { StoredSize } from "./backends/sqlite/heavy/sizes.ts";
 export { sessionFiles } from "./backends/sqlite/session-files/session-files.ts";
-export type {
-  SessionFile,
-  SessionFiles,
-} from "./backends/sqlite/session-files/session-files.ts";
-export {
-  exportSession,
-  importSession,
-} from "./backends/sqlite/session-files/session-export.ts";
+export type { SessionFile, SessionFiles } from "./backends/sqlite/session-files/session-files.ts";
+export { exportSession, importSession } from "./backends/sqlite/session-files/session-export.ts";
 export { attachmentFiles } from "./backends/files/attachment-files.ts";

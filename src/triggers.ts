@@ -12,14 +12,8 @@ export type {
 export { schedules } from "./stores/schedule/schedules.ts";
 export type { Schedules } from "./stores/schedule/schedules.ts";
 export type { SubscriptionTerms } from "./stores/trigger/content.ts";
-export type {
-  Occurrence,
-  TriggerDelivery,
-} from "./stores/trigger/occurrence-row.ts";
-export type {
-  OccurrenceView,
-  UnstartedDelivery,
-} from "./stores/trigger/read-occurrences.ts";
+export type { Occurrence, TriggerDelivery } from "./stores/trigger/occurrence-row.ts";
+export type { OccurrenceView, UnstartedDelivery } from "./stores/trigger/read-occurrences.ts";
 export type {
   OccurrenceDraft,
   RecordOccurrenceOutcome,

@@ -89,9 +89,7 @@ const childPackages = [
 
 /** Not what building better-sqlite3 leaves: sources and objects of 20 MB. */
 function isNeeded(file: string): boolean {
-  return !/better-sqlite3\/(deps|src|build\/Release\/(obj|obj\.target|\w+\.a))$/.test(
-    file,
-  );
+  return !/better-sqlite3\/(deps|src|build\/Release\/(obj|obj\.target|\w+\.a))$/.test(file);
 }
 
 /** Whatever could be started; what is only imported by others does no harm. */
@@ -118,9 +116,7 @@ function keepingPlaces(output: string): Plugin {
         if (file.startsWith(path.join(root, "src"))) return undefined;
         const text = readFileSync(file, "utf8");
         if (!text.includes("import.meta.url")) return undefined;
-        const place = path
-          .join(output, path.relative(root, file))
-          .replace(/\.ts$/, ".js");
+        const place = path.join(output, path.relative(root, file)).replace(/\.ts$/, ".js");
         const url = JSON.stringify(pathToFileURL(place).href);
         const scripted = text.replaceAll(
           /(?<=new URL\("[^"]+)\.ts(?=", import\.meta\.url\))/g,
@@ -150,8 +146,7 @@ function removeLeftovers(): void {
     if (pid === undefined || isAlive(Number(pid))) continue;
     const left = path.join(parent, name);
     const owner = statSync(left, { throwIfNoEntry: false })?.uid;
-    if (owner === process.getuid?.())
-      rmSync(left, { recursive: true, force: true });
+    if (owner === process.getuid?.()) rmSync(left, { recursive: true, force: true });
   }
 }
 
@@ -167,9 +162,7 @@ function isAlive(pid: number): boolean {
 export function compiled(script: string, folder = "test"): string {
   const output = process.env[variable];
   if (output === undefined)
-    throw new Error(
-      "Only the projects that start processes have them compiled.",
-    );
+    throw new Error("Only the projects that start processes have them compiled.");
   return path.join(output, folder, script.replace(/\.ts$/, ".js"));
 }
 

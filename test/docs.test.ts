@@ -1,12 +1,5 @@
 import { spawnSync } from "node:child_process";
-import {
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
@@ -59,20 +52,16 @@ function inFolder(body: (place: string) => void): void {
 const isTest = (code: string): boolean => code.includes('from "node:test"');
 
 function runWithTsx(place: string, args: readonly string[]) {
-  return spawnSync(
-    process.execPath,
-    ["--import", import.meta.resolve("tsx"), ...args],
-    {
-      cwd: place,
-      encoding: "utf8",
-      env: {
-        ...process.env,
-        TSX_TSCONFIG_PATH: path.join(root, "tsconfig.json"),
-        // What a page reads from the environment has its default.
-        DATABASE_URL: undefined,
-      },
+  return spawnSync(process.execPath, ["--import", import.meta.resolve("tsx"), ...args], {
+    cwd: place,
+    encoding: "utf8",
+    env: {
+      ...process.env,
+      TSX_TSCONFIG_PATH: path.join(root, "tsconfig.json"),
+      // What a page reads from the environment has its default.
+      DATABASE_URL: undefined,
     },
-  );
+  });
 }
 
 describe("code of the documents", () => {
@@ -90,20 +79,16 @@ describe("code of the documents", () => {
 
   test("is TypeScript, SQL or JSON, which are tried, or what only a machine of its own could try", () => {
     const others = ["json", "sh", "text", "ini", "dockerfile"];
-    expect(
-      blocks.filter(
-        ({ language }) => !["ts", "sql", ...others].includes(language),
-      ),
-    ).toEqual([]);
+    expect(blocks.filter(({ language }) => !["ts", "sql", ...others].includes(language))).toEqual(
+      [],
+    );
     for (const { language, code } of blocks)
-      if (language === "json")
-        expect(() => JSON.parse(code) as unknown).not.toThrow();
+      if (language === "json") expect(() => JSON.parse(code) as unknown).not.toThrow();
   });
 
   test("compiles as an app's would", () =>
     inFolder((place) => {
-      for (const { name, code } of typeScript)
-        writeFileSync(path.join(place, `${name}.ts`), code);
+      for (const { name, code } of typeScript) writeFileSync(path.join(place, `${name}.ts`), code);
       const config = {
         extends: path.join(root, "tsconfig.json"),
         compilerOptions: {
@@ -127,8 +112,7 @@ describe("code of the documents", () => {
   test("that is a test passes", () =>
     inFolder((place) => {
       const tests = typeScript.filter(({ code }) => isTest(code));
-      for (const { name, code } of tests)
-        writeFileSync(path.join(place, `${name}.test.mts`), code);
+      for (const { name, code } of tests) writeFileSync(path.join(place, `${name}.test.mts`), code);
       const files = tests.map(({ name }) => `${name}.test.mts`);
       const { stdout } = runWithTsx(place, ["--test", ...files]);
       expect(stdout).toMatch(/^(#|ℹ) pass 1$/m);
@@ -143,16 +127,10 @@ describe("code of the documents", () => {
           code.includes(".close()") &&
           !isTest(code),
       );
-      for (const { name, code } of runnable)
-        writeFileSync(path.join(place, `${name}.mts`), code);
+      for (const { name, code } of runnable) writeFileSync(path.join(place, `${name}.mts`), code);
       // One after the other, in one process: starting one takes longer than most of them.
-      const all = runnable
-        .map(({ name }) => `await import("./${name}.mts");\n`)
-        .join("");
-      writeFileSync(
-        path.join(place, "all.mts"),
-        `${all}console.log("done");\n`,
-      );
+      const all = runnable.map(({ name }) => `await import("./${name}.mts");\n`).join("");
+      writeFileSync(path.join(place, "all.mts"), `${all}console.log("done");\n`);
       const { stdout, stderr } = runWithTsx(place, ["all.mts"]);
       expect(stderr).toBe("");
       expect(stdout).toContain("Hello, Ada!");
@@ -201,9 +179,7 @@ describe("links of the documents", () => {
 
   test("lead to files", () => {
     expect(links.length).toBeGreaterThan(50);
-    expect(
-      links.filter(({ target }) => !existsSync(path.join(root, target))),
-    ).toEqual([]);
+    expect(links.filter(({ target }) => !existsSync(path.join(root, target)))).toEqual([]);
   });
 
   test("lead to headings", () => {
@@ -221,11 +197,9 @@ describe("links of the documents", () => {
         .filter(({ page }) => ["README.md", "llms.txt"].includes(page))
         .map(({ target }) => target),
     );
-    expect(
-      [...pages.keys()].filter(
-        (page) => page.startsWith("docs/") && !told.has(page),
-      ),
-    ).toEqual([]);
+    expect([...pages.keys()].filter((page) => page.startsWith("docs/") && !told.has(page))).toEqual(
+      [],
+    );
   });
 });
 

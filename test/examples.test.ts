@@ -36,21 +36,15 @@ function inFolder(body: (folder: string) => void): void {
 
 /** What a run has left; tsx keeps what it compiled in the folder for temporary files. */
 const leftIn = (folder: string): readonly string[] =>
-  readdirSync(folder).filter(
-    (name) => !/^(tsx-|node-compile-cache)/.test(name),
-  );
+  readdirSync(folder).filter((name) => !/^(tsx-|node-compile-cache)/.test(name));
 
 /** Starts the web server on a free port, and waits until it listens. */
 async function startServer(folder: string) {
-  const server = spawn(
-    process.execPath,
-    [compiled("web-server.ts", "examples")],
-    {
-      cwd: folder,
-      env: { ...process.env, TMPDIR: folder, PORT: "0" },
-      stdio: ["ignore", "pipe", "inherit"],
-    },
-  );
+  const server = spawn(process.execPath, [compiled("web-server.ts", "examples")], {
+    cwd: folder,
+    env: { ...process.env, TMPDIR: folder, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [said] = (await once(server.stdout, "data")) as [Buffer];
   const [, url = ""] = /^listening on (.+)\n$/.exec(String(said)) ?? [];
   const ask = async (method: string, place: string, body?: object) => {
@@ -68,9 +62,7 @@ async function startServer(folder: string) {
 
 /** The comment block after `// Output:` at the end of an example. */
 function promisedOutput(name: string): string | undefined {
-  const [, output] = readFileSync(join(root, "examples", name), "utf8").split(
-    "\n// Output:\n",
-  );
+  const [, output] = readFileSync(join(root, "examples", name), "utf8").split("\n// Output:\n");
   return output?.replaceAll(/^\/\/ ?/gm, "");
 }
 
@@ -122,15 +114,9 @@ describe("examples", () => {
 
   test("one runs from its source, too", () =>
     inFolder((folder) => {
-      const script = [
-        "--import",
-        import.meta.resolve("tsx"),
-        join(root, "examples", keeping),
-      ];
+      const script = ["--import", import.meta.resolve("tsx"), join(root, "examples", keeping)];
       const env = { TSX_TSCONFIG_PATH: join(root, "tsconfig.json") };
-      expect(runExample(keeping, folder, env, script)).toBe(
-        promisedOutput(keeping),
-      );
+      expect(runExample(keeping, folder, env, script)).toBe(promisedOutput(keeping));
     }));
 
   test("the web server takes an order, is killed, and goes on with it", async () => {
@@ -160,8 +146,7 @@ describe("examples", () => {
       const { status } = await second.ask("POST", approval, { ok: true });
       expect(status).toBe(204);
       let told = await second.ask("GET", "/orders/a1");
-      while (!told.body.includes("completed"))
-        told = await second.ask("GET", "/orders/a1");
+      while (!told.body.includes("completed")) told = await second.ask("GET", "/orders/a1");
       const result = '{"status":"completed","result":"lamp for 400 cents"}';
       expect(told).toEqual({ status: 200, body: result });
       await second.end("SIGTERM");
@@ -173,10 +158,7 @@ describe("examples", () => {
 
   test("the files for Next start a worker, and a handler's order is done by it", () =>
     inFolder((folder) => {
-      const [start, route] = [
-        "instrumentation.ts",
-        "app/api/orders/[id]/route.ts",
-      ]
+      const [start, route] = ["instrumentation.ts", "app/api/orders/[id]/route.ts"]
         .map((name) => compiled(`next/${name}`, "examples"))
         .map((file) => JSON.stringify(pathToFileURL(file).href));
       const script = `
@@ -205,9 +187,7 @@ describe("examples", () => {
           timeout: timeoutMs,
         },
       );
-      expect(stdout).toBe(
-        '202 {"id":"a1"}\n{"status":"completed","result":"label of lamp"}\n',
-      );
+      expect(stdout).toBe('202 {"id":"a1"}\n{"status":"completed","result":"label of lamp"}\n');
       expect(signal).toBe("SIGTERM");
       expect(leftIn(folder)).toEqual(["app.db"]);
     }));

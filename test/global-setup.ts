@@ -22,11 +22,7 @@ export default async function setup(): Promise<() => Promise<void>> {
   if (given !== undefined) return () => removeSpares(given, spares);
   const server = spawn(
     process.execPath,
-    [
-      "--import",
-      "tsx",
-      fileURLToPath(new URL("postgres/embedded-server.ts", import.meta.url)),
-    ],
+    ["--import", "tsx", fileURLToPath(new URL("postgres/embedded-server.ts", import.meta.url))],
     // Detached, so that an interrupt from the terminal does not reach the
     // server before the tests that use it: it ends when its input does.
     { stdio: ["pipe", "pipe", "inherit"], detached: true },

@@ -60,14 +60,12 @@ const projects = ["whole", "postgres", "sqlite", "tree", "lone"];
  * the next file only when that is of its own project, and ends otherwise.
  */
 export class LongestFirst extends BaseSequencer {
-  override async sort(
-    files: TestSpecification[],
-  ): Promise<TestSpecification[]> {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const asUsual = await super.sort.call(this, files);
     return asUsual.toSorted(
       (one, other) =>
-        projects.indexOf(one.project.name) -
-          projects.indexOf(other.project.name) || rank(one) - rank(other),
+        projects.indexOf(one.project.name) - projects.indexOf(other.project.name) ||
+        rank(one) - rank(other),
     );
   }
 }

@@ -1,11 +1,4 @@
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  linkSync,
-  readdirSync,
-  statSync,
-} from "node:fs";
+import { chmodSync, cpSync, existsSync, linkSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -33,11 +26,7 @@ export function sharedTemporaryFolder(): string {
 export const temporaryFilesAreShared: boolean = isShared(tmpdir());
 
 function isShared(folder: string): boolean {
-  return (
-    existsSync(folder) &&
-    (statSync(folder).mode & 0o001) !== 0 &&
-    everyoneCanReach(folder)
-  );
+  return existsSync(folder) && (statSync(folder).mode & 0o001) !== 0 && everyoneCanReach(folder);
 }
 
 /** Copies a file or a folder so that everyone can read it, whatever the modes of the source and the umask are. */
@@ -60,8 +49,7 @@ export function openToEveryone(location: string): void {
   chmodSync(location, mode | 0o444 | ((mode & 0o100) !== 0 ? 0o111 : 0));
   if (!statSync(location).isDirectory()) return;
   for (const entry of readdirSync(location, { withFileTypes: true }))
-    if (!entry.isSymbolicLink())
-      openToEveryone(path.join(location, entry.name));
+    if (!entry.isSymbolicLink()) openToEveryone(path.join(location, entry.name));
 }
 
 /** The same file under another name where the disk allows it: a copy of Node takes 100 MB. */

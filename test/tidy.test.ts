@@ -2,19 +2,9 @@ import { describe, expect, test } from "vitest";
 import { projectRoot } from "../scripts/project.ts";
 import { renderThreads } from "../scripts/render-threads.ts";
 import { bannedCalls } from "./tidy/calls.ts";
-import {
-  brokenMap,
-  conformanceIds,
-  errorDocumentation,
-  readmeSnippets,
-} from "./tidy/documents.ts";
+import { brokenMap, conformanceIds, errorDocumentation, readmeSnippets } from "./tidy/documents.ts";
 import { tooManyNames } from "./tidy/doors.ts";
-import {
-  closedDoors,
-  forwardingFiles,
-  mutualImports,
-  writingAnswers,
-} from "./tidy/house.ts";
+import { closedDoors, forwardingFiles, mutualImports, writingAnswers } from "./tidy/house.ts";
 import { doorsAndBarrels, importDirections } from "./tidy/imports.ts";
 import type { ImportRules } from "./tidy/imports.ts";
 import { leftBehind } from "./tidy/leftovers.ts";

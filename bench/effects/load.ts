@@ -5,10 +5,7 @@ import type { EffectScope } from "../../src/stores/effect/scope.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 
 /** One turn each of so many sessions. */
-export async function turnsIn(
-  database: Database,
-  count: number,
-): Promise<readonly EffectScope[]> {
+export async function turnsIn(database: Database, count: number): Promise<readonly EffectScope[]> {
   const store = sessions(database);
   return Promise.all(
     Array.from({ length: count }, async (_, index) => {
@@ -24,9 +21,7 @@ function envelopeOf(call: number): { kind: string; input: unknown } {
     kind: "llm",
     input: {
       model: "small",
-      messages: [
-        { role: "user", text: `Question ${call}: ${"why? ".repeat(30)}` },
-      ],
+      messages: [{ role: "user", text: `Question ${call}: ${"why? ".repeat(30)}` }],
     },
   };
 }
@@ -48,9 +43,7 @@ export async function executeAll(
   await Promise.all(
     scopes.map(async (scope) => {
       for (let call = 0; call < each; call += 1)
-        await store.execute(scope, `call-${call}`, envelopeOf(call), () =>
-          answerOf(call),
-        );
+        await store.execute(scope, `call-${call}`, envelopeOf(call), () => answerOf(call));
     }),
   );
   return (scopes.length * each * 1_000) / (performance.now() - startedMs);

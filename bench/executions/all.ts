@@ -7,9 +7,7 @@ import { retention } from "./retention.ts";
 import { timers } from "./timers.ts";
 import { waiters } from "./waiters.ts";
 
-export const executionBenchmarks: Readonly<
-  Record<string, () => Promise<object>>
-> = {
+export const executionBenchmarks: Readonly<Record<string, () => Promise<object>>> = {
   "executions.append": append,
   "executions.waiters": waiters,
   "executions.lock": lock,
@@ -20,8 +18,6 @@ export const executionBenchmarks: Readonly<
 };
 
 /** Take minutes and gigabytes, so they run only when asked for by their whole name. */
-export const executionBenchmarksOnDemand: Readonly<
-  Record<string, () => Promise<object>>
-> = {
+export const executionBenchmarksOnDemand: Readonly<Record<string, () => Promise<object>>> = {
   "executions.growth": growth,
 };

@@ -30,9 +30,7 @@ export function append(): Promise<object> {
       values.push(await appendAll(log, targets));
       cpuMicros.push(cpu() / (callers * each));
       const after = database.stats();
-      rowsPerCommit = Math.round(
-        (after.calls - before.calls) / (after.commits - before.commits),
-      );
+      rowsPerCommit = Math.round((after.calls - before.calls) / (after.commits - before.commits));
       await database.close();
       const path = join(folder, `ceiling-${round}.db`);
       const ceilingTargets = await ceilingIn(path);
@@ -59,10 +57,7 @@ export function append(): Promise<object> {
   });
 }
 
-function appendAll(
-  log: Executions,
-  targets: readonly Target[],
-): Promise<number> {
+function appendAll(log: Executions, targets: readonly Target[]): Promise<number> {
   const shares = targets.map((target) => [target]);
   return appendSteps(throughStore(log), shares, each);
 }

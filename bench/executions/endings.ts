@@ -43,13 +43,9 @@ async function endAll(
   parent: string,
   form: typeof appendEvents,
 ): Promise<number> {
-  const ids = Array.from(
-    { length: children },
-    (_, index) => `${parent}.n:all_${index + 1}`,
-  );
+  const ids = Array.from({ length: children }, (_, index) => `${parent}.n:all_${index + 1}`);
   await database.write("family", function* () {
-    for (const id of [parent, ...ids])
-      yield* makeExecution(newExecutionOf(id), [lockedEvent()]);
+    for (const id of [parent, ...ids]) yield* makeExecution(newExecutionOf(id), [lockedEvent()]);
   });
   const startedMs = performance.now();
   await Promise.all(

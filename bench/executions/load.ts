@@ -37,9 +37,7 @@ export async function lockedTargets(
 }
 
 /** Appends a step to a target and answers with what the store does. */
-export type AppendStep = (
-  target: Target,
-) => Promise<{ readonly nextVersion: number }>;
+export type AppendStep = (target: Target) => Promise<{ readonly nextVersion: number }>;
 
 /** As the runtime does: by key, as the run that holds the lock. */
 export function throughStore(log: Executions): AppendStep {

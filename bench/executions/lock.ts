@@ -71,9 +71,7 @@ async function compareQueues(
   for (let round = 0; round < rounds; round += 1)
     for (const { log, ms } of queues) ms.push(await lockTen(log));
   for (const { database } of queues) await database.close();
-  const [ofFew = Number.NaN, ofMany = Number.NaN] = queues.map(({ ms }) =>
-    median(ms),
-  );
+  const [ofFew = Number.NaN, ofMany = Number.NaN] = queues.map(({ ms }) => median(ms));
   return { ofFew, ofMany };
 }
 

@@ -3,9 +3,7 @@ import type { Database } from "../../src/sql/database.ts";
 import startServer from "../../test/global-setup.ts";
 
 /** A database of its own in the server of the tests, which is stopped afterwards. */
-export function onServer<T>(
-  body: (database: Database) => Promise<T>,
-): Promise<T> {
+export function onServer<T>(body: (database: Database) => Promise<T>): Promise<T> {
   return atServer(async (url, schema) => {
     const database = await openPostgres(url, { schema });
     try {
@@ -17,9 +15,7 @@ export function onServer<T>(
 }
 
 /** The same for those who open it themselves. */
-export async function atServer<T>(
-  body: (url: string, schema: string) => Promise<T>,
-): Promise<T> {
+export async function atServer<T>(body: (url: string, schema: string) => Promise<T>): Promise<T> {
   const stopServer = await startServer();
   // Named as what is removed from a server of your own at the end.
   const schema = `${process.env["HOLDFAST_TEST_SPARES"]}${process.pid}`;

@@ -25,8 +25,7 @@ export function retention(): Promise<object> {
     const found: Round[] = [];
     for (let round = 0; round < rounds; round += 1)
       found.push(await removeUnderLoad(join(folder, `retention-${round}.db`)));
-    const middle = (of: (round: Round) => number): number =>
-      rounded(median(found.map(of)));
+    const middle = (of: (round: Round) => number): number => rounded(median(found.map(of)));
     return {
       value: middle(({ rowsPerSecond }) => rowsPerSecond),
       unit: "rows removed/s",
@@ -44,9 +43,7 @@ async function removeUnderLoad(path: string): Promise<Round> {
   const database = await openSqlite(path);
   const log = executions(database);
   for (let first = 0; first < trees; first += 100)
-    await Promise.all(
-      Array.from({ length: 100 }, (_, n) => finishedTree(log, first + n)),
-    );
+    await Promise.all(Array.from({ length: 100 }, (_, n) => finishedTree(log, first + n)));
   const lanes = (await lockedTargets(log, callers)).map((target) => [target]);
   const appendsAlone = await appendSteps(throughStore(log), lanes, each);
   const delay = monitorEventLoopDelay({ resolution: 1 });

@@ -3,10 +3,7 @@ import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 
 /** Fills a new database by plain SQL, without the store: a million rows in seconds. */
-export async function seeded(
-  path: string,
-  statements: readonly string[],
-): Promise<void> {
+export async function seeded(path: string, statements: readonly string[]): Promise<void> {
   await (await openSqlite(path)).close();
   const connection = loadDriver(undefined).open(path, { readOnly: false });
   connection.exec("PRAGMA synchronous = off");
@@ -41,11 +38,7 @@ const stateColumns: Readonly<Record<SeededState, string>> = {
 };
 
 /** Executions named `old-1` and on, all at one version. */
-export function insertExecutions(
-  count: number,
-  version: number,
-  state: SeededState,
-): string {
+export function insertExecutions(count: number, version: number, state: SeededState): string {
   return `${numbers(count)}
     INSERT INTO holdfast_execution
       (key, id, role, function, input_hash, created_at, scheduled_at, version, lifecycle, failures, deaths, responses,

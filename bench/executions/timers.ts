@@ -1,10 +1,7 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
 import type { Database } from "../../src/sql/database.ts";
-import {
-  earliestTimer,
-  expiredTimers,
-} from "../../test/fixtures/execution-operations.ts";
+import { earliestTimer, expiredTimers } from "../../test/fixtures/execution-operations.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { insertExecutions, numbers, seeded } from "./seed.ts";
 import { size } from "../sizes.ts";
@@ -30,9 +27,7 @@ export function timers(): Promise<object> {
     for (let round = 0; round < rounds; round += 1)
       for (const { database, ms } of sleepers) ms.push(await tick(database));
     for (const { database } of sleepers) await database.close();
-    const [ofFew = Number.NaN, ofMany = Number.NaN] = sleepers.map(({ ms }) =>
-      median(ms),
-    );
+    const [ofFew = Number.NaN, ofMany = Number.NaN] = sleepers.map(({ ms }) => median(ms));
     return {
       value: rounded(ofMany),
       unit: "ms for an empty tick with 1,000,000 delays ahead",
@@ -52,7 +47,6 @@ async function tick(database: Database): Promise<number> {
   });
   const earliest = await database.read(earliestTimer, undefined);
   const elapsedMs = performance.now() - startedMs;
-  if (expired.length > 0 || earliest === undefined)
-    throw new Error("The tick was not empty.");
+  if (expired.length > 0 || earliest === undefined) throw new Error("The tick was not empty.");
   return elapsedMs;
 }

@@ -33,9 +33,7 @@ export function waiters(): Promise<object> {
       unit: "microseconds of processor time per append",
       ceiling: rounded(cpuOf(alone)),
       ratio: rounded(cpuOf(beside) / cpuOf(alone)),
-      appendsPerSecond: Math.round(
-        median(beside.map(({ appendsPerSecond }) => appendsPerSecond)),
-      ),
+      appendsPerSecond: Math.round(median(beside.map(({ appendsPerSecond }) => appendsPerSecond))),
       ceilingAppendsPerSecond: Math.round(
         median(alone.map(({ appendsPerSecond }) => appendsPerSecond)),
       ),
@@ -53,9 +51,7 @@ async function measured(path: string, count: number): Promise<Figures> {
   const { signal } = end;
   setMaxListeners(0, signal);
   const waits = others.map(({ id }, index) =>
-    index % 2 === 0
-      ? log.waitForResponses(id, 0, { signal })
-      : log.waitForResult(id, { signal }),
+    index % 2 === 0 ? log.waitForResponses(id, 0, { signal }) : log.waitForResult(id, { signal }),
   );
   const ended = Promise.allSettled(waits);
   // Each has looked, and only listens from now on.

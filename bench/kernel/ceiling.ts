@@ -29,11 +29,8 @@ export function handWrittenLoop(options: {
       seq INTEGER PRIMARY KEY AUTOINCREMENT, head INTEGER NOT NULL, version INTEGER NOT NULL,
       payload TEXT NOT NULL CONSTRAINT app_log_payload CHECK (payload <> 'refused')) STRICT;
     CREATE UNIQUE INDEX app_log_version ON app_log (head, version);`);
-  const insertHead = connection.prepare(
-    "INSERT INTO app_log_head (id, version) VALUES (?, 0)",
-  );
-  for (let index = 0; index < options.heads; index += 1)
-    insertHead.run(`bench-${index}`);
+  const insertHead = connection.prepare("INSERT INTO app_log_head (id, version) VALUES (?, 0)");
+  for (let index = 0; index < options.heads; index += 1) insertHead.run(`bench-${index}`);
 
   const begin = connection.prepare("BEGIN IMMEDIATE");
   const commit = connection.prepare("COMMIT");

@@ -22,9 +22,7 @@ export function concurrent(): Promise<object> {
       values.push(await appendLoad(database, heads, each));
       const after = database.stats();
       await database.close();
-      rowsPerCommit = Math.round(
-        (after.calls - before.calls) / (after.commits - before.commits),
-      );
+      rowsPerCommit = Math.round((after.calls - before.calls) / (after.commits - before.commits));
       ceilings.push(
         handWrittenLoop({
           path: join(folder, `ceiling-${round}.db`),

@@ -14,11 +14,7 @@ export function importing(): Promise<object> {
   return inScratch(async (folder) => {
     await bundleDoors(join(folder, "dist"));
     cpSync(join(projectRoot, "package.json"), join(folder, "package.json"));
-    symlinkSync(
-      join(projectRoot, "node_modules"),
-      join(folder, "node_modules"),
-      "junction",
-    );
+    symlinkSync(join(projectRoot, "node_modules"), join(folder, "node_modules"), "junction");
     const times = doors().map((door) => ({ door, ms: [] as number[] }));
     const starts: number[] = [];
     // The first round, which fills the system's cache of files, is left out.
@@ -29,9 +25,7 @@ export function importing(): Promise<object> {
         if (round > 0) ms.push(one);
       }
     }
-    const middles = times.map(
-      ({ door, ms }) => [door, rounded(median(ms))] as const,
-    );
+    const middles = times.map(({ door, ms }) => [door, rounded(median(ms))] as const);
     const value = Math.max(...middles.map(([, ms]) => ms));
     const ceiling = rounded(median(starts.slice(1)));
     return {

@@ -32,10 +32,7 @@ async function lagDuring(load: () => Promise<number>): Promise<Measured> {
 /** With a disk whose every flush takes 5 ms longer: is the event loop free, and what does that cost? */
 export function lag(): Promise<object> {
   return inScratch(async (folder) => {
-    const run = async (
-      place: "thread" | "inline" | undefined,
-      round: number,
-    ) => {
+    const run = async (place: "thread" | "inline" | undefined, round: number) => {
       const tuning = {
         ...(place && { place }),
         faults: { delayMs: flushDelayMs },
@@ -57,10 +54,7 @@ export function lag(): Promise<object> {
       blocking.push(await run("inline", round));
     }
     const percentile = (lags: readonly number[], share: number): number =>
-      rounded(
-        lags.toSorted((a, b) => a - b)[Math.floor(lags.length * share)] ??
-          Number.NaN,
-      );
+      rounded(lags.toSorted((a, b) => a - b)[Math.floor(lags.length * share)] ?? Number.NaN);
     const lagsMs = ours.flatMap((round) => round.lagsMs);
     const blockingLagsMs = blocking.flatMap((round) => round.lagsMs);
     return {
@@ -71,16 +65,11 @@ export function lag(): Promise<object> {
       ceiling: percentile(blockingLagsMs, 0.5),
       ratio: rounded(
         median(
-          ours.map(
-            (round, index) =>
-              round.perSecond / (blocking[index]?.perSecond ?? Number.NaN),
-          ),
+          ours.map((round, index) => round.perSecond / (blocking[index]?.perSecond ?? Number.NaN)),
         ),
       ),
       perSecond: Math.round(median(ours.map((round) => round.perSecond))),
-      blockingPerSecond: Math.round(
-        median(blocking.map((round) => round.perSecond)),
-      ),
+      blockingPerSecond: Math.round(median(blocking.map((round) => round.perSecond))),
       note: "ceiling is the p50 with blocking flushes; ratio is our throughput against theirs",
     };
   });

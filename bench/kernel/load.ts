@@ -1,17 +1,10 @@
 import type { Database } from "../../src/sql/database.ts";
-import {
-  appendEntry,
-  createHead,
-  createLogTables,
-} from "../../test/fixtures/append-entry.ts";
+import { appendEntry, createHead, createLogTables } from "../../test/fixtures/append-entry.ts";
 
 export const payload = JSON.stringify({ kind: "step", output: "x".repeat(80) });
 
 /** Makes the tables and one head per caller. */
-export async function prepareHeads(
-  database: Database,
-  count: number,
-): Promise<readonly number[]> {
+export async function prepareHeads(database: Database, count: number): Promise<readonly number[]> {
   await database.write("tables", createLogTables);
   const heads = await Promise.all(
     Array.from({ length: count }, (_, index) =>

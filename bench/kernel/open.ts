@@ -22,9 +22,7 @@ export async function open(): Promise<object> {
     measured((round) => openSqlite(join(folder, `${round}.db`))),
   );
   const postgres = await onServer((url) =>
-    measured((round) =>
-      openPostgres(url, { schema: `bench_${process.pid}_${round}` }),
-    ),
+    measured((round) => openPostgres(url, { schema: `bench_${process.pid}_${round}` })),
   );
   return {
     value: sqlite.existing.ms,
@@ -79,8 +77,7 @@ function watchLoop(): () => Promise<number> {
 }
 
 function middle(all: readonly Opened[]): Opened {
-  const of = (figure: keyof Opened): number =>
-    rounded(median(all.map((opened) => opened[figure])));
+  const of = (figure: keyof Opened): number => rounded(median(all.map((opened) => opened[figure])));
   return { ms: of("ms"), cpuMs: of("cpuMs"), blockedMs: of("blockedMs") };
 }
 

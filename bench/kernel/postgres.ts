@@ -37,18 +37,9 @@ const callsEach = size(10, 2);
 export function postgres(): Promise<object> {
   return onServer(async (database) => {
     const heads = await prepareHeads(database, callers);
-    const [sets, ones, serializable, serial, locked]: number[][] = [
-      [],
-      [],
-      [],
-      [],
-      [],
-    ];
+    const [sets, ones, serializable, serial, locked]: number[][] = [[], [], [], [], []];
     let version = 0;
-    const measure = async (
-      each: number,
-      form: typeof appendEntry,
-    ): Promise<number> => {
+    const measure = async (each: number, form: typeof appendEntry): Promise<number> => {
       const perSecond = await appendLoad(database, heads, each, version, form);
       version += each;
       return perSecond;

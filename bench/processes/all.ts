@@ -3,9 +3,7 @@ import { sustained } from "./sustained.ts";
 import { throughput } from "./throughput.ts";
 import { wake } from "./wake.ts";
 
-export const processBenchmarks: Readonly<
-  Record<string, () => Promise<object>>
-> = {
+export const processBenchmarks: Readonly<Record<string, () => Promise<object>>> = {
   "processes.throughput": throughput,
   "processes.death": death,
   "processes.wake": wake,

@@ -55,11 +55,9 @@ async function append({ path, heads, each }: AppendOrder): Promise<void> {
         longestWaitMs = Math.max(longestWaitMs, nowMs - calledMs);
         done += 1;
         if (done === Math.floor(operations / 10)) firstMs = nowMs - startedMs;
-        if (done === operations - Math.floor(operations / 10))
-          lastFromMs = nowMs;
+        if (done === operations - Math.floor(operations / 10)) lastFromMs = nowMs;
         // The file never shrinks, so that few looks suffice.
-        if (done % 1_000 === 0)
-          walBytesMax = Math.max(walBytesMax, statSync(`${path}-wal`).size);
+        if (done % 1_000 === 0) walBytesMax = Math.max(walBytesMax, statSync(`${path}-wal`).size);
       }
     }),
   );

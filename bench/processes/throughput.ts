@@ -18,9 +18,7 @@ export function throughput(): Promise<object> {
       });
       return {
         perSecond: Math.round(together(reports)),
-        longestWaitMs: rounded(
-          Math.max(...reports.map((report) => report.longestWaitMs)),
-        ),
+        longestWaitMs: rounded(Math.max(...reports.map((report) => report.longestWaitMs))),
       };
     };
     const one = await measure(1);

@@ -19,11 +19,9 @@ export function wake(): Promise<object> {
         heardMs.set(hint.key, performance.timeOrigin + performance.now());
     });
     const writer = await Neighbour.start(path);
-    for (let round = 0; round < wakes; round += 1)
-      await writer.write(`wake-${round}`);
+    for (let round = 0; round < wakes; round += 1) await writer.write(`wake-${round}`);
     // The last ring may be on its way.
-    while (heardMs.size < wakes)
-      await new Promise((resolve) => setImmediate(resolve));
+    while (heardMs.size < wakes) await new Promise((resolve) => setImmediate(resolve));
     const elapsedMs = writer.facts
       .flatMap(({ wrote, at }) =>
         wrote === undefined || at === undefined

@@ -41,10 +41,7 @@ export async function appendInProcesses(options: {
 
 /** Operations per second of all together: none counts longer than the slowest. */
 export function together(reports: readonly AppendReport[]): number {
-  const operations = reports.reduce(
-    (sum, report) => sum + report.operations,
-    0,
-  );
+  const operations = reports.reduce((sum, report) => sum + report.operations, 0);
   const elapsedMs = Math.max(...reports.map((report) => report.elapsedMs));
   return (operations * 1_000) / elapsedMs;
 }

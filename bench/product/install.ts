@@ -30,8 +30,7 @@ export function install(): Promise<object> {
     const tarball = packed(folder);
     const empty = packedNothing(folder);
     const newer = nodeWithSqlite();
-    const without = () =>
-      newcomer(folder, newer, ["--omit=optional", tarball], firstProgram);
+    const without = () => newcomer(folder, newer, ["--omit=optional", tarball], firstProgram);
     const nothing = () => newcomer(folder, newer, [empty], "");
     // Fills the caches of npm and of the system.
     without();
@@ -41,9 +40,7 @@ export function install(): Promise<object> {
       values.push(without().seconds);
       ceilings.push(nothing().seconds);
     }
-    const ratios = values.map(
-      (value, round) => value / (ceilings[round] ?? Number.NaN),
-    );
+    const ratios = values.map((value, round) => value / (ceilings[round] ?? Number.NaN));
     const { tree, firstRunSeconds } = without();
     return Promise.resolve({
       value: rounded(median(values)),
@@ -70,12 +67,7 @@ function packedNothing(folder: string): string {
 }
 
 /** Installs into an empty folder and runs a program there. */
-function newcomer(
-  folder: string,
-  node: string,
-  what: readonly string[],
-  program: string,
-) {
+function newcomer(folder: string, node: string, what: readonly string[], program: string) {
   const home = mkdtempSync(join(folder, "newcomer-"));
   writeFileSync(join(home, "package.json"), JSON.stringify({ private: true }));
   writeFileSync(join(home, "app.mjs"), program);

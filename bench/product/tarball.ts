@@ -1,28 +1,20 @@
 import { execFileSync } from "node:child_process";
-import {
-  cpSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  statSync,
-} from "node:fs";
+import { cpSync, mkdirSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "../../scripts/project.ts";
 
 /** Builds and packs the package as it would be published, without touching dist/ of the checkout. */
 export function packed(folder: string): string {
   const source = join(folder, "source");
-  const { files } = JSON.parse(
-    readFileSync(join(projectRoot, "package.json"), "utf8"),
-  ) as { files: readonly string[] };
+  const { files } = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")) as {
+    files: readonly string[];
+  };
   for (const file of ["package.json", "README.md", "LICENSE", ...files])
     if (file !== "dist" && !file.startsWith("!"))
       cpSync(join(projectRoot, file), join(source, file), { recursive: true });
-  execFileSync(
-    process.execPath,
-    ["--import", "tsx", "scripts/build.ts", join(source, "dist")],
-    { cwd: projectRoot },
-  );
+  execFileSync(process.execPath, ["--import", "tsx", "scripts/build.ts", join(source, "dist")], {
+    cwd: projectRoot,
+  });
   return packedFrom(source, folder);
 }
 
@@ -30,10 +22,7 @@ export function packed(folder: string): string {
 export function packedFrom(source: string, folder: string): string {
   const place = join(folder, "tarball");
   mkdirSync(place, { recursive: true });
-  const name = npm(
-    ["pack", "--offline", "--silent", "--pack-destination", place],
-    source,
-  );
+  const name = npm(["pack", "--offline", "--silent", "--pack-destination", place], source);
   return join(place, name.trim());
 }
 

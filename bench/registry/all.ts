@@ -1,7 +1,5 @@
 import { append } from "./append.ts";
 
-export const registryBenchmarks: Readonly<
-  Record<string, () => Promise<object>>
-> = {
+export const registryBenchmarks: Readonly<Record<string, () => Promise<object>>> = {
   "processes.append": append,
 };

@@ -15,17 +15,14 @@ interface EventRows {
 /** What the store wrote, event by event. */
 export function writtenEvents(path: string): readonly EventRows[] {
   const connection = loadDriver(undefined).open(path, { readOnly: true });
-  const all = (text: string): readonly Row[] =>
-    connection.prepare(text).all() as Row[];
+  const all = (text: string): readonly Row[] => connection.prepare(text).all() as Row[];
   const events = all(`
     SELECT process, sequence, at, type, replay_key, hash, body, payload, wake FROM holdfast_process_event
     WHERE sequence > 0 ORDER BY key`);
   const batches = all(`
     SELECT id, session, process, sequence, class, delivery, slot, available_at, enqueued_at
     FROM holdfast_queue_batch ORDER BY key`);
-  const items = all(
-    `SELECT batch, ordinal, kind, payload FROM holdfast_queue_item ORDER BY key`,
-  );
+  const items = all(`SELECT batch, ordinal, kind, payload FROM holdfast_queue_item ORDER BY key`);
   connection.close();
   return events.map((event, index) => ({
     event: bound(Object.values(event)),
@@ -36,9 +33,7 @@ export function writtenEvents(path: string): readonly EventRows[] {
 }
 
 function bound(values: readonly unknown[]): readonly SqlValue[] {
-  return values.map((value) =>
-    typeof value === "number" ? BigInt(value) : (value as SqlValue),
-  );
+  return values.map((value) => (typeof value === "number" ? BigInt(value) : (value as SqlValue)));
 }
 
 /**
@@ -78,9 +73,7 @@ export function handWrittenEvents(
     const event = prepare(`
     INSERT INTO holdfast_process_event (process, sequence, at, type, replay_key, hash, body, payload, wake)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-    const state = prepare(
-      "UPDATE holdfast_process SET updated_at = ?, sequence = ? WHERE key = ?",
-    );
+    const state = prepare("UPDATE holdfast_process SET updated_at = ?, sequence = ? WHERE key = ?");
     return (index) => {
       const row = rows[index] as EventRows;
       const [own = null, , , , replayKey = null] = row.event;

@@ -6,10 +6,7 @@ import { sessions } from "../../src/stores/session/sessions.ts";
 const text = "x".repeat(80);
 
 /** Processes that wake a session each. */
-export async function wakersIn(
-  database: Database,
-  count: number,
-): Promise<readonly string[]> {
+export async function wakersIn(database: Database, count: number): Promise<readonly string[]> {
   const store = processes(database);
   const talks = sessions(database);
   return Promise.all(

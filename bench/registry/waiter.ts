@@ -20,8 +20,7 @@ try {
     await work.waitForWork("session-0", { signal: stopped.signal });
     const cameAt = performance.timeOrigin + performance.now();
     const claim = await work.claimTurn(held.lease);
-    if (claim !== undefined)
-      await work.completeWithoutCommit(held.lease, [claim.ref]);
+    if (claim !== undefined) await work.completeWithoutCommit(held.lease, [claim.ref]);
     process.send?.(cameAt);
   }
 } catch {

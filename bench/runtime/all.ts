@@ -8,9 +8,7 @@ import { recovery } from "./recovery.ts";
 import { replay } from "./replay.ts";
 import { steps } from "./steps.ts";
 
-export const runtimeBenchmarks: Readonly<
-  Record<string, () => Promise<object>>
-> = {
+export const runtimeBenchmarks: Readonly<Record<string, () => Promise<object>>> = {
   "runtime.steps": steps,
   "runtime.postgres": postgres,
   "runtime.flat": flat,

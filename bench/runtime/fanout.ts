@@ -1,9 +1,6 @@
 import { join } from "node:path";
 import { openHoldfast } from "../../src/open/open-holdfast.ts";
-import {
-  activity,
-  workflow,
-} from "../../src/runtime/definition/definitions.ts";
+import { activity, workflow } from "../../src/runtime/definition/definitions.ts";
 import { compared, inScratch } from "../scratch.ts";
 import { size } from "../sizes.ts";
 

@@ -88,6 +88,5 @@ async function acrossTwo(path: string): Promise<Elapsed> {
 }
 
 async function untilBlocked(run: { status(): Promise<string> }): Promise<void> {
-  while ((await run.status()) !== "blocked")
-    await new Promise((resolve) => setTimeout(resolve, 1));
+  while ((await run.status()) !== "blocked") await new Promise((resolve) => setTimeout(resolve, 1));
 }

@@ -17,8 +17,7 @@ export const shapes: readonly Shape[] = [
 
 /** As many trivial steps as it is told, one after the other. */
 export const stepping = workflow("stepping", async (ctx, count: number) => {
-  for (let step = 0; step < count; step += 1)
-    await ctx.step("step", () => step);
+  for (let step = 0; step < count; step += 1) await ctx.step("step", () => step);
   return count;
 });
 

@@ -1,9 +1,5 @@
 import { openHoldfast } from "../../src/open/open-holdfast.ts";
-import {
-  appendSteps,
-  lockedTargets,
-  throughStore,
-} from "../executions/load.ts";
+import { appendSteps, lockedTargets, throughStore } from "../executions/load.ts";
 import { atServer } from "../executions/on-server.ts";
 import { cpuMeter, median, rounded } from "../scratch.ts";
 import { size } from "../sizes.ts";
@@ -48,9 +44,7 @@ export function postgres(): Promise<object> {
       figures[name] = {
         stepsPerSec: Math.round(median(values)),
         ceiling: Math.round(median(ceilings)),
-        ratio: rounded(
-          median(values.map((value, at) => value / (ceilings[at] ?? 1))),
-        ),
+        ratio: rounded(median(values.map((value, at) => value / (ceilings[at] ?? 1)))),
         cpuMicrosPerStep: rounded(median(cpuMicros)),
       };
     }

@@ -14,8 +14,7 @@ export function replay(): Promise<object> {
     const path = join(folder, "replay.db");
     let resumed: () => void = () => undefined;
     const waits = workflow("waits", async (ctx) => {
-      for (let step = 0; step < steps; step += 1)
-        await ctx.step("step", () => step);
+      for (let step = 0; step < steps; step += 1) await ctx.step("step", () => step);
       for (;;) {
         const value = await ctx.receive(go);
         resumed();

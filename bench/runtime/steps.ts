@@ -4,11 +4,7 @@ import type { Holdfast } from "../../src/runtime/client/holdfast.ts";
 import { integer } from "../../src/sql/dialect.ts";
 import { operation, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import {
-  appendSteps,
-  lockedTargets,
-  throughStore,
-} from "../executions/load.ts";
+import { appendSteps, lockedTargets, throughStore } from "../executions/load.ts";
 import { appendLoad, prepareHeads } from "../kernel/load.ts";
 import { cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 import { size } from "../sizes.ts";
@@ -23,9 +19,7 @@ const insert = operation("insert", {
   key: (input: { readonly caller: number }) => String(input.caller),
   isolation: "readCommitted",
   *one({ caller }) {
-    yield* run(
-      sql`INSERT INTO bench_row (caller, body) VALUES (${caller}, 'step')`,
-    );
+    yield* run(sql`INSERT INTO bench_row (caller, body) VALUES (${caller}, 'step')`);
   },
 });
 
@@ -97,12 +91,7 @@ async function measured(
       ours,
       cpuMicros,
       insert: await throughKernel(holdfast, shape),
-      kernel: await appendLoad(
-        database,
-        heads,
-        shape.steps,
-        round * shape.steps,
-      ),
+      kernel: await appendLoad(database, heads, shape.steps, round * shape.steps),
       append: await appendSteps(
         throughStore(executions),
         targets.map((target) => [target]),
@@ -112,8 +101,7 @@ async function measured(
     if (round >= firstRounds) found.push(figures);
   }
   await holdfast.close();
-  const middle = (of: (round: Round) => number): number =>
-    median(found.map(of));
+  const middle = (of: (round: Round) => number): number => median(found.map(of));
   return {
     stepsPerSec: Math.round(middle(({ ours }) => ours)),
     ceiling: Math.round(middle((round) => round.insert)),
@@ -131,8 +119,7 @@ async function throughKernel(
   const start = performance.now();
   await Promise.all(
     Array.from({ length: workflows }, async (_, caller) => {
-      for (let step = 0; step < count; step += 1)
-        await database.write(insert, { caller });
+      for (let step = 0; step < count; step += 1) await database.write(insert, { caller });
     }),
   );
   return (workflows * count * 1_000) / (performance.now() - start);

@@ -21,8 +21,7 @@ export class WorkerProcess {
   tells(what: Told["what"], run?: string): Promise<Told> {
     return new Promise((resolve) => {
       const hear = (told: Told): void => {
-        if (told.what !== what || (run !== undefined && told.run !== run))
-          return;
+        if (told.what !== what || (run !== undefined && told.run !== run)) return;
         this.#waiting.delete(hear);
         resolve(told);
       };

@@ -19,8 +19,7 @@ type Row = Readonly<Record<string, unknown>>;
 /** What the store wrote, commit by commit, ready to be bound by hand. */
 export function writtenRows(path: string): readonly CommitRows[] {
   const connection = loadDriver(undefined).open(path, { readOnly: true });
-  const all = (text: string): readonly Row[] =>
-    connection.prepare(text).all() as Row[];
+  const all = (text: string): readonly Row[] => connection.prepare(text).all() as Row[];
   const byTurn = (rows: readonly Row[]): ReadonlyMap<string, Row[]> => {
     const found = new Map<string, Row[]>();
     for (const row of rows) {
@@ -40,9 +39,7 @@ export function writtenRows(path: string): readonly CommitRows[] {
       SELECT session, id, parent, depth, skip, far, messages, turn, at, kind, role, payload, key FROM holdfast_session_node ORDER BY key`),
   );
   const receipts = byTurn(
-    all(
-      `SELECT session, turn, hash, parts, result, committed_at FROM holdfast_session_turn`,
-    ),
+    all(`SELECT session, turn, hash, parts, result, committed_at FROM holdfast_session_turn`),
   );
   // A commit removes the blob it replaces, so only the last one of each session
   // is left; the others were as long and stood under other hashes.
@@ -100,9 +97,7 @@ function nameOf(row: Row): string {
 }
 
 function bound(values: readonly unknown[]): readonly unknown[] {
-  return values.map((value) =>
-    typeof value === "number" ? BigInt(value) : value,
-  );
+  return values.map((value) => (typeof value === "number" ? BigInt(value) : value));
 }
 
 /**
@@ -126,9 +121,7 @@ export function handWrittenCommits(
 }
 
 /** By session, in the order of the queue. */
-function claimedBatches(
-  connection: RawConnection,
-): ReadonlyMap<unknown, Row[]> {
+function claimedBatches(connection: RawConnection): ReadonlyMap<unknown, Row[]> {
   const batches = connection
     .prepare(
       `SELECT key, session, claim, claim_fence, source_key FROM holdfast_queue_batch ORDER BY key`,
@@ -144,16 +137,12 @@ function claimedBatches(
   return bySession;
 }
 
-function commitByHand(
-  connection: RawConnection,
-): (row: CommitRows, batch: Row) => void {
+function commitByHand(connection: RawConnection): (row: CommitRows, batch: Row) => void {
   const head = connection.prepare(`
     UPDATE holdfast_session SET revision = ?, leaf = ?, active_at = ?, node_count = node_count + 3,
       user_message_count = user_message_count + 1, first_user_message = ?
     WHERE key = ? AND revision = ?`);
-  const items = connection.prepare(
-    `DELETE FROM holdfast_queue_item WHERE batch = ?`,
-  );
+  const items = connection.prepare(`DELETE FROM holdfast_queue_item WHERE batch = ?`);
   const batches = connection.prepare(
     `DELETE FROM holdfast_queue_batch WHERE key = ? AND claim = ? AND claim_fence = ?`,
   );
@@ -162,9 +151,7 @@ function commitByHand(
   );
   const blob = connection.prepare(`
     INSERT INTO holdfast_blob (hash, kind, encoding, size, put_at, content) VALUES (?, ?, ?, ?, ?, ?)`);
-  const replaced = connection.prepare(
-    `DELETE FROM holdfast_blob WHERE hash = ?`,
-  );
+  const replaced = connection.prepare(`DELETE FROM holdfast_blob WHERE hash = ?`);
   const component = connection.prepare(`
     INSERT INTO holdfast_session_component (session, name, version, revision, hash, blob) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (session, name) DO UPDATE SET
@@ -179,15 +166,12 @@ function commitByHand(
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const receipt = connection.prepare(`
     INSERT INTO holdfast_session_turn (session, turn, hash, parts, result, committed_at) VALUES (?, ?, ?, ?, ?, ?)`);
-  const run = (
-    statement: typeof head,
-    values: readonly unknown[],
-  ): number | bigint => statement.run(...(values as never[])).changes;
+  const run = (statement: typeof head, values: readonly unknown[]): number | bigint =>
+    statement.run(...(values as never[])).changes;
   return (row, batch) => {
     const key = BigInt(batch["key"] as number);
     const fence = BigInt(batch["claim_fence"] as number);
-    if (Number(run(head, row.head)) !== 1)
-      throw new Error("Another revision is there.");
+    if (Number(run(head, row.head)) !== 1) throw new Error("Another revision is there.");
     run(items, [key]);
     if (Number(run(batches, [key, batch["claim"], fence])) !== 1)
       throw new Error("The claim is lost.");

@@ -39,9 +39,7 @@ export function commit(): Promise<object> {
       await other.close();
       const rows = writtenRows(path);
       const ceilingCpu = cpuMeter();
-      ceilings.push(
-        handWrittenCommits(ceilingPath, rows, commitsPerTransaction),
-      );
+      ceilings.push(handWrittenCommits(ceilingPath, rows, commitsPerTransaction));
       ceilingCpuMicros.push(ceilingCpu() / (callers * each));
     }
     return {

@@ -53,8 +53,7 @@ interface Peer {
 /** One conversation, turn by turn, stored by us and by LangGraph's checkpointer on SQLite. */
 export async function langgraph(): Promise<object> {
   const peer = await installedPeer();
-  if (peer === undefined)
-    return { skipped: "not installed: npm ci --prefix bench" };
+  if (peer === undefined) return { skipped: "not installed: npm ci --prefix bench" };
   return inScratch(async (folder) => {
     const measured = (changed: Partial<Scenario>): Promise<object> =>
       compareWith(peer, join(folder, Object.keys(changed).join("-")), {
@@ -85,11 +84,7 @@ async function installedPeer(): Promise<Peer | undefined> {
   }
 }
 
-async function compareWith(
-  peer: Peer,
-  folder: string,
-  scenario: Scenario,
-): Promise<object> {
+async function compareWith(peer: Peer, folder: string, scenario: Scenario): Promise<object> {
   const ours: Written[] = [];
   const theirs: Written[] = [];
   for (let round = 0; round < scenario.rounds; round += 1) {
@@ -101,9 +96,7 @@ async function compareWith(
     written.map(({ ms }) => perSecond(ms.slice(-count)));
   const ratio = (count: number): number => {
     const peerSpeeds = speeds(theirs, count);
-    return median(
-      speeds(ours, count).map((speed, at) => speed / (peerSpeeds[at] ?? 1)),
-    );
+    return median(speeds(ours, count).map((speed, at) => speed / (peerSpeeds[at] ?? 1)));
   };
   const bytes = median(ours.map((written) => written.bytes));
   const peerBytes = median(theirs.map((written) => written.bytes));
@@ -163,20 +156,18 @@ async function writtenByPeer(
   let config: object = { configurable: { thread_id: name, checkpoint_ns: "" } };
   let step = 0;
   for (let turn = 0; turn < turns; turn += 1) {
-    const said = messagesOf(name, turn, toolCharacters).map(
-      ({ payload }) => payload,
-    );
+    const said = messagesOf(name, turn, toolCharacters).map(({ payload }) => payload);
     const tools = toolState(name, turn);
     const startedMs = performance.now();
     for (const added of peerWrites === "turn" ? [said] : said.map((m) => [m])) {
       if (peerWrites === "step" && step > 0)
         await saver.putWrites(config, [["messages", added]], `task-${step}`);
       messages.push(...added);
-      config = await saver.put(
-        config,
-        checkpointOf(step, { messages, tools }),
-        { source: "loop", step, parents: {} },
-      );
+      config = await saver.put(config, checkpointOf(step, { messages, tools }), {
+        source: "loop",
+        step,
+        parents: {},
+      });
       step += 1;
     }
     ms.push(performance.now() - startedMs);

@@ -1,9 +1,6 @@
 import type { Database } from "../../src/sql/database.ts";
 import type { NewNode } from "../../src/model/session/turn.ts";
-import type {
-  SessionHandle,
-  UsageEntry,
-} from "../../src/model/session/session.ts";
+import type { SessionHandle, UsageEntry } from "../../src/model/session/session.ts";
 import { leases } from "../../src/stores/lease/leases.ts";
 import type { Lease } from "../../src/stores/lease/parts.ts";
 import { queue } from "../../src/stores/queue/queue.ts";
@@ -56,10 +53,7 @@ export async function conversationsIn(
   );
 }
 
-export async function heldLease(
-  database: Database,
-  handle: SessionHandle,
-): Promise<Lease> {
+export async function heldLease(database: Database, handle: SessionHandle): Promise<Lease> {
   const outcome = await leases(database).acquire(
     handle,
     { owner: "bench", incarnation: "first" },

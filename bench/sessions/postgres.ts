@@ -19,8 +19,7 @@ const roundTrips = operation("roundTrips", {
   isolation: "readCommitted",
   key: (input: { readonly name: string }) => input.name,
   *one() {
-    for (let count = 0; count < statementsPerCommit; count += 1)
-      yield* row(sql`SELECT 1 AS n`);
+    for (let count = 0; count < statementsPerCommit; count += 1) yield* row(sql`SELECT 1 AS n`);
   },
 });
 

@@ -45,9 +45,7 @@ async function compareSessions(
   for (let round = 0; round < rounds; round += 1)
     for (const { store, ms } of opened) ms.push(await readPath(store));
   for (const { database } of opened) await database.close();
-  const [ofFew = Number.NaN, ofMany = Number.NaN] = opened.map(({ ms }) =>
-    median(ms),
-  );
+  const [ofFew = Number.NaN, ofMany = Number.NaN] = opened.map(({ ms }) => median(ms));
   return { ofFew, ofMany };
 }
 
@@ -62,9 +60,7 @@ function insertSession(nodes: number): string {
 function insertNodes(nodes: number, layout: Layout): string {
   const branches = nodes / pathNodes;
   const [depth, step] =
-    layout === "together"
-      ? [`(i - 1) % ${pathNodes}`, 1]
-      : [`(i - 1) / ${branches}`, branches];
+    layout === "together" ? [`(i - 1) % ${pathNodes}`, 1] : [`(i - 1) / ${branches}`, branches];
   return `${numbers(nodes)}
     INSERT INTO holdfast_session_node (key, session, id, parent, depth, messages, turn, at, kind, role, payload)
     SELECT i, 1, printf('n_%032x', (i * 7919) % 1000003), CASE WHEN ${depth} = 0 THEN NULL ELSE i - ${step} END,
@@ -76,7 +72,6 @@ async function readPath(store: Sessions): Promise<number> {
   const startedMs = performance.now();
   const { nodes, hasMore } = await store.path("large");
   const elapsedMs = performance.now() - startedMs;
-  if (nodes.length !== pathNodes || hasMore)
-    throw new Error(`The path has ${nodes.length} nodes.`);
+  if (nodes.length !== pathNodes || hasMore) throw new Error(`The path has ${nodes.length} nodes.`);
   return elapsedMs;
 }

@@ -2,11 +2,7 @@ import { HoldfastError } from "../model/errors.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import { isolationMismatch, mayRunInside } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
-import {
-  isStoreOperation,
-  operationInvalid,
-  startedBody,
-} from "../sql/operation.ts";
+import { isStoreOperation, operationInvalid, startedBody } from "../sql/operation.ts";
 import type { Change, Tx } from "../sql/operation.ts";
 import type { Callee } from "../sql/database.ts";
 
@@ -30,12 +26,7 @@ export interface Callable {
  * usual slips. The isolation is the caller's, else the operation's, else
  * serializable.
  */
-export function callable(
-  what: Callee,
-  how: unknown,
-  asked?: Isolation,
-  owner?: OwnerId,
-): Callable {
+export function callable(what: Callee, how: unknown, asked?: Isolation, owner?: OwnerId): Callable {
   if (typeof what === "string") {
     if (typeof how !== "function")
       throw operationInvalid(
@@ -68,9 +59,7 @@ export function callable(
   const isOurs = isStoreOperation(what);
   return {
     name: what.name,
-    start: isOurs
-      ? () => what.one(input)
-      : () => startedBody(what.name, () => what.one(input)),
+    start: isOurs ? () => what.one(input) : () => startedBody(what.name, () => what.one(input)),
     change: { operation: what.name, key: what.key(input) },
     isolation,
     isCovered: what.snapshotSafe === true,

@@ -19,16 +19,11 @@ export function onGiveUp(
   const timeout = options?.timeout;
   if (signal === undefined && timeout === undefined) return undefined;
   if (signal !== undefined && typeof signal?.addEventListener !== "function")
-    throw optionInvalid(
-      "signal",
-      signal,
-      "an AbortSignal, such as controller.signal",
-    );
+    throw optionInvalid("signal", signal, "an AbortSignal, such as controller.signal");
   if (signal?.aborted === true) throw aborted(what, signal.reason);
 
   // The timer first: it may refuse its duration, and then nobody listens.
-  const cancelTimer =
-    timeout === undefined ? undefined : startTimer(what, timeout, giveUp);
+  const cancelTimer = timeout === undefined ? undefined : startTimer(what, timeout, giveUp);
   const onAbort = (): void => giveUp(aborted(what, signal?.reason));
   signal?.addEventListener("abort", onAbort, { once: true });
   return () => {
@@ -69,8 +64,7 @@ export function orGiveUp<T>(
   options: WaitOptions | undefined,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (options?.signal === undefined && options?.timeout === undefined)
-    return work();
+  if (options?.signal === undefined && options?.timeout === undefined) return work();
   return new Promise((resolve) => {
     const fail = (error: unknown): void => resolve(tracedFailure(error));
     const stop = onGiveUp(what, options, fail);

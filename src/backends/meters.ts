@@ -40,12 +40,7 @@ export class Meters {
   snapshot(
     now: Pick<
       Stats,
-      | "queueDepth"
-      | "walBytes"
-      | "checkpoints"
-      | "logHeldBack"
-      | "clockOffsetMs"
-      | "peers"
+      "queueDepth" | "walBytes" | "checkpoints" | "logHeldBack" | "clockOffsetMs" | "peers"
     >,
   ): Stats {
     return {

@@ -8,11 +8,7 @@ import type { Isolation } from "../sql/isolation.ts";
 import type { WaitOptions, Warning, WriteOptions } from "../sql/database.ts";
 
 /** Options come from people: each is checked, and an unknown one is a typo. */
-export function refuseUnknown(
-  given: unknown,
-  known: readonly string[],
-  prefix = "",
-): void {
+export function refuseUnknown(given: unknown, known: readonly string[], prefix = ""): void {
   if (!isRecord(given))
     throw new HoldfastError(
       "OPTION_INVALID",
@@ -44,18 +40,12 @@ export function refuseUnknownWait(options: WaitOptions | undefined): void {
 }
 
 /** For `write`: the isolation that was asked for, if one was. */
-export function checkedWrite(
-  options: WriteOptions | undefined,
-): Isolation | undefined {
+export function checkedWrite(options: WriteOptions | undefined): Isolation | undefined {
   if (options === undefined) return undefined;
   refuseUnknown(options, ["signal", "timeout", "isolation"]);
   const { isolation } = options;
   if (isolation === undefined || isIsolation(isolation)) return isolation;
-  throw optionInvalid(
-    "isolation",
-    isolation,
-    '"serializable" or "readCommitted"',
-  );
+  throw optionInvalid("isolation", isolation, '"serializable" or "readCommitted"');
 }
 
 export function wholeNumber(
@@ -65,17 +55,12 @@ export function wholeNumber(
   max: number = Number.MAX_SAFE_INTEGER,
 ): number {
   if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  const range =
-    max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`;
+  const range = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`;
   throw optionInvalid(name, value, `a whole number, ${range}`);
 }
 
 /** The first of the accepted values is the default. */
-export function oneOf<T>(
-  name: string,
-  value: T | undefined,
-  accepted: readonly [T, ...T[]],
-): T {
+export function oneOf<T>(name: string, value: T | undefined, accepted: readonly [T, ...T[]]): T {
   if (value === undefined) return accepted[0];
   if (accepted.includes(value)) return value;
   const list = accepted
@@ -86,8 +71,7 @@ export function oneOf<T>(
 }
 
 export function checkedClock(clock: Clock): Clock {
-  if (typeof clock?.now === "function" && typeof clock.wakeAt === "function")
-    return clock;
+  if (typeof clock?.now === "function" && typeof clock.wakeAt === "function") return clock;
   throw optionInvalid(
     "clock",
     clock,
@@ -106,8 +90,7 @@ export function warner(
   const say = ({ code, message }: Warning): void =>
     process.emitWarning(message, { type: "HoldfastWarning", code });
   if (onWarning === undefined) return say;
-  if (typeof onWarning !== "function")
-    throw optionInvalid("onWarning", onWarning, "a function");
+  if (typeof onWarning !== "function") throw optionInvalid("onWarning", onWarning, "a function");
   return (warning) => {
     try {
       onWarning(warning);
@@ -118,11 +101,7 @@ export function warner(
   };
 }
 
-export function optionInvalid(
-  name: string,
-  found: unknown,
-  accepted: string,
-): HoldfastError {
+export function optionInvalid(name: string, found: unknown, accepted: string): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
     `Option ${name} is ${shown(found)}; expected ${accepted}.`,

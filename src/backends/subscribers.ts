@@ -27,8 +27,7 @@ export class Subscribers {
 
   /** @throws HoldfastError `OPTION_INVALID` */
   add(listener: Listener, interests?: readonly Interest[]): () => void {
-    if (typeof listener !== "function")
-      throw givenInvalid("the listener", "a function", listener);
+    if (typeof listener !== "function") throw givenInvalid("the listener", "a function", listener);
     const named = checkedInterests(interests);
     // Wrapped, so that subscribing one function twice gives two subscriptions.
     const own: Listener = (hint) => listener(hint);
@@ -95,9 +94,7 @@ export class Subscribers {
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */
-function checkedInterests(
-  given: readonly Interest[] | undefined,
-): readonly Interest[] | undefined {
+function checkedInterests(given: readonly Interest[] | undefined): readonly Interest[] | undefined {
   if (given === undefined) return undefined;
   return givenList("interests", given).map((interest) => {
     const { operation, key } = draftOf("an interest", interest, interestNames);
@@ -109,10 +106,7 @@ function checkedInterests(
   });
 }
 
-const interestNames = [
-  "operation",
-  "key",
-] as const satisfies readonly (keyof Interest)[];
+const interestNames = ["operation", "key"] as const satisfies readonly (keyof Interest)[];
 
 function deliver(hint: ChangeHint, listeners: ReadonlySet<Listener>): void {
   for (const listener of listeners) {

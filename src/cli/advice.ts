@@ -1,13 +1,6 @@
-import {
-  HoldfastError,
-  isHoldfastError,
-  type ErrorCode,
-} from "../model/errors.ts";
+import { HoldfastError, isHoldfastError, type ErrorCode } from "../model/errors.ts";
 
-type Advice = (
-  details: Readonly<Record<string, unknown>>,
-  dbOption: string,
-) => string;
+type Advice = (details: Readonly<Record<string, unknown>>, dbOption: string) => string;
 
 /** What the stores say for those who call them, said for those who type: with a command instead of a call. */
 const advice: Readonly<Partial<Record<ErrorCode, Advice>>> = {
@@ -31,7 +24,5 @@ export function inCommands(error: unknown, dbOption: string): unknown {
   if (!isHoldfastError(error)) return error;
   const { code, details } = error;
   const said = advice[code]?.(details, dbOption);
-  return said === undefined
-    ? error
-    : new HoldfastError(code, said, details, { cause: error });
+  return said === undefined ? error : new HoldfastError(code, said, details, { cause: error });
 }

@@ -54,10 +54,7 @@ export class Cli {
   /** Tells a failure; what was stopped has not failed. */
   fail(error: unknown, { json, debug }: GlobalOptions): void {
     this.exitCode = exitCodeOf(error);
-    const isStopped =
-      this.host.stop.aborted &&
-      isHoldfastError(error) &&
-      error.code === "ABORTED";
+    const isStopped = this.host.stop.aborted && isHoldfastError(error) && error.code === "ABORTED";
     if (isStopped) return;
     const { stderr } = this.host;
     const text = failureText(error, {

@@ -1,22 +1,13 @@
 import type { Holdfast } from "../runtime/client/holdfast.ts";
 import { tellsOfStop } from "../runtime/runtime-event.ts";
-import {
-  openForReading,
-  openForWriting,
-  type ReadableHoldfast,
-} from "../open/open-existing.ts";
+import { openForReading, openForWriting, type ReadableHoldfast } from "../open/open-existing.ts";
 import { openHoldfast, type HoldfastOptions } from "../open/open-holdfast.ts";
 import { isPostgresUrl } from "../open/open-holdfast.ts";
 import type { Warning } from "../sql/database.ts";
 import type { Damaged } from "../stores/damage.ts";
 import type { CliConfig } from "./database/config.ts";
 import { columnsOf, type CliHost } from "./host.ts";
-import {
-  configOf,
-  targetOf,
-  type GlobalOptions,
-  type Target,
-} from "./database/target.ts";
+import { configOf, targetOf, type GlobalOptions, type Target } from "./database/target.ts";
 import { jsonText } from "./text/json.ts";
 import { quoted } from "./text/quoted.ts";
 import { harmless, styleOf, type Style } from "./text/style.ts";
@@ -85,9 +76,7 @@ export class CliContext {
   /** Names rows that a list went past; who asked for JSON has them in the answer. */
   noteDamaged(damaged: readonly Damaged[]): void {
     for (const { table, key } of damaged)
-      this.note(
-        `Row ${key} of ${table} cannot be read: holdfast check${this.dbOption} says more.`,
-      );
+      this.note(`Row ${key} of ${table} cannot be read: holdfast check${this.dbOption} says more.`);
   }
 
   /** The config file of the project, if there is one. */

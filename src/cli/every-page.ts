@@ -38,8 +38,7 @@ export async function everyItem<T>(
   for await (const page of everyPage(read)) {
     items.push(...page.items);
     damaged.push(...page.damaged);
-    if (items.length > itemsMax)
-      return { items: items.slice(0, itemsMax), damaged, isCut: true };
+    if (items.length > itemsMax) return { items: items.slice(0, itemsMax), damaged, isCut: true };
   }
   return { items, damaged, isCut: false };
 }

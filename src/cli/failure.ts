@@ -10,10 +10,7 @@ export function failureText(
   const { isJson, isDebug, style } = how;
   const { code, message, details } = factsOf(error);
   const stack = isDebug ? stackOf(error) : undefined;
-  if (isJson)
-    return withoutPasswords(
-      jsonText({ error: { code, message, details, stack } }),
-    );
+  if (isJson) return withoutPasswords(jsonText({ error: { code, message, details, stack } }));
   const shown = (text: string): string => harmless(withoutPasswords(text));
   const head = `${style("red", code)}: ${shown(message)}`;
   return stack === undefined ? head : `${head}\n${style("dim", shown(stack))}`;
@@ -46,8 +43,5 @@ function stackOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { stack, cause } = error;
   const below = cause === undefined ? undefined : stackOf(cause);
-  return [
-    stack ?? "",
-    ...(below === undefined ? [] : [`caused by ${below}`]),
-  ].join("\n");
+  return [stack ?? "", ...(below === undefined ? [] : [`caused by ${below}`])].join("\n");
 }

@@ -28,10 +28,6 @@ export interface CliStream {
 export type StopReason = "SIGINT" | "SIGTERM" | "EPIPE";
 
 /** How wide a terminal is. One that nobody has sized, as under some CI systems, says 0. */
-export function columnsOf({
-  columns,
-}: {
-  readonly columns?: number | undefined;
-}): number {
+export function columnsOf({ columns }: { readonly columns?: number | undefined }): number {
   return columns === undefined || columns === 0 ? 80 : columns;
 }

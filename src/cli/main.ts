@@ -90,9 +90,7 @@ async function ask(question: string): Promise<string> {
   const lines = createInterface({ input, output });
   // While a line is typed Ctrl-C is a key, which no signal tells of.
   lines.once("SIGINT", () => stopBy("SIGINT"));
-  const isClosed = new Promise<string>((resolve) =>
-    lines.once("close", () => resolve("")),
-  );
+  const isClosed = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
   const { signal } = stop;
   const typed = lines.question(question, { signal }).catch(() => {
     output.write("\n");

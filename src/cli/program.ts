@@ -56,10 +56,7 @@ const commands: readonly AddCommand[] = [
 ];
 
 /** Runs one command line, such as `["list", "--json"]`; never rejects. */
-export async function runCli(
-  args: readonly string[],
-  host: CliHost,
-): Promise<ExitCode> {
+export async function runCli(args: readonly string[], host: CliHost): Promise<ExitCode> {
   const cli = new Cli(host);
   const program = programOf(cli);
   try {
@@ -88,14 +85,8 @@ export function programOf(cli: Cli): Command {
       "--db <database>",
       "a file, or a postgres:// URL; else HOLDFAST_DB, else the config file",
     )
-    .option(
-      "--schema <name>",
-      "where the tables are on Postgres (default: holdfast)",
-    )
-    .option(
-      "--config <file>",
-      "instead of the nearest holdfast.config.ts, .mts, .mjs or .js",
-    )
+    .option("--schema <name>", "where the tables are on Postgres (default: holdfast)")
+    .option("--config <file>", "instead of the nearest holdfast.config.ts, .mts, .mjs or .js")
     .option("--json", "print JSON, for other programs")
     .option("--debug", "print stacks of errors")
     .helpOption("--help", "print this")
@@ -112,11 +103,7 @@ export function programOf(cli: Cli): Command {
 }
 
 /** Commander answers help about a command that is not there with help; what it says of that command itself suggests others. */
-async function aboutHelp(
-  error: unknown,
-  args: readonly string[],
-  cli: Cli,
-): Promise<unknown> {
+async function aboutHelp(error: unknown, args: readonly string[], cli: Cli): Promise<unknown> {
   const [first, word] = args.filter((arg) => !arg.startsWith("-"));
   const isHelp = error instanceof CommanderError && first === "help";
   if (!isHelp || word === undefined) return error;

@@ -29,8 +29,7 @@ export async function runBefore(
     const words = standingText(context, { ...found, waits: [] });
     return { existed: true, status: found.status, words };
   } catch (error) {
-    if (isHoldfastError(error) && error.code === "EXECUTION_NOT_FOUND")
-      return { existed: false };
+    if (isHoldfastError(error) && error.code === "EXECUTION_NOT_FOUND") return { existed: false };
     throw error;
   }
 }
@@ -40,9 +39,7 @@ export function beforeFields(before: RunBefore): {
   readonly existed: boolean;
   readonly status?: ExecutionStatus;
 } {
-  return before.existed
-    ? { existed: true, status: before.status }
-    : { existed: false };
+  return before.existed ? { existed: true, status: before.status } : { existed: false };
 }
 
 /** `of` is the function or the schedule. */

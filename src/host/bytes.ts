@@ -5,8 +5,7 @@ import { sha256Hex } from "./hash.ts";
 
 export const byteTools: ByteTools = {
   sha256Hex,
-  hmacSha256Hex: (key, message) =>
-    createHmac("sha256", key).update(message).digest("hex"),
+  hmacSha256Hex: (key, message) => createHmac("sha256", key).update(message).digest("hex"),
   sha256() {
     const hash = createHash("sha256");
     return {

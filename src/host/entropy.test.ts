@@ -11,9 +11,7 @@ test("system entropy gives fresh arrays of the asked length", () => {
 });
 
 test("system entropy gives no bytes out twice, however few are asked for at a time", () => {
-  const seen = new Set(
-    Array.from({ length: 2_000 }, () => systemEntropy.bytes(16).join()),
-  );
+  const seen = new Set(Array.from({ length: 2_000 }, () => systemEntropy.bytes(16).join()));
   expect(seen.size).toBe(2_000);
   expect(seen).not.toContain(new Uint8Array(16).join());
   expect(systemEntropy.bytes(10_000)).toHaveLength(10_000);

@@ -99,8 +99,7 @@ describe("running later", () => {
 
 /** How many timers keep this process alive. */
 function keepingAlive(): number {
-  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout")
-    .length;
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 }
 
 describe("dozing", () => {

@@ -63,10 +63,7 @@ export const blobBytesMaxDefault = 16_777_216;
 export const blobGraceDefault: Duration = "1h";
 
 /** @throws HoldfastError `OPTION_INVALID`, `VALUE_TOO_LARGE` */
-export function checkedBytes(
-  content: Uint8Array,
-  bytesMax: number,
-): Uint8Array {
+export function checkedBytes(content: Uint8Array, bytesMax: number): Uint8Array {
   if (!(content instanceof Uint8Array))
     throw new HoldfastError(
       "OPTION_INVALID",
@@ -125,8 +122,7 @@ export function prepareBlob(
   };
   if (kind.isCompressible && logical.length >= compressFrom[profile]) {
     const content = tools.deflate(logical);
-    if (content.length < logical.length)
-      return { ...named, encoding: "deflate", content };
+    if (content.length < logical.length) return { ...named, encoding: "deflate", content };
   }
   return { ...named, encoding: "identity", content: logical };
 }
@@ -141,14 +137,10 @@ export function verifiedBlob(tools: BlobTools, stored: StoredBlob): Uint8Array {
     throw corruptBlob(hash, "has a size that no blob has");
   const logical = decoded(tools, stored);
   if (logical === undefined)
-    throw corruptBlob(
-      hash,
-      "has content that cannot be decompressed to its size",
-    );
+    throw corruptBlob(hash, "has content that cannot be decompressed to its size");
   if (logical.length !== size)
     throw corruptBlob(hash, `has ${logical.length} bytes instead of ${size}`);
-  if (tools.sha256Hex(logical) !== hash)
-    throw corruptBlob(hash, "has content of another hash");
+  if (tools.sha256Hex(logical) !== hash) throw corruptBlob(hash, "has content of another hash");
   return logical === content ? new Uint8Array(content) : logical;
 }
 

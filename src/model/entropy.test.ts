@@ -34,8 +34,6 @@ describe("seeded entropy", () => {
   });
 
   test.each([0.5, Number.NaN, 2 ** 53])("refuses %d as a seed", (seed) => {
-    expect(() => seededEntropy(seed)).toThrow(
-      expect.objectContaining({ code: "OPTION_INVALID" }),
-    );
+    expect(() => seededEntropy(seed)).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }));
   });
 });

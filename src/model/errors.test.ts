@@ -2,14 +2,11 @@ import { describe, expect, test } from "vitest";
 import { errorCodes, HoldfastError, isOfTheStore, originOf } from "./errors.ts";
 import type { ErrorCode } from "./errors.ts";
 
-const isStore = (code: ErrorCode): boolean =>
-  isOfTheStore(new HoldfastError(code, "Not now."));
+const isStore = (code: ErrorCode): boolean => isOfTheStore(new HoldfastError(code, "Not now."));
 
 describe("whom a failure tells about", () => {
   test("every code is classified, and those that pass are of the store", () => {
-    expect(errorCodes.filter((code) => originOf(code) === undefined)).toEqual(
-      [],
-    );
+    expect(errorCodes.filter((code) => originOf(code) === undefined)).toEqual([]);
     for (const code of errorCodes)
       if (new HoldfastError(code, "").retryable)
         expect([code, originOf(code)]).toEqual([code, "store"]);

@@ -235,9 +235,7 @@ const errors = {
 
 export type ErrorCode = keyof typeof errors;
 
-export const errorCodes: readonly ErrorCode[] = Object.keys(
-  errors,
-) as ErrorCode[];
+export const errorCodes: readonly ErrorCode[] = Object.keys(errors) as ErrorCode[];
 
 /** Facts about a failure: ids, paths, sizes and hashes, never payload values. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
@@ -278,11 +276,7 @@ export function isHoldfastError(value: unknown): value is HoldfastError {
   return safely(() => {
     // Read as well, so that who asks can read them.
     const { code, retryable } = value as Partial<HoldfastError>;
-    return (
-      brand in value &&
-      typeof code === "string" &&
-      typeof retryable === "boolean"
-    );
+    return brand in value && typeof code === "string" && typeof retryable === "boolean";
   }, false);
 }
 

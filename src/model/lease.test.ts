@@ -34,9 +34,7 @@ const free: LeaseState = { kind: "free", fence: 7, givenBack: 0 };
 
 describe("who gets a lease", () => {
   test("the first one when it is free, with the next fence", () => {
-    expect(
-      decideLease({ kind: "free", fence: 0, givenBack: 0 }, ada, 0),
-    ).toEqual({
+    expect(decideLease({ kind: "free", fence: 0, givenBack: 0 }, ada, 0)).toEqual({
       kind: "acquire",
       fence: 1,
     });
@@ -103,9 +101,7 @@ describe("a lease and the clock", () => {
   });
 
   test("ends no later than a Date can show", () => {
-    expect(extended(lease, 160, Number.MAX_SAFE_INTEGER).expiresAt).toBe(
-      8.64e15,
-    );
+    expect(extended(lease, 160, Number.MAX_SAFE_INTEGER).expiresAt).toBe(8.64e15);
   });
 
   test("shared by two processes names neither", () => {
@@ -122,11 +118,7 @@ describe("what is remembered of the leases before", () => {
     ["one that was taken", held, 0],
     ["those before it too", after, 10],
     ["those before it too, given back", between, 11],
-    [
-      "31 of them at most",
-      { kind: "free", fence: 40, givenBack: 2 ** 31 - 1 },
-      2 ** 31 - 1,
-    ],
+    ["31 of them at most", { kind: "free", fence: 40, givenBack: 2 ** 31 - 1 }, 2 ** 31 - 1],
     [
       "31 of them at most, the last one taken",
       { kind: "held", lease: { ...lease, givenBack: 2 ** 31 - 1 } },

@@ -83,10 +83,7 @@ export function decideLease(
  * Whether a lease keeps others away. It cannot be older than the last time
  * its holder was heard of, so a clock that is set back does not revive it.
  */
-export function isLive(
-  lease: Pick<HeldLease, "expiresAt" | "renewedAt">,
-  now: number,
-): boolean {
+export function isLive(lease: Pick<HeldLease, "expiresAt" | "renewedAt">, now: number): boolean {
   return lease.expiresAt > Math.max(now, lease.renewedAt);
 }
 
@@ -145,10 +142,7 @@ export function givenBackBefore(state: LeaseState): number {
   return (bits * 2 + (state.kind === "free" ? 1 : 0)) % 2 ** earlierLeasesMax;
 }
 
-function wasGivenBack(
-  { fence: last, givenBack }: EarlierLeases,
-  fence: number,
-): boolean {
+function wasGivenBack({ fence: last, givenBack }: EarlierLeases, fence: number): boolean {
   const place = last - fence - 1;
   if (place < 0 || place >= earlierLeasesMax) return false;
   return Math.floor(givenBack / 2 ** place) % 2 === 1;

@@ -1,11 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  checkedPolicy,
-  classOf,
-  commandPrefix,
-  isPolicy,
-  turnPrefix,
-} from "./queue.ts";
+import { checkedPolicy, classOf, commandPrefix, isPolicy, turnPrefix } from "./queue.ts";
 import type { QueuePolicy } from "./queue.ts";
 
 const join: QueuePolicy = {

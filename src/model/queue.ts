@@ -51,18 +51,16 @@ export function classOf(items: readonly QueueItemDraft[]): WorkClass {
     });
   const wrong = items.findIndex((item) => !isRecord(item));
   if (wrong >= 0)
-    throw invalid(
-      `has ${spokenKind(items[wrong])} instead of an item (number ${wrong}).`,
-      { path: `items[${wrong}]`, item: wrong },
-    );
+    throw invalid(`has ${spokenKind(items[wrong])} instead of an item (number ${wrong}).`, {
+      path: `items[${wrong}]`,
+      item: wrong,
+    });
   const [first] = items as readonly QueueItemDraft[];
-  if (first === undefined)
-    throw invalid("has no items. Give it at least one.", { items: 0 });
+  if (first === undefined) throw invalid("has no items. Give it at least one.", { items: 0 });
   if (items.length > itemsPerBatchMax)
-    throw invalid(
-      `has ${items.length} items. Split it: at most ${itemsPerBatchMax} go together.`,
-      { items: items.length },
-    );
+    throw invalid(`has ${items.length} items. Split it: at most ${itemsPerBatchMax} go together.`, {
+      items: items.length,
+    });
   const wanted = first.class ?? "turn";
   for (const [index, item] of items.entries()) {
     const { class: own = "turn" } = item as QueueItemDraft;
@@ -83,13 +81,9 @@ export function classOf(items: readonly QueueItemDraft[]): WorkClass {
 /** @throws HoldfastError `BATCH_INVALID` for a policy that does not exist. */
 export function checkedPolicy<P extends QueuePolicy>(policy: P): P {
   if (!deliveries.includes(policy.delivery))
-    throw invalid(
-      `has the delivery ${spoken(policy.delivery)}. Use ${deliveries.join(" or ")}.`,
-    );
+    throw invalid(`has the delivery ${spoken(policy.delivery)}. Use ${deliveries.join(" or ")}.`);
   if (!slots.includes(policy.slot))
-    throw invalid(
-      `has the slot ${spoken(policy.slot)}. Use ${slots.join(" or ")}.`,
-    );
+    throw invalid(`has the slot ${spoken(policy.slot)}. Use ${slots.join(" or ")}.`);
   return policy;
 }
 
@@ -113,11 +107,7 @@ export function mayStartWith(head: QueuePolicy, boundary: Boundary): boolean {
 }
 
 /** How many batches from the first one on are taken together for a turn. */
-export function turnPrefix(
-  line: readonly QueuePolicy[],
-  boundary: Boundary,
-  max: number,
-): number {
+export function turnPrefix(line: readonly QueuePolicy[], boundary: Boundary, max: number): number {
   const [head] = line;
   if (head === undefined || max < 1 || !mayStartWith(head, boundary)) return 0;
   if (head.slot === "exclusive") return 1;
@@ -139,15 +129,8 @@ export function commandPrefix(line: readonly QueuePolicy[]): 0 | 1 {
   return line[0]?.class === "command" ? 1 : 0;
 }
 
-function invalid(
-  what: string,
-  details: Readonly<Record<string, unknown>> = {},
-): HoldfastError {
-  return new HoldfastError(
-    "BATCH_INVALID",
-    `The batch ${what} Nothing was enqueued.`,
-    details,
-  );
+function invalid(what: string, details: Readonly<Record<string, unknown>> = {}): HoldfastError {
+  return new HoldfastError("BATCH_INVALID", `The batch ${what} Nothing was enqueued.`, details);
 }
 
 function spoken(given: unknown): string {

@@ -48,18 +48,13 @@ export class RunFailedError extends Error {
     this.step = at?.step;
     this.attempt = at?.attempt;
     Object.defineProperty(this, runFailed, { value: run });
-    if (at !== undefined)
-      Object.defineProperty(this, thrownAt, { value: at, configurable: true });
+    if (at !== undefined) Object.defineProperty(this, thrownAt, { value: at, configurable: true });
   }
 }
 
 /** For tests of one's own that make such an error: without a run it would be one of none. */
 function givenFailure(given: Failure): Failure {
-  const failure = draftOf<Failure>("the failure", given, [
-    "run",
-    "at",
-    "cause",
-  ]);
+  const failure = draftOf<Failure>("the failure", given, ["run", "at", "cause"]);
   const { run, at } = failure;
   if (!readGiven("run", () => isFailedRun(run)))
     throw givenInvalid(

@@ -21,10 +21,7 @@ describe("options", () => {
   test.each([
     ["a plain object", { id: "a" }],
     ["one of another realm", runInNewContext('({ id: "a" })') as Options],
-    [
-      "one without a prototype",
-      Object.assign(Object.create(null) as object, { id: "a" }),
-    ],
+    ["one without a prototype", Object.assign(Object.create(null) as object, { id: "a" })],
     ["an instance of a class with fields", new OwnOptions()],
     ["an instance of a class with getters", new ComputedOptions()],
     ["a class with a tag", { id: "a", [Symbol.toStringTag]: "Settings" }],
@@ -41,9 +38,7 @@ describe("options", () => {
 
   test("of another realm that have no fields are named as here", () => {
     const date = runInNewContext("new Date(0)") as object;
-    expect(() => optionsOf(date)).toThrow(
-      "Expected options to be a plain object; got a Date.",
-    );
+    expect(() => optionsOf(date)).toThrow("Expected options to be a plain object; got a Date.");
   });
 
   test("are read once", () => {

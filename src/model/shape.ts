@@ -1,12 +1,7 @@
 import { HoldfastError } from "./errors.ts";
 import { safely } from "./safely.ts";
 import { excerpt } from "./values/excerpt.ts";
-import {
-  isList,
-  isRecord,
-  spokenKind,
-  spokenStranger,
-} from "./values/spoken-kind.ts";
+import { isList, isRecord, spokenKind, spokenStranger } from "./values/spoken-kind.ts";
 
 /**
  * The shape of what callers give, checked where it enters: JavaScript lets
@@ -99,26 +94,18 @@ export function draftOf<T extends object>(
   );
 }
 
-function unknownIn(
-  place: string,
-  given: object,
-  known: readonly string[],
-): string | undefined {
+function unknownIn(place: string, given: object, known: readonly string[]): string | undefined {
   const names = readGiven(place, () => Object.keys(given));
   return names.find((name) => !known.includes(name));
 }
 
 /** A copy, so that nothing is read twice that could answer otherwise, or throw, the second time. */
-function fieldsOf<T extends object>(
-  given: T,
-  known: readonly (keyof T & string)[],
-): T {
+function fieldsOf<T extends object>(given: T, known: readonly (keyof T & string)[]): T {
   const fields: Partial<T> = {};
   for (const name of known)
     readGiven(name, () => {
       const value = given[name];
-      if (value !== undefined || Object.hasOwn(given, name))
-        fields[name] = value;
+      if (value !== undefined || Object.hasOwn(given, name)) fields[name] = value;
     });
   return fields as T;
 }
@@ -136,10 +123,7 @@ function emptyUnlessNull(given: null | undefined): object | null {
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */
-export function givenFlag(
-  place: string,
-  given: boolean | undefined,
-): boolean | undefined {
+export function givenFlag(place: string, given: boolean | undefined): boolean | undefined {
   if (given === undefined || typeof given === "boolean") return given;
   throw givenInvalid(place, "true or false", given);
 }
@@ -157,11 +141,7 @@ export function givenFunction(place: string, given: unknown): void {
     throw givenInvalid(place, "a function", given);
 }
 
-export function givenInvalid(
-  place: string,
-  expected: string,
-  given: unknown,
-): HoldfastError {
+export function givenInvalid(place: string, expected: string, given: unknown): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
     `Expected ${place} to be ${expected}; got ${spokenKind(given)}.`,
@@ -171,9 +151,7 @@ export function givenInvalid(
 
 /** True for text that every column takes: without U+0000 and halves of characters. */
 export function isStorable(text: unknown): text is string {
-  return (
-    typeof text === "string" && !text.includes("\0") && text.isWellFormed()
-  );
+  return typeof text === "string" && !text.includes("\0") && text.isWellFormed();
 }
 
 /**
@@ -182,13 +160,8 @@ export function isStorable(text: unknown): text is string {
  *
  * @throws HoldfastError `NAME_INVALID`
  */
-export function checkedText(
-  what: string,
-  text: string,
-  charactersMax: number = 128,
-): string {
-  if (isStorable(text) && text.length > 0 && text.length <= charactersMax)
-    return text;
+export function checkedText(what: string, text: string, charactersMax: number = 128): string {
+  if (isStorable(text) && text.length > 0 && text.length <= charactersMax) return text;
   const length = typeof text === "string" ? text.length : undefined;
   throw new HoldfastError(
     "NAME_INVALID",
@@ -234,8 +207,7 @@ const instantMax = 8.64e15;
 
 /** An instant: whole milliseconds since 1970 that a Date can show. */
 export function checkedInstant(what: string, instant: number): number {
-  if (Number.isSafeInteger(instant) && instant >= 0 && instant <= instantMax)
-    return instant;
+  if (Number.isSafeInteger(instant) && instant >= 0 && instant <= instantMax) return instant;
   throw new HoldfastError(
     "OPTION_INVALID",
     `Option ${what} is an instant in whole milliseconds since 1970, such as Date.now(), up to ${instantMax}; got ${kindOfCount(instant, 0)}.`,
@@ -249,7 +221,5 @@ export function optionalText(
   text: string | null | undefined,
   charactersMax: number,
 ): string | null {
-  return text === null || text === undefined
-    ? null
-    : checkedText(what, text, charactersMax);
+  return text === null || text === undefined ? null : checkedText(what, text, charactersMax);
 }

@@ -3,12 +3,7 @@ import { HoldfastError } from "./errors.ts";
 import { tracedFailure } from "./traced-failure.ts";
 
 function failure(): HoldfastError {
-  return new HoldfastError(
-    "DATABASE_BUSY",
-    "Try again.",
-    { budgetMs: 5 },
-    { cause: "a lock" },
-  );
+  return new HoldfastError("DATABASE_BUSY", "Try again.", { budgetMs: 5 }, { cause: "a lock" });
 }
 
 /** A call that fails later, when whoever made it is no longer on the stack. */

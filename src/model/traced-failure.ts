@@ -33,15 +33,10 @@ async function traced(failure: unknown, onSeen: () => void): Promise<never> {
   const here = {};
   Error.captureStackTrace?.(here, traced);
   onSeen();
-  throw isHoldfastError(failure) && "stack" in here
-    ? withCallers(failure, here)
-    : failure;
+  throw isHoldfastError(failure) && "stack" in here ? withCallers(failure, here) : failure;
 }
 
-function withCallers(
-  error: HoldfastError,
-  here: { readonly stack: unknown },
-): HoldfastError {
+function withCallers(error: HoldfastError, here: { readonly stack: unknown }): HoldfastError {
   const known = madeAt.get(error);
   const made = known ?? stackOf(error);
   // One error may end many calls, a failed commit does: each gets its own.
@@ -62,8 +57,7 @@ function withCallers(
 /** Node 20 writes it at once, later versions when it is read. */
 function stackOf(error: HoldfastError): StackText {
   const stack = Object.getOwnPropertyDescriptor(error, "stack");
-  return (): unknown =>
-    stack?.get === undefined ? stack?.value : stack.get.call(error);
+  return (): unknown => (stack?.get === undefined ? stack?.value : stack.get.call(error));
 }
 
 function joined(own: unknown, here: unknown): unknown {
@@ -75,11 +69,7 @@ function joined(own: unknown, here: unknown): unknown {
 
 /** Below this function there is only Node itself, which runs what waits. */
 function isCaller(line: string, own: string): boolean {
-  return (
-    /^\s+at /.test(line) &&
-    !line.includes("node:internal") &&
-    !own.includes(line)
-  );
+  return /^\s+at /.test(line) && !line.includes("node:internal") && !own.includes(line);
 }
 
 /** Somebody's own class could have more to it, and stays the one object that it is. */

@@ -67,8 +67,7 @@ export async function databaseFacts(
     processes: await Promise.all(
       owners.map(async (owner) => ({
         ...owner,
-        liveness:
-          owner.diedAt === null ? await database.liveness(owner.id) : "dead",
+        liveness: owner.diedAt === null ? await database.liveness(owner.id) : "dead",
       })),
     ),
   };

@@ -32,11 +32,7 @@ export async function openForReading(
 ): Promise<ReadableHoldfast> {
   const file = isPostgresUrl(pathOrUrl)
     ? undefined
-    : await openSqliteWith(
-        pathOrUrl,
-        { ...options.sqlite, readOnly: true },
-        {},
-      );
+    : await openSqliteWith(pathOrUrl, { ...options.sqlite, readOnly: true }, {});
   const database = file ?? (await openCurrentPostgres(pathOrUrl, options));
   return {
     database,
@@ -67,14 +63,7 @@ export async function openForWriting(
   }
 }
 
-function openCurrentPostgres(
-  url: string,
-  { postgres = {} }: HoldfastOptions,
-): Promise<Database> {
+function openCurrentPostgres(url: string, { postgres = {} }: HoldfastOptions): Promise<Database> {
   // One operator needs few connections, and a server has few to give.
-  return openPostgresWith(
-    url,
-    { poolSize: 2, ...postgres },
-    { mustBeCurrent: true },
-  );
+  return openPostgresWith(url, { poolSize: 2, ...postgres }, { mustBeCurrent: true });
 }

@@ -3,12 +3,7 @@ import type { PostgresOptions } from "../backends/postgres/options.ts";
 import { openSqlite } from "../backends/sqlite/open.ts";
 import type { SqliteOptions } from "../backends/sqlite/options.ts";
 import type { Clock } from "../model/time/clock.ts";
-import {
-  givenFunction,
-  givenInvalid,
-  givenObject,
-  optionsOf,
-} from "../model/shape.ts";
+import { givenFunction, givenInvalid, givenObject, optionsOf } from "../model/shape.ts";
 import type { Database } from "../sql/database.ts";
 import { Drain } from "../runtime/drain.ts";
 import { externalTokens } from "../runtime/client/external-tokens.ts";
@@ -86,10 +81,7 @@ export async function openHoldfast(
 }
 
 /** Those of the stores. */
-export function storeOptionsOf({
-  payload,
-  valueLimits,
-}: HoldfastOptions): StoreOptions {
+export function storeOptionsOf({ payload, valueLimits }: HoldfastOptions): StoreOptions {
   return {
     ...(payload !== undefined && { payload }),
     ...(valueLimits !== undefined && { valueLimits }),
@@ -155,9 +147,7 @@ export function isPostgresUrl(text: string): boolean {
 }
 
 /** A hook of the user's stops nothing, whatever it does. */
-function guarded(
-  onEvent: (event: RuntimeEvent) => unknown,
-): (event: RuntimeEvent) => void {
+function guarded(onEvent: (event: RuntimeEvent) => unknown): (event: RuntimeEvent) => void {
   const failed = (error: unknown): void =>
     process.emitWarning(`onEvent failed: ${String(error)}`, {
       type: "HoldfastWarning",

@@ -16,9 +16,7 @@ import { monotonicMs, realSoon } from "../host/timers.ts";
 // Taken at load, since fake timers of tests replace them. Jest may do so
 // before: fakes have a clock, and would not run before somebody moves it.
 const isFaked = "clock" in (Reflect.get(process, "nextTick") as object);
-const nextTick: (go: () => void) => void = isFaked
-  ? realSoon
-  : process.nextTick.bind(process);
+const nextTick: (go: () => void) => void = isFaked ? realSoon : process.nextTick.bind(process);
 const microtask: (go: () => void) => void = isFaked
   ? (go) => void Promise.resolve().then(go)
   : queueMicrotask;

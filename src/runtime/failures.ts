@@ -3,11 +3,7 @@ import type { ExecutionResult } from "../model/execution/result.ts";
 import { isRunFailedError, RunFailedError } from "../model/run-failed-error.ts";
 import { safely } from "../model/safely.ts";
 import { restoredFailure } from "../model/values/restored-error.ts";
-import {
-  isError,
-  storedError,
-  type StoredError,
-} from "../model/values/stored-error.ts";
+import { isError, storedError, type StoredError } from "../model/values/stored-error.ts";
 import { isThrownAt, type ThrownAt } from "../model/values/thrown-at.ts";
 
 const nonRetryable = Symbol.for("holdfast.nonRetryable");
@@ -39,9 +35,7 @@ export function isNonRetryable(thrown: unknown): boolean {
  * takes them again after a failover, or when its disk has room.
  */
 export function isPassing(error: unknown): boolean {
-  return (
-    isHoldfastError(error) && (error.retryable || error.code === "READ_ONLY")
-  );
+  return isHoldfastError(error) && (error.retryable || error.code === "READ_ONLY");
 }
 
 /** True when a payload codec is out of order: that says nothing about the value. */
@@ -51,8 +45,7 @@ export function isOfTheCodec(thrown: unknown): boolean {
 
 /** Says which value of a run cannot be stored: the refusal knows only the path within it. */
 export function ofSubject(error: unknown, subject: string): unknown {
-  if (!isHoldfastError(error) || error.code !== "NOT_SERIALIZABLE")
-    return error;
+  if (!isHoldfastError(error) || error.code !== "NOT_SERIALIZABLE") return error;
   const { code, message, details, stack, cause } = error;
   const named = new HoldfastError(
     code,
@@ -60,8 +53,7 @@ export function ofSubject(error: unknown, subject: string): unknown {
     details,
     cause === undefined ? undefined : { cause },
   );
-  if (stack !== undefined)
-    named.stack = stack.replace(message, () => named.message);
+  if (stack !== undefined) named.stack = stack.replace(message, () => named.message);
   return named;
 }
 
@@ -168,9 +160,7 @@ function userLine(stack: string | undefined): string | undefined {
 }
 
 function clipped(text: string, charactersMax = 100): string {
-  return text.length > charactersMax
-    ? `${text.slice(0, charactersMax)}…`
-    : text;
+  return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
 }
 
 const cancelled = Symbol.for("holdfast.cancelled");

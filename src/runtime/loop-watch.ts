@@ -39,16 +39,10 @@ export class LoopWatch {
   }
 
   /** A stretch that began when `toldMs` was as given is over; `step` is the one that it was, if it was one. */
-  took(
-    ms: number,
-    toldBefore: number,
-    holders: (step?: string) => Holders,
-    step?: string,
-  ): void {
+  took(ms: number, toldBefore: number, holders: (step?: string) => Holders, step?: string): void {
     const ownMs = ms - (this.toldMs - toldBefore);
     this.toldMs = toldBefore + ms;
-    if (ownMs > heldMsMax && this.#hasComputed())
-      this.#warn(ownMs, holders(step));
+    if (ownMs > heldMsMax && this.#hasComputed()) this.#warn(ownMs, holders(step));
   }
 
   /** On a crowded machine a process may merely have waited for a processor, which is nobody's fault. */
@@ -58,9 +52,7 @@ export class LoopWatch {
 
   #warn(ms: number, { functions: all, id, step }: Holders): void {
     const functions = [...new Set(all)].slice(0, namesSpokenMax);
-    const fresh = functions.filter(
-      (name) => !this.#told.has(keyOf(name, step)),
-    );
+    const fresh = functions.filter((name) => !this.#told.has(keyOf(name, step)));
     if (fresh.length === 0) return;
     for (const name of fresh) this.#told.add(keyOf(name, step));
     const names = functions.map((name) => `"${name}"`).join(" or ");

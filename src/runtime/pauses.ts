@@ -6,20 +6,12 @@ const firstMs = 10;
 const longestMs = 1_000;
 
 /** Waits before something is tried again: 10 ms, doubling up to a second; an abort ends it. */
-export function pauseBefore(
-  clock: Clock,
-  failures: number,
-  signal: AbortSignal,
-): Promise<void> {
+export function pauseBefore(clock: Clock, failures: number, signal: AbortSignal): Promise<void> {
   const ms = Math.min(firstMs * 2 ** Math.min(failures, 10), longestMs);
   return pause(clock, ms, signal);
 }
 
-export function pause(
-  clock: Clock,
-  ms: number,
-  signal: AbortSignal,
-): Promise<void> {
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   // Any number of runs may pause at once, as while the database is away: Node takes more than ten for a leak.
   setMaxListeners(0, signal);
@@ -50,11 +42,7 @@ export async function repeated<T>(
 }
 
 /** Waits for something, but not past an instant; tells whether it is done. What it rejects with is passed on. */
-export function isDoneBy(
-  clock: Clock,
-  instant: number,
-  work: Promise<unknown>,
-): Promise<boolean> {
+export function isDoneBy(clock: Clock, instant: number, work: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const cancel = clock.wakeAt(instant, () => resolve(false));
     work

@@ -11,18 +11,12 @@ import type { Change, Operation, Tx } from "./operation.ts";
 export type Callee = string | Operation<never, unknown>;
 
 /** What goes with it: the operation's input, or the body. */
-export type CallInput<C extends Callee, O> = [C] extends [
-  Operation<infer I, unknown>,
-]
+export type CallInput<C extends Callee, O> = [C] extends [Operation<infer I, unknown>]
   ? I
   : () => Tx<O>;
 
 /** What the call resolves to. */
-export type CallOutput<C extends Callee, O> = [C] extends [
-  Operation<never, infer R>,
-]
-  ? R
-  : O;
+export type CallOutput<C extends Callee, O> = [C] extends [Operation<never, infer R>] ? R : O;
 
 /** Every wait can be given up: by a signal or after a time. */
 export interface WaitOptions {
@@ -290,10 +284,7 @@ export interface Database {
    *   { operation: "deposit", key: "ada" },
    * ]);
    */
-  subscribe(
-    listener: (hint: ChangeHint) => void,
-    interests?: readonly Interest[],
-  ): () => void;
+  subscribe(listener: (hint: ChangeHint) => void, interests?: readonly Interest[]): () => void;
 
   /**
    * Calls the watcher with the reason when the server has not been reached for
@@ -301,9 +292,7 @@ export interface Database {
    * Calls that wait meanwhile go on by themselves. Never called on SQLite.
    * @throws HoldfastError `DATABASE_CLOSED`
    */
-  watchOutages(
-    watcher: (outage: HoldfastError | undefined) => void,
-  ): () => void;
+  watchOutages(watcher: (outage: HoldfastError | undefined) => void): () => void;
 
   /** Whether the process behind an owner lives. On one machine a death is known at once. */
   liveness(owner: OwnerId): Promise<"alive" | "dead" | "unknown">;

@@ -64,10 +64,8 @@ export class Fate implements Cover {
       );
     if (request.owner !== undefined) this.#assertOwner(request.owner);
     if (request.want === "rollback") this.#rolledBack = true;
-    if (request.afterwards !== undefined)
-      (this.#afterwards ??= []).push(request.afterwards);
-    if (request.change !== undefined)
-      (this.#changes ??= []).push(request.change);
+    if (request.afterwards !== undefined) (this.#afterwards ??= []).push(request.afterwards);
+    if (request.change !== undefined) (this.#changes ??= []).push(request.change);
     return request.marks === undefined
       ? undefined
       : this.#entered(request.change?.operation ?? "", request.marks);
@@ -84,10 +82,8 @@ export class Fate implements Cover {
   #entered(operation: string, marks: IsolationMarks): Cover | undefined {
     const { isolation } = this;
     if (isolation === undefined || this.#covers > 0) return undefined;
-    if (!mayRunInside(isolation, marks))
-      throw isolationMismatch(operation, this.name, isolation);
-    if (isolation === "readCommitted" || marks.snapshotSafe !== true)
-      return undefined;
+    if (!mayRunInside(isolation, marks)) throw isolationMismatch(operation, this.name, isolation);
+    if (isolation === "readCommitted" || marks.snapshotSafe !== true) return undefined;
     this.#covers += 1;
     return this;
   }
@@ -119,8 +115,7 @@ export class Fate implements Cover {
         "ran a statement after rollbackWith. Return right after it.",
       );
     // Drivers differ here: one throws, one answers with nothing.
-    if (template.returnsRows === (want === "run"))
-      throw wrongHands(this.name, want, template);
+    if (template.returnsRows === (want === "run")) throw wrongHands(this.name, want, template);
   }
 
   /** Remembers that a statement failed; the body is told next. */
@@ -130,8 +125,7 @@ export class Fate implements Cover {
 
   /** The end of a body that returned. Throws the failure it swallowed, if any, and what it forgot. */
   verdict(value: unknown): "commit" | "rollback" {
-    if (this.#failure !== undefined && !this.#rolledBack)
-      throw this.#failure.error;
+    if (this.#failure !== undefined && !this.#rolledBack) throw this.#failure.error;
     if (isGenerator(value))
       throw operationInvalid(
         this.name,
@@ -154,11 +148,7 @@ function isGenerator(value: unknown): boolean {
   return typeof next === "function" && typeof raise === "function";
 }
 
-function wrongHands(
-  name: string,
-  want: Request["want"],
-  template: Template,
-): HoldfastError {
+function wrongHands(name: string, want: Request["want"], template: Template): HoldfastError {
   const statement = shortened(template.sqlite);
   return operationInvalid(
     name,
@@ -181,13 +171,8 @@ export function afterDurable(actions: readonly Afterwards[] | undefined): void {
 }
 
 /** The call has rolled back: does what its body asked for, then goes on. */
-export function afterRefusal(
-  actions: readonly Afterwards[] | undefined,
-  goOn: () => void,
-): void {
+export function afterRefusal(actions: readonly Afterwards[] | undefined, goOn: () => void): void {
   const asked = actions?.filter(({ refused }) => refused !== undefined) ?? [];
   if (asked.length === 0) return goOn();
-  void Promise.allSettled(asked.map(async ({ refused }) => refused?.())).then(
-    goOn,
-  );
+  void Promise.allSettled(asked.map(async ({ refused }) => refused?.())).then(goOn);
 }

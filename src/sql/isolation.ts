@@ -44,10 +44,7 @@ export interface Cover {
  * still look good, and who took it, being `readCommitted`, is invisible to the
  * server's search for conflicts.
  */
-export function mayRunInside(
-  isolation: Isolation,
-  marks: IsolationMarks,
-): boolean {
+export function mayRunInside(isolation: Isolation, marks: IsolationMarks): boolean {
   return isolation === "serializable"
     ? marks.isolation !== "readCommitted" || marks.snapshotSafe === true
     : marks.isolation !== "serializable";

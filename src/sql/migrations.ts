@@ -56,8 +56,7 @@ export function* migrate(context: MigrationContext): Tx<readonly number[]> {
 
 /** A server is away, so there a migration goes as one text. */
 function* apply(migration: Migration, dialect: Dialect): Tx<void> {
-  if (dialect === "postgres")
-    return void (yield* run(postgresScript(migration.postgres)));
+  if (dialect === "postgres") return void (yield* run(postgresScript(migration.postgres)));
   for (const statement of statementsOf(migration.sqlite))
     yield* run(spelled({ sqlite: statement, postgres: statement }));
 }
@@ -85,10 +84,7 @@ function* record(
  * that is fine, and an older one if it must be current; reads only.
  * @returns how many migrations were applied.
  */
-export function* refuseForeignSchema(
-  context: MigrationContext,
-  mustBeCurrent = false,
-): Tx<number> {
+export function* refuseForeignSchema(context: MigrationContext, mustBeCurrent = false): Tx<number> {
   const known = context.migrations ?? embedded;
   const tables = yield* tableNames();
   const applied = yield* verify(context, tables, known);
@@ -98,12 +94,8 @@ export function* refuseForeignSchema(
   return applied.length;
 }
 
-function* refuseIfMoved(
-  { mayBeMoved }: MigrationContext,
-  tables: readonly string[],
-): Tx<void> {
-  if (mayBeMoved !== true && tables.includes("holdfast_move"))
-    yield* refuseMoved();
+function* refuseIfMoved({ mayBeMoved }: MigrationContext, tables: readonly string[]): Tx<void> {
+  if (mayBeMoved !== true && tables.includes("holdfast_move")) yield* refuseMoved();
 }
 
 function schemaOutdated(found: number, expected: number): HoldfastError {
@@ -148,23 +140,16 @@ function* verify(
     throw schemaNewer(newest.number, known.length);
   applied.forEach((found, index) => {
     const ours = known[index];
-    if (
-      ours?.number !== found.number ||
-      ours.checksum[context.dialect] !== found.checksum
-    )
+    if (ours?.number !== found.number || ours.checksum[context.dialect] !== found.checksum)
       throw altered(
         `migration ${found.number} ("${found.name}") is not the one this version of holdfast contains`,
         { migration: found.number },
       );
   });
-  if (
-    newest !== undefined &&
-    context.hash(yield* fingerprint()) !== newest.schema_hash
-  )
-    throw altered(
-      "its holdfast_* tables or indexes differ from what the migrations made",
-      { migration: newest.number },
-    );
+  if (newest !== undefined && context.hash(yield* fingerprint()) !== newest.schema_hash)
+    throw altered("its holdfast_* tables or indexes differ from what the migrations made", {
+      migration: newest.number,
+    });
   return applied;
 }
 
@@ -212,10 +197,7 @@ function orphaned(tables: readonly string[]): HoldfastError {
   );
 }
 
-function altered(
-  what: string,
-  details: Readonly<Record<string, unknown>>,
-): HoldfastError {
+function altered(what: string, details: Readonly<Record<string, unknown>>): HoldfastError {
   return new HoldfastError(
     "SCHEMA_ALTERED",
     `The schema was altered: ${what}. ` +

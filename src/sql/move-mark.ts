@@ -18,25 +18,20 @@ export interface MoveMark {
 }
 
 export function* moveMark(): Tx<MoveMark | undefined> {
-  return yield* row<MoveMark>(
-    sql`SELECT move, state, at, report FROM holdfast_move WHERE id = 1`,
-  );
+  return yield* row<MoveMark>(sql`SELECT move, state, at, report FROM holdfast_move WHERE id = 1`);
 }
 
 /** Sets or replaces the mark. Workers listen for it by this name, so that one left behind stops at once. */
-export const setMoveMark: Operation<MoveMark, void> = plainOperation(
-  "moveDatabase",
-  {
-    key: () => "move",
-    *one({ move, state, at, report }) {
-      yield* run(sql`
+export const setMoveMark: Operation<MoveMark, void> = plainOperation("moveDatabase", {
+  key: () => "move",
+  *one({ move, state, at, report }) {
+    yield* run(sql`
         INSERT INTO holdfast_move (id, move, state, at, report)
         VALUES (1, ${move}, ${state}, ${at}, ${report})
         ON CONFLICT (id) DO UPDATE
         SET move = excluded.move, state = excluded.state, at = excluded.at, report = excluded.report`);
-    },
   },
-);
+});
 
 /** The source is to be used again, or the target for another source. */
 export function* clearMoveMark(): Tx<void> {
@@ -50,8 +45,7 @@ export function* clearMoveMark(): Tx<void> {
  */
 export function* refuseMoved(): Tx<void> {
   const mark = yield* moveMark();
-  if (mark?.state === "moving" || mark?.state === "moved")
-    throw movedToPostgres(mark);
+  if (mark?.state === "moving" || mark?.state === "moved") throw movedToPostgres(mark);
 }
 
 /** The target is not named: its URL may hold a password, so it is not kept. */

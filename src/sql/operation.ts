@@ -174,9 +174,7 @@ export interface OperationForms<I, O> extends IsolationMarks {
    * statements. It answers only for inputs that succeeded as `one` would have;
    * the others (skipped, refused) it leaves undefined and `one` decides.
    */
-  readonly many?: (
-    inputs: readonly I[],
-  ) => Tx<readonly (Done<O> | undefined)[]>;
+  readonly many?: (inputs: readonly I[]) => Tx<readonly (Done<O> | undefined)[]>;
   /**
    * False for inputs that `many` would leave to `one` whatever the database
    * holds; they go there at once, without a transaction for nothing. Unless it is
@@ -222,10 +220,7 @@ export interface Operation<I, O> extends OperationForms<I, O> {
  *   },
  * });
  */
-export function operation<I, O>(
-  name: string,
-  forms: OperationForms<I, O>,
-): Operation<I, O> {
+export function operation<I, O>(name: string, forms: OperationForms<I, O>): Operation<I, O> {
   checkForms(name, forms);
   function composed(input: I): Tx<O> {
     unanswered += 1;
@@ -262,9 +257,7 @@ export interface StoreForms<C, I, O> extends Omit<OperationForms<I, O>, "one"> {
 }
 
 /** An operation of ours once it is known which clock and codec it works with: always the same one for a context. */
-export type StoreOperation<C extends object, I, O> = (
-  context: C,
-) => Operation<I, O>;
+export type StoreOperation<C extends object, I, O> = (context: C) => Operation<I, O>;
 
 /**
  * Defines an operation of our own. Its input is data; what it needs besides,
@@ -291,10 +284,7 @@ export function storeOperation<C extends object, I, O>(
 }
 
 /** An operation of our own that needs no context. */
-export function plainOperation<I, O>(
-  name: string,
-  forms: OperationForms<I, O>,
-): Operation<I, O> {
+export function plainOperation<I, O>(name: string, forms: OperationForms<I, O>): Operation<I, O> {
   const made = operation(name, { isolation: "readCommitted", ...forms });
   storeOperations.add(made);
   return made;

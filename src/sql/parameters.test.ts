@@ -14,19 +14,16 @@ describe("a parameter that cannot be bound", () => {
     ["text with U+0000", "s3cret\0", "remove it"],
     ["text with a lone surrogate", "s3cret\ud800", "toWellFormed()"],
     ["NaN", Number.NaN, "null"],
-  ])(
-    "as %s is told by kind, and what to bind instead",
-    (found, value, hint) => {
-      const refused = (): void => checkValue(value as SqlValue, 3);
-      expect(refused).toThrow(
-        expect.objectContaining({
-          code: "PARAMETER_INVALID",
-          details: { position: 3, found },
-        }),
-      );
-      expect(refused).toThrow(`Parameter 3 of the statement is ${found}`);
-      expect(refused).toThrow(hint);
-      expect(refused).not.toThrow("s3cret");
-    },
-  );
+  ])("as %s is told by kind, and what to bind instead", (found, value, hint) => {
+    const refused = (): void => checkValue(value as SqlValue, 3);
+    expect(refused).toThrow(
+      expect.objectContaining({
+        code: "PARAMETER_INVALID",
+        details: { position: 3, found },
+      }),
+    );
+    expect(refused).toThrow(`Parameter 3 of the statement is ${found}`);
+    expect(refused).toThrow(hint);
+    expect(refused).not.toThrow("s3cret");
+  });
 });

@@ -69,8 +69,7 @@ export function parameterBytes(value: Parameter): number {
 
 /** Reads are exact or refused: beyond 2^53 a driver may have rounded already. */
 export function checkedNumber(value: number, column: string): number {
-  if (Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw corruptNumber(column);
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw corruptNumber(column);
   return value;
 }
 
@@ -95,19 +94,16 @@ function invalid(position: number, found: string, why: string): HoldfastError {
 
 /** What was found, and what to bind in its place. */
 function describe(value: unknown): [found: string, remedy: string] {
-  if (value === undefined)
-    return ["undefined", "bind null for an absent value"];
+  if (value === undefined) return ["undefined", "bind null for an absent value"];
   if (typeof value === "boolean") return ["a boolean", "bind 1 or 0"];
   if (typeof value !== "object" || value === null)
     return [`a ${typeof value}`, "bind text, a number, bytes or null"];
-  if (value instanceof Date)
-    return ["a Date", "bind its milliseconds, date.getTime()"];
+  if (value instanceof Date) return ["a Date", "bind its milliseconds, date.getTime()"];
   if (Array.isArray(value))
     return [
       "an array",
       "write IN ${integersOf(items)} or IN ${textsOf(items)}, which both databases take; a list with its type behind it, ${items}::text[], is for Postgres alone",
     ];
-  if ("next" in value)
-    return ["a generator", "write `yield*` before the call that made it"];
+  if ("next" in value) return ["a generator", "write `yield*` before the call that made it"];
   return ["an object", "bind its JSON text, or one parameter for each part"];
 }

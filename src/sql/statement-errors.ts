@@ -13,11 +13,7 @@ const aboutStatement: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /** The same error, saying also which operation ran which statement. Templates hold no values. */
-export function inStatement(
-  error: HoldfastError,
-  operation: string,
-  text: string,
-): HoldfastError {
+export function inStatement(error: HoldfastError, operation: string, text: string): HoldfastError {
   if (!aboutStatement.has(error.code)) return error;
   const statement = shortened(text);
   return new HoldfastError(
@@ -34,7 +30,5 @@ const charactersMax = 120;
 /** A statement's text on one line, cut when long. */
 export function shortened(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > charactersMax
-    ? `${line.slice(0, charactersMax)}…`
-    : line;
+  return line.length > charactersMax ? `${line.slice(0, charactersMax)}…` : line;
 }

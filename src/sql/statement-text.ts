@@ -16,8 +16,7 @@ export function bare(text: string): string {
 
 /** Read from its text, so that it does not depend on what a driver can tell. */
 export function returnsRows(text: string): boolean | undefined {
-  if (/^(CREATE|DROP|ALTER|REINDEX|ANALYZE|TRUNCATE)\b/i.test(text))
-    return false;
+  if (/^(CREATE|DROP|ALTER|REINDEX|ANALYZE|TRUNCATE)\b/i.test(text)) return false;
   if (/^(SELECT|VALUES|EXPLAIN)\b/i.test(text)) return true;
   const outer = withoutParentheses(text);
   const verb = /^WITH\b/i.test(outer)
@@ -44,9 +43,7 @@ export function refuseSeveral(text: string): void {
 
 /** Transactions are the backend's: a body that ended one would commit its neighbours' half-done work. */
 export function refuseControl(text: string): void {
-  if (
-    /^(BEGIN|COMMIT|END|ABORT|ROLLBACK|SAVEPOINT|RELEASE|START)\b/i.test(text)
-  )
+  if (/^(BEGIN|COMMIT|END|ABORT|ROLLBACK|SAVEPOINT|RELEASE|START)\b/i.test(text))
     throw mayNotRun(
       text,
       "transactions belong to write and read. Return, throw or use rollbackWith instead.",

@@ -1,10 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
-import {
-  bare,
-  refuseControl,
-  refuseSeveral,
-  returnsRows,
-} from "./statement-text.ts";
+import { bare, refuseControl, refuseSeveral, returnsRows } from "./statement-text.ts";
 
 /** What a statement may bind. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
@@ -60,11 +55,8 @@ export class Template {
     this.counts = /^(INSERT|UPDATE|DELETE|WITH)\b/i.test(text);
     this.writes = !/^(SELECT|VALUES)\b/i.test(text);
     this.returnsRows = returnsRows(text);
-    this.tracelessWhenUnchanged = /^(UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(
-      text,
-    );
-    this.tracelessWhenRefused =
-      /^(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(text);
+    this.tracelessWhenUnchanged = /^(UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(text);
+    this.tracelessWhenRefused = /^(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(text);
   }
 
   /**

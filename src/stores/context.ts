@@ -4,13 +4,7 @@ import type { Encoded } from "../model/values/encoded.ts";
 import { idSource } from "../model/ids/id-source.ts";
 import type { IdSource } from "../model/ids/id-source.ts";
 import type { PayloadCodec } from "../model/values/payload-codec.ts";
-import {
-  checkedCount,
-  draftOf,
-  givenInvalid,
-  optionsOf,
-  readGiven,
-} from "../model/shape.ts";
+import { checkedCount, draftOf, givenInvalid, optionsOf, readGiven } from "../model/shape.ts";
 import { isRecord } from "../model/values/spoken-kind.ts";
 import { valueCodec } from "../model/values/value-codec.ts";
 import type { ValueCodec } from "../model/values/value-codec.ts";
@@ -82,21 +76,13 @@ export function storeContext<O extends StoreOptions>(
 /** A codec that is none must not go unnoticed: values would be stored in plain text. @throws HoldfastError `OPTION_INVALID` */
 export function checkStoreOptions(given: StoreOptions): void {
   const { clock, entropy, payload, valueLimits } = given;
-  if (
-    clock !== undefined &&
-    !(hasFunction(clock, "now") && hasFunction(clock, "wakeAt"))
-  )
+  if (clock !== undefined && !(hasFunction(clock, "now") && hasFunction(clock, "wakeAt")))
     throw givenInvalid("clock", "one with now() and wakeAt()", clock);
   if (entropy !== undefined && !hasFunction(entropy, "bytes"))
     throw givenInvalid("entropy", "one with bytes()", entropy);
-  const isCodec = (): boolean =>
-    payload === undefined || isPayloadCodec(payload);
+  const isCodec = (): boolean => payload === undefined || isPayloadCodec(payload);
   if (!readGiven("payload", isCodec))
-    throw givenInvalid(
-      "payload",
-      "a codec with name, encode(), decode() and hash",
-      payload,
-    );
+    throw givenInvalid("payload", "a codec with name, encode(), decode() and hash", payload);
   if (valueLimits === undefined) return;
   const limits = draftOf("valueLimits", valueLimits, ["charactersMax"]);
   checkedCount("charactersMax", limits.charactersMax, { min: 1 });

@@ -52,9 +52,7 @@ export function cursorInvalid(reason: "malformed" | "filter"): HoldfastError {
 function parsed(text: string): readonly unknown[] | undefined {
   if (typeof text !== "string") return undefined;
   const standard = text.replaceAll("-", "+").replaceAll("_", "/");
-  const bytes = decodeBase64(
-    standard.padEnd(Math.ceil(standard.length / 4) * 4, "="),
-  );
+  const bytes = decodeBase64(standard.padEnd(Math.ceil(standard.length / 4) * 4, "="));
   if (bytes === undefined) return undefined;
   try {
     const fields: unknown = JSON.parse(new TextDecoder().decode(bytes));

@@ -39,16 +39,11 @@ export function undamaged<T>(read: () => T): T | undefined {
 }
 
 /** Decodes a row's value. @throws HoldfastError `CORRUPT_ROW` for a value that makes no sense */
-export function readValue<T>(
-  table: string,
-  key: string | number,
-  decode: () => T,
-): T {
+export function readValue<T>(table: string, key: string | number, decode: () => T): T {
   try {
     return decode();
   } catch (error) {
-    if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED")
-      throw error;
+    if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED") throw error;
     throw corruptRow(table, key, "holds a value that cannot be read");
   }
 }

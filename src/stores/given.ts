@@ -23,9 +23,7 @@ export function givenDatabase(given: Database): Database {
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */
-export function givenIsolation(
-  given: Isolation | undefined,
-): Isolation | undefined {
+export function givenIsolation(given: Isolation | undefined): Isolation | undefined {
   if (given === undefined || isIsolation(given)) return given;
   throw givenInvalid("isolation", '"serializable" or "readCommitted"', given);
 }

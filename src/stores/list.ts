@@ -77,11 +77,7 @@ interface FilterCall<F> {
   readonly page: PageOptions;
 }
 
-export interface List<
-  C extends StoreContext,
-  Args extends readonly unknown[],
-  T,
-> {
+export interface List<C extends StoreContext, Args extends readonly unknown[], T> {
   readonly operation: StoreOperation<C, ListInput, Page<T>>;
   readonly given: (context: C, ...args: Args) => Call<ListInput>;
 }
@@ -126,8 +122,7 @@ export function list<
           (row) => forms.keyOf(row, filter as F),
           (row) => forms.itemOf(context, row),
         );
-        const next =
-          slice.next && cursorText(ownerOf(context, name, filter), slice.next);
+        const next = slice.next && cursorText(ownerOf(context, name, filter), slice.next);
         return { items, next, damaged: [...(slice.damaged ?? []), ...damaged] };
       },
     }),
@@ -150,26 +145,18 @@ export function list<
 }
 
 /** The method of a list. */
-export function lists<
-  C extends StoreContext,
-  Args extends readonly unknown[],
-  T,
->(context: C, { operation, given }: List<C, Args, T>): Method<Args, Page<T>> {
+export function lists<C extends StoreContext, Args extends readonly unknown[], T>(
+  context: C,
+  { operation, given }: List<C, Args, T>,
+): Method<Args, Page<T>> {
   return reads(context, operation, given);
 }
 
 /** What a cursor belongs to: the list and the hash of its filter, which may be long and private. Only pages with a cursor pay for it. */
-function ownerOf(
-  { database }: StoreContext,
-  name: string,
-  filter: object,
-): string {
+function ownerOf({ database }: StoreContext, name: string, filter: object): string {
   const known = Object.entries(filter as Readonly<Record<string, unknown>>)
     .filter(([, value]) => value !== undefined)
-    .map(([option, value]): [string, unknown] => [
-      option,
-      isSessionRef(value) ? value.id : value,
-    ]);
+    .map(([option, value]): [string, unknown] => [option, isSessionRef(value) ? value.id : value]);
   const hash = database.sha256Hex(canonicalText(Object.fromEntries(known)));
   return `${name}:${hash.slice(0, 16)}`;
 }
@@ -258,11 +245,7 @@ export function* slicedByBytes<R>(
 export function* slicedFitting<S extends { readonly bytes: number }, R>(
   { after, limit }: SliceBounds,
   placeOf: (row: R) => Place,
-  sizedRows: (
-    after: Place | undefined,
-    count: number,
-    smallMax: number,
-  ) => Tx<readonly S[]>,
+  sizedRows: (after: Place | undefined, count: number, smallMax: number) => Tx<readonly S[]>,
   largeRows: (large: readonly S[]) => Tx<readonly R[]>,
 ): Tx<Slice<R>> {
   const { rows, end, isCut } = yield* fittingRows(
@@ -316,8 +299,7 @@ export function* fittingRows<S extends { readonly bytes: number }, R>(
   const sizes = sized.map(({ bytes }) => bytes);
   const count = Math.min(rowsWithin(sizes, pageBytesMax), shown);
   // Without its value a row has its place all the same.
-  const kept = sized.slice(0, count) as readonly unknown[] as readonly (S &
-    R)[];
+  const kept = sized.slice(0, count) as readonly unknown[] as readonly (S & R)[];
   const last = kept.at(-1);
   const end = last && placeOf(last);
   const { length: all } = sized;
@@ -325,9 +307,7 @@ export function* fittingRows<S extends { readonly bytes: number }, R>(
   const large = kept.filter(({ bytes }) => bytes > smallMax);
   if (large.length === 0) return { rows: kept, end, isCut, found: all };
   const textOf = (row: R): string => placeOf(row).join(" ");
-  const found = new Map(
-    (yield* largeRows(large)).map((row) => [textOf(row), row]),
-  );
+  const found = new Map((yield* largeRows(large)).map((row) => [textOf(row), row]));
   const rows = kept.flatMap((row) => {
     const whole = row.bytes > smallMax ? found.get(textOf(row)) : row;
     return whole === undefined ? [] : [whole];

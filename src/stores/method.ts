@@ -2,12 +2,7 @@ import { durationMs } from "../model/time/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { givenSignal, optionsOf } from "../model/shape.ts";
 import type { Database, WaitOptions } from "../sql/database.ts";
-import {
-  runsIn,
-  type Operation,
-  type StoreOperation,
-  type Tx,
-} from "../sql/operation.ts";
+import { runsIn, type Operation, type StoreOperation, type Tx } from "../sql/operation.ts";
 
 /**
  * A method of a store: the only way from a caller to an operation. Called, it
@@ -51,10 +46,7 @@ export interface Call<I> {
  * its operation. Instants that are recorded are read here, those that are
  * judged in the body.
  */
-type Given<C, Args extends readonly unknown[], I> = (
-  context: C,
-  ...args: Args
-) => Call<I>;
+type Given<C, Args extends readonly unknown[], I> = (context: C, ...args: Args) => Call<I>;
 
 /** What a caller is shown of an operation's answer. What it throws refuses the call. */
 type Shown<C, I, O, Out> = (context: C, output: O, input: I) => Out;
@@ -90,8 +82,7 @@ function makerOf(kind: "read" | "write"): MakeMethod {
     operation: StoreOperation<C, I, unknown>,
     given: Given<C, Args, I>,
     shown?: Shown<C, I, unknown, unknown>,
-  ): Method<Args, unknown> =>
-    methodOf(context, kind, operation(context), given, shown);
+  ): Method<Args, unknown> => methodOf(context, kind, operation(context), given, shown);
 }
 
 function methodOf<C extends InDatabase, Args extends readonly unknown[], I>(
@@ -144,11 +135,7 @@ export function optionsAndWait<T extends WaitOptions>(
   readonly options: Omit<T, keyof WaitOptions>;
   readonly wait: WaitOptions;
 } {
-  const { signal, timeout, ...options } = optionsOf<T>(given, [
-    ...names,
-    "signal",
-    "timeout",
-  ]);
+  const { signal, timeout, ...options } = optionsOf<T>(given, [...names, "signal", "timeout"]);
   givenSignal(signal);
   if (timeout !== undefined) durationMs(timeout, "timeout");
   return { options, wait: { signal, timeout } };

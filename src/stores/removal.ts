@@ -1,10 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
-import {
-  checkedCount,
-  givenFunction,
-  givenSignal,
-  optionsOf,
-} from "../model/shape.ts";
+import { checkedCount, givenFunction, givenSignal, optionsOf } from "../model/shape.ts";
 import type { Database } from "../sql/database.ts";
 import type { Tx } from "../sql/operation.ts";
 
@@ -71,8 +66,7 @@ function added<R extends object>(one: R, other: R): R {
   const sum = { ...one } as Record<string, unknown>;
   for (const [name, value] of Object.entries(other)) {
     const before = sum[name];
-    if (typeof value === "number" && typeof before === "number")
-      sum[name] = before + value;
+    if (typeof value === "number" && typeof before === "number") sum[name] = before + value;
     else if (Array.isArray(value) && Array.isArray(before))
       sum[name] = [...(before as unknown[]), ...(value as unknown[])];
     else sum[name] = value;

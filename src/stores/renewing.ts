@@ -101,10 +101,7 @@ export class BackgroundRenewal<H extends { readonly expiresAt: number }> {
   #sleep(ms: number): void {
     this.#cancelRenewal();
     const { clock } = this.#how;
-    this.#cancelRenewal = clock.wakeAt(
-      clock.now() + ms,
-      () => void this.#renew(),
-    );
+    this.#cancelRenewal = clock.wakeAt(clock.now() + ms, () => void this.#renew());
   }
 
   /** However long a renewal takes: one that hangs must not hide the loss. */

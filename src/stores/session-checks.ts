@@ -14,11 +14,8 @@ export interface OwnedRow {
  */
 export function* inSessions<R extends OwnedRow>(
   found: readonly R[],
-  judge: (
-    row: R,
-    session: SessionMention,
-    tools: CheckTools,
-  ) => string | undefined = () => undefined,
+  judge: (row: R, session: SessionMention, tools: CheckTools) => string | undefined = () =>
+    undefined,
 ): Tx<JudgeRow<R>> {
   const sessions = yield* sessionsOfKeys(distinct(found, (row) => row.session));
   return (row, tools) => {
@@ -29,9 +26,7 @@ export function* inSessions<R extends OwnedRow>(
 }
 
 /** The same for rows of scopes, of which some belong to no session. */
-export function* inScopes<R extends OwnedRow>(
-  found: readonly R[],
-): Tx<JudgeRow<R>> {
+export function* inScopes<R extends OwnedRow>(found: readonly R[]): Tx<JudgeRow<R>> {
   const owned = yield* inSessions(found.filter((row) => row.session !== 0));
   return (row, tools) => (row.session === 0 ? undefined : owned(row, tools));
 }

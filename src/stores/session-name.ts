@@ -24,8 +24,7 @@ export class ImportedName {
 export function sessionNamed(name: SessionName): SessionRef {
   if (typeof name === "string") return { id: parseSessionId(name) };
   if (name instanceof ImportedName) return name;
-  if (!isRecord(name))
-    throw givenInvalid("session", "an id, or an object with an id", name);
+  if (!isRecord(name)) throw givenInvalid("session", "an id, or an object with an id", name);
   const { id, generation } = name;
   return {
     id: parseSessionId(id),

@@ -42,10 +42,7 @@ export function* lockedSession(ref: SessionRef): Tx<SessionRoot> {
     return foundSession(ref, yield* importedSession(ref));
   const locked = rootLocked(sql`id = ${ref.id} AND deleted_at IS NULL`);
   // A call that has waited for one that was deleted does not see the next generation yet.
-  return foundSession(
-    ref,
-    (yield* row<SessionRoot>(locked)) ?? (yield* row<SessionRoot>(locked)),
-  );
+  return foundSession(ref, (yield* row<SessionRoot>(locked)) ?? (yield* row<SessionRoot>(locked)));
 }
 
 /** One that is being imported, which only its import can name. */
@@ -66,10 +63,7 @@ export function* keptSession(ref: SessionRef): Tx<SessionRoot> {
   const kept = sql`
     SELECT ${rootColumns} FROM holdfast_session
     WHERE id = ${ref.id} AND deleted_at IS NULL ${keepRow}`;
-  return foundSession(
-    ref,
-    (yield* row<SessionRoot>(kept)) ?? (yield* row<SessionRoot>(kept)),
-  );
+  return foundSession(ref, (yield* row<SessionRoot>(kept)) ?? (yield* row<SessionRoot>(kept)));
 }
 
 /** The same for reads, which lock nothing. */
@@ -100,9 +94,7 @@ export interface SessionMention {
 }
 
 /** Sessions of any generation by their keys, for rows that refer to them. */
-export function* sessionsOfKeys(
-  keys: readonly number[],
-): Tx<ReadonlyMap<number, SessionMention>> {
+export function* sessionsOfKeys(keys: readonly number[]): Tx<ReadonlyMap<number, SessionMention>> {
   if (keys.length === 0) return new Map();
   const found = yield* rows<
     SessionRoot & { readonly deleted_at: number | null; origin: string | null }
@@ -134,11 +126,9 @@ export function foundSession<Root extends SessionRoot>(
 ): Root {
   const { id, generation } = ref;
   if (root === undefined && generation === undefined)
-    throw new HoldfastError(
-      "SESSION_NOT_FOUND",
-      `There is no session "${id}". Create it first.`,
-      { id },
-    );
+    throw new HoldfastError("SESSION_NOT_FOUND", `There is no session "${id}". Create it first.`, {
+      id,
+    });
   if (root === undefined || (generation ?? root.generation) !== root.generation)
     throw new HoldfastError(
       "SESSION_DELETED",
@@ -171,9 +161,7 @@ export function* generationKeys(id: SessionId): Tx<readonly number[]> {
 }
 
 /** The generations there are of some ids, deleted ones too, as `id/generation`. */
-export function* generationsThere(
-  ids: readonly string[],
-): Tx<ReadonlySet<string>> {
+export function* generationsThere(ids: readonly string[]): Tx<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const found = yield* rows<{ readonly id: string; generation: number }>(sql`
     SELECT id, generation FROM holdfast_session WHERE id IN ${textsOf(ids)}`);

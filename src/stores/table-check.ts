@@ -76,15 +76,10 @@ export interface TableCheck {
   readonly table: string;
   /** The next row by its key alone, for who cannot read it; undefined when there is none. */
   readonly skipped: (after: object | undefined) => Tx<SkippedRow | undefined>;
-  readonly slice: (
-    after: object | undefined,
-    limits: SliceLimits,
-  ) => Tx<CheckedSlice>;
+  readonly slice: (after: object | undefined, limits: SliceLimits) => Tx<CheckedSlice>;
 }
 
-export function tableCheck<R extends object>(
-  description: TableDescription<R>,
-): TableCheck {
+export function tableCheck<R extends object>(description: TableDescription<R>): TableCheck {
   const { table, partners, behind, order, select, from } = description;
   const whereAfter = (after: object | undefined): Statement =>
     after === undefined ? sql`` : sql`WHERE ${behind(after as R)}`;
@@ -93,9 +88,7 @@ export function tableCheck<R extends object>(
     *skipped(after) {
       const found = yield* rows<R>(sql`
         SELECT ${order} ${from} ${whereAfter(after)} ORDER BY ${order} LIMIT 1`);
-      return (
-        found[0] && { row: found[0], key: Object.values(found[0]).join("/") }
-      );
+      return found[0] && { row: found[0], key: Object.values(found[0]).join("/") };
     },
     *slice(after, limits) {
       const where = whereAfter(after);
@@ -104,8 +97,7 @@ export function tableCheck<R extends object>(
       const found = yield* rows<R>(sql`
         ${select} ${from} ${where} ORDER BY ${order} LIMIT ${limit}`);
       const judges = [description.judge];
-      if (partners !== undefined && found.length > 0)
-        judges.push(yield* partners(found));
+      if (partners !== undefined && found.length > 0) judges.push(yield* partners(found));
       return {
         rows: found.length,
         last: found.length < limit ? undefined : found.at(-1),

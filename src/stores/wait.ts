@@ -73,13 +73,10 @@ export async function waitUntil<T>(
         signal.addEventListener("abort", onAbort, { once: true });
         stopListening = () => signal.removeEventListener("abort", onAbort);
       }
-      lookUntilThere(
-        { ...awaited, clock },
-        wakeUp,
-        listening,
-        deadline,
-        signal,
-      ).then(resolve, (error: unknown) => resolve(tracedFailure(error)));
+      lookUntilThere({ ...awaited, clock }, wakeUp, listening, deadline, signal).then(
+        resolve,
+        (error: unknown) => resolve(tracedFailure(error)),
+      );
     });
   } finally {
     listening.end();
@@ -119,9 +116,7 @@ async function lookUntilThere<T>(
   for (;;) {
     if (signal?.aborted === true) throw aborted(what, signal);
     wakeUp.hush();
-    const found = await (writes === true
-      ? look()
-      : inTime(look(), clock, what, deadline));
+    const found = await (writes === true ? look() : inTime(look(), clock, what, deadline));
     if (found.isThere) return found.value;
     if (found.interests !== undefined) listening.narrow(found.interests);
     if (deadline.isOver()) throw deadlineExceeded(what, deadline.timeoutMs);
@@ -142,9 +137,8 @@ function inTime<T>(
 ): Promise<T> {
   if (instant === never) return looking;
   return new Promise((resolve, reject) => {
-    const cancel = clock.wakeAt(
-      Math.max(instant, clock.now()) + lateLookMs,
-      () => reject(unanswered(what, timeoutMs)),
+    const cancel = clock.wakeAt(Math.max(instant, clock.now()) + lateLookMs, () =>
+      reject(unanswered(what, timeoutMs)),
     );
     looking.then(resolve, reject).finally(cancel);
   });
@@ -157,8 +151,7 @@ interface Deadline {
 }
 
 function deadlineOf(clock: Clock, { timeout }: WaitOptions): Deadline {
-  const timeoutMs =
-    timeout === undefined ? never : durationMs(timeout, "timeout");
+  const timeoutMs = timeout === undefined ? never : durationMs(timeout, "timeout");
   const instant = clock.now() + timeoutMs;
   return { instant, timeoutMs, isOver: () => clock.now() >= instant };
 }
@@ -193,8 +186,7 @@ class WakeUp {
         cancelTimer();
         resolve();
       };
-      if (instant !== never)
-        cancelTimer = this.#clock.wakeAt(instant, this.#wake);
+      if (instant !== never) cancelTimer = this.#clock.wakeAt(instant, this.#wake);
     });
   }
 }
@@ -208,11 +200,7 @@ class Listening {
   #stop: () => void;
   #hasEnded = false;
 
-  constructor(
-    database: Database,
-    wakeUp: WakeUp,
-    interests: readonly Interest[],
-  ) {
+  constructor(database: Database, wakeUp: WakeUp, interests: readonly Interest[]) {
     this.#database = database;
     this.#ring = () => wakeUp.ring();
     this.#stop = database.subscribe(this.#ring, interests);

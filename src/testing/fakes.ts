@@ -1,11 +1,7 @@
 import { givenInvalid } from "../model/shape.ts";
 import { isRecord } from "../model/values/spoken-kind.ts";
 import type { ActivityContext } from "../runtime/definition/activity-context.ts";
-import {
-  activityLike,
-  definitionOf,
-  type Activity,
-} from "../runtime/definition/definitions.ts";
+import { activityLike, definitionOf, type Activity } from "../runtime/definition/definitions.ts";
 
 /** A call that a fake has answered. */
 export interface FakeCall<out In> {
@@ -57,13 +53,8 @@ export function fake<In, Out>(
 ): Fake<In, Out> {
   const made = definitionOf(activity, "the activity to fake");
   if (made.kind !== "activity")
-    throw givenInvalid(
-      "the activity to fake",
-      "what activity() returned",
-      activity,
-    );
-  if (answers.length === 0)
-    throw givenInvalid("an answer of the fake", expected, undefined);
+    throw givenInvalid("the activity to fake", "what activity() returned", activity);
+  if (answers.length === 0) throw givenInvalid("an answer of the fake", expected, undefined);
   for (const answer of answers) givenAnswer(answer);
   const calls: FakeCall<In>[] = [];
   const movers: Movers = new Set();
@@ -107,18 +98,15 @@ async function answered<In, Out>(
   });
 }
 
-const expected =
-  "a function, { returns: value }, { throws: error } or { hangs: true }";
+const expected = "a function, { returns: value }, { throws: error } or { hangs: true }";
 
 /** @throws HoldfastError `OPTION_INVALID` */
 function givenAnswer(answer: unknown): void {
   if (typeof answer === "function") return;
   if (isRecord(answer)) {
     const [name, ...others] = Object.keys(answer);
-    if (others.length === 0 && (name === "returns" || name === "throws"))
-      return;
-    if (others.length === 0 && name === "hangs" && answer[name] === true)
-      return;
+    if (others.length === 0 && (name === "returns" || name === "throws")) return;
+    if (others.length === 0 && name === "hangs" && answer[name] === true) return;
   }
   throw givenInvalid("an answer of the fake", expected, answer);
 }

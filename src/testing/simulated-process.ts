@@ -107,12 +107,7 @@ class Life {
   readonly #owner: OwnerId;
   readonly #options: ProcessOptions;
 
-  constructor(
-    machine: TestMachine,
-    owner: OwnerId,
-    options: ProcessOptions,
-    clock: ProcessClock,
-  ) {
+  constructor(machine: TestMachine, owner: OwnerId, options: ProcessOptions, clock: ProcessClock) {
     this.#machine = machine;
     this.#owner = owner;
     this.#options = options;
@@ -141,16 +136,13 @@ class Life {
           await this.#options.onWrite();
           return answer;
         }),
-      read: (...call: Parameters<Database["read"]>) =>
-        this.#answered(() => database.read(...call)),
+      read: (...call: Parameters<Database["read"]>) => this.#answered(() => database.read(...call)),
       liveness: (owner: OwnerId): Promise<Liveness> =>
         Promise.resolve(this.#machine.killed.has(owner) ? "dead" : "alive"),
       subscribe: (...how: Parameters<Database["subscribe"]>) =>
         this.#until(database.subscribe(...how)),
       keepAlive: () =>
-        this.#options.keepsAlive
-          ? this.#until(database.keepAlive())
-          : () => undefined,
+        this.#options.keepsAlive ? this.#until(database.keepAlive()) : () => undefined,
     } as Partial<Database>);
   }
 

@@ -45,11 +45,7 @@ function adviceFor(interruption: Interruption["kind"] | undefined): string {
 }
 
 /** Says of a run that time alone does not bring it to its end. */
-export function endless(
-  id: string,
-  instants: number,
-  now: number,
-): HoldfastError {
+export function endless(id: string, instants: number, now: number): HoldfastError {
   return new HoldfastError(
     "RUN_STUCK",
     `Run ${id} has not ended by ${new Date(now).toISOString()}, after ${instants} instants that something waited for: it seems to go on for ever. ` +
@@ -65,16 +61,9 @@ export async function waitsForTime(
 ): Promise<boolean> {
   let after: string | undefined;
   do {
-    const page = await executions.tree(
-      id,
-      after === undefined ? {} : { after },
-    );
+    const page = await executions.tree(id, after === undefined ? {} : { after });
     for (const { sleepsUntil, deadlineAt, state } of page.items)
-      if (
-        state.pending.kind !== "finished" &&
-        (sleepsUntil ?? deadlineAt) !== null
-      )
-        return true;
+      if (state.pending.kind !== "finished" && (sleepsUntil ?? deadlineAt) !== null) return true;
     after = page.next;
   } while (after !== undefined);
   return false;
@@ -89,11 +78,9 @@ async function waitsOf(
   const { executions } = context.pages;
   const view = await executions.get(id);
   const { status, interruption, role, function: name } = view;
-  if (interruption?.kind === "parked")
-    return [`is parked: ${interruption.reason}`];
+  if (interruption?.kind === "parked") return [`is parked: ${interruption.reason}`];
   if (status === "paused") return ["is paused"];
-  if (role === "external")
-    return ["waits for somebody to resolve the token of a ctx.external()"];
+  if (role === "external") return ["waits for somebody to resolve the token of a ctx.external()"];
   const definition = functions.get(name);
   if (definition === undefined)
     return [`waits for a worker: "${name}" was not given to testHoldfast([…])`];
@@ -105,10 +92,7 @@ async function waitsOf(
       .slice(0, childrenMax)
       .map((child) => childWaits(context, functions, child, depth - 1)),
   );
-  const all = [
-    ...open.signals.map((each) => `waits for signal "${each}"`),
-    ...children,
-  ];
+  const all = [...open.signals.map((each) => `waits for signal "${each}"`), ...children];
   return all.length > 0
     ? all
     : ["waits for something that is not ctx's, such as a promise of its own"];
@@ -121,8 +105,7 @@ async function childWaits(
   depth: number,
 ): Promise<string> {
   const { role, function: name } = await context.pages.executions.get(child);
-  const inside =
-    depth > 0 ? await waitsOf(context, functions, child, depth) : [];
+  const inside = depth > 0 ? await waitsOf(context, functions, child, depth) : [];
   if (role === "external") return inside.join("");
   const said = inside.length > 0 ? `, which ${inside.join(", and ")}` : "";
   return `waits for its child ${child} of ${name}${said}`;

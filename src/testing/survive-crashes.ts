@@ -1,22 +1,11 @@
 import { isHoldfastError } from "../model/errors.ts";
 import { isRunFailedError } from "../model/run-failed-error.ts";
-import {
-  checkedCount,
-  givenFunction,
-  givenList,
-  optionsOf,
-} from "../model/shape.ts";
+import { checkedCount, givenFunction, givenList, optionsOf } from "../model/shape.ts";
 import { canonicalText } from "../model/values/canonical.ts";
 import { decodeValue, encodeValue } from "../model/values/values.ts";
-import type {
-  DurableFunction,
-  Workflow,
-} from "../runtime/definition/definitions.ts";
+import type { DurableFunction, Workflow } from "../runtime/definition/definitions.ts";
 import type { Run } from "../runtime/client/run-handle.ts";
-import type {
-  InputAnd,
-  StartOptions,
-} from "../runtime/definition/workflow-context.ts";
+import type { InputAnd, StartOptions } from "../runtime/definition/workflow-context.ts";
 import {
   countRecorded,
   recordedAt,
@@ -134,10 +123,7 @@ async function oneRound<In, Out>(
   });
   try {
     if (crashAfter !== undefined) holdfast.crashAfter(crashAfter);
-    const args = [input, { id: runId }] as unknown as InputAnd<
-      In,
-      StartOptions
-    >;
+    const args = [input, { id: runId }] as unknown as InputAnd<In, StartOptions>;
     const run = await holdfast.start(workflow, ...args);
     await during?.(holdfast, run);
     const result = await outcomeOf(run);
@@ -149,9 +135,7 @@ async function oneRound<In, Out>(
       effects: copied(effects?.()),
       events: await database.read(countRecorded, undefined),
       crashedAfter:
-        crashAfter === undefined
-          ? undefined
-          : await database.read(recordedAt, crashAfter),
+        crashAfter === undefined ? undefined : await database.read(recordedAt, crashAfter),
     };
   } finally {
     await holdfast.close();
@@ -182,17 +166,13 @@ async function runsOf({ executions }: TestHoldfast): Promise<unknown> {
       limit: 500,
       ...(after !== undefined && { after }),
     });
-    for (const { id, function: name, status } of page.items)
-      found.push([id, name, status]);
+    for (const { id, function: name, status } of page.items) found.push([id, name, status]);
     after = page.next;
   } while (after !== undefined);
   return found.toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function differencesOf(
-  undisturbed: Round,
-  crashed: Round,
-): readonly Difference[] {
+function differencesOf(undisturbed: Round, crashed: Round): readonly Difference[] {
   const { crashedAfter } = crashed;
   const after =
     crashedAfter === undefined
@@ -205,9 +185,7 @@ function differencesOf(
   return (["result", "runs", "effects"] as const).flatMap((part) => {
     const expected = undisturbed[part];
     const actual = crashed[part];
-    return textOf(expected) === textOf(actual)
-      ? []
-      : [{ after, part, expected, actual }];
+    return textOf(expected) === textOf(actual) ? [] : [{ after, part, expected, actual }];
   });
 }
 

@@ -35,16 +35,12 @@ export class TestClock {
 
   /** The same with the instants of schedules. */
   get nextOfAll(): number | undefined {
-    return this.#earliest([
-      ...this.#waiting.values(),
-      ...this.#recurring.values(),
-    ]);
+    return this.#earliest([...this.#waiting.values(), ...this.#recurring.values()]);
   }
 
   #earliest(instants: readonly number[]): number | undefined {
     let next: number | undefined;
-    for (const instant of instants)
-      if (next === undefined || instant < next) next = instant;
+    for (const instant of instants) if (next === undefined || instant < next) next = instant;
     const isNear = next !== undefined && next - this.now() < horizonMs;
     return isNear ? next : undefined;
   }

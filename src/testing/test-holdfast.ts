@@ -18,18 +18,11 @@ import {
   type Definition,
   type DurableFunction,
 } from "../runtime/definition/definitions.ts";
-import type {
-  CloseOptions,
-  Holdfast,
-  WorkOptions,
-} from "../runtime/client/holdfast.ts";
+import type { CloseOptions, Holdfast, WorkOptions } from "../runtime/client/holdfast.ts";
 import type { Run } from "../runtime/client/run-handle.ts";
 import type { RuntimeEvent } from "../runtime/runtime-event.ts";
 import { isScheduled } from "../runtime/schedules/schedule.ts";
-import type {
-  InputAnd,
-  StartOptions,
-} from "../runtime/definition/workflow-context.ts";
+import type { InputAnd, StartOptions } from "../runtime/definition/workflow-context.ts";
 import type { WaitOptions } from "../sql/database.ts";
 import { countRecorded } from "../stores/execution/read/recorded.ts";
 import { isFake, onHanging } from "./fakes.ts";
@@ -72,10 +65,7 @@ export interface TestHoldfast extends Holdfast {
    * @throws what `start` and `result` throw, and HoldfastError `RUN_STUCK` when the result cannot come: nothing runs, and the run waits for something that no time brings, or it goes on for ever. The message says which.
    * @example expect(await holdfast.run(order, { id: "o-1" })).toEqual({ receipt: "r-1" });
    */
-  run<In, Out>(
-    fn: DurableFunction<In, Out>,
-    ...args: InputAnd<In, StartOptions>
-  ): Promise<Out>;
+  run<In, Out>(fn: DurableFunction<In, Out>, ...args: InputAnd<In, StartOptions>): Promise<Out>;
   /** What time it is for the runs of this test. */
   now(): Date;
   /**
@@ -121,10 +111,7 @@ export interface TestHoldfast extends Holdfast {
  * expect(await holdfast.run(order, { id: "o-1" })).toEqual({ receipt: "r-1" });
  * await holdfast.close();
  */
-export async function testHoldfast(
-  functions: Given,
-  options?: TestOptions,
-): Promise<TestHoldfast> {
+export async function testHoldfast(functions: Given, options?: TestOptions): Promise<TestHoldfast> {
   const {
     autoSkip = true,
     now,
@@ -136,8 +123,7 @@ export async function testHoldfast(
   givenFunction("onEvent", onEvent);
   const served = withoutFaked(givenList("functions", functions));
   definitionsOf(served, isScheduled);
-  const startInstant =
-    now === undefined ? machineTime() : instantOf("now", now);
+  const startInstant = now === undefined ? machineTime() : instantOf("now", now);
   const entropy = seededEntropy(seed);
   const clock = new TestClock(startInstant);
   const traffic = new Traffic();
@@ -150,12 +136,7 @@ export async function testHoldfast(
     onEvent,
     killed: new Set(),
   };
-  const opened = new OpenTest(
-    machine,
-    traffic,
-    idSource({ clock: time, entropy }),
-    autoSkip,
-  );
+  const opened = new OpenTest(machine, traffic, idSource({ clock: time, entropy }), autoSkip);
   try {
     return await opened.open(served, work);
   } catch (error) {
@@ -179,12 +160,7 @@ class OpenTest {
   #crashing: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
-  constructor(
-    machine: TestMachine,
-    traffic: Traffic,
-    ids: IdSource,
-    isAutomatic: boolean,
-  ) {
+  constructor(machine: TestMachine, traffic: Traffic, ids: IdSource, isAutomatic: boolean) {
     this.#machine = machine;
     this.#traffic = traffic;
     this.#ids = ids;
@@ -193,11 +169,9 @@ class OpenTest {
       clock: machine.clock,
       traffic,
       running: () => this.#worker ?? this.#theClient,
-      versionOf: async (id) =>
-        (await this.#theClient.holdfast.executions.get(id)).nextVersion,
+      versionOf: async (id) => (await this.#theClient.holdfast.executions.get(id)).nextVersion,
       waitsForTime: (id) => waitsForTime(this.#theClient.context, id),
-      whyStuck: (id) =>
-        whyStuck(this.#theClient.context, this.#definitions(), id),
+      whyStuck: (id) => whyStuck(this.#theClient.context, this.#definitions(), id),
       endless: (id, instants) => endless(id, instants, machine.clock.now()),
     });
   }
@@ -207,17 +181,11 @@ class OpenTest {
     return this.#client;
   }
 
-  async open(
-    functions: Given,
-    work: WorkOptions | undefined,
-  ): Promise<TestHoldfast> {
+  async open(functions: Given, work: WorkOptions | undefined): Promise<TestHoldfast> {
     this.#client = await this.#process({ keepsAlive: true });
     this.#worker = await this.#newWorker();
     await this.#work(functions, work);
-    return overlaid(
-      this.#client.holdfast,
-      this.#members(),
-    ) as unknown as TestHoldfast;
+    return overlaid(this.#client.holdfast, this.#members()) as unknown as TestHoldfast;
   }
 
   /** A test that failed before it closed must not keep its runner: only what the test itself awaits does. */
@@ -241,8 +209,7 @@ class OpenTest {
     const close = (): Promise<void> => this.close();
     return {
       work: (functions, options) => this.#work(functions, options),
-      start: async (fn, ...args) =>
-        this.#handle(await holdfast.start(fn, ...args)),
+      start: async (fn, ...args) => this.#handle(await holdfast.start(fn, ...args)),
       startMany: async (fn, starts) =>
         (await holdfast.startMany(fn, starts)).map((run) => this.#handle(run)),
       get: (fn, id) => this.#handle(holdfast.get(fn, id)),
@@ -250,13 +217,10 @@ class OpenTest {
         fire: async (...how: Parameters<Holdfast["schedules"]["fire"]>) =>
           this.#handle(await holdfast.schedules.fire(...how)),
       }),
-      run: async (fn, ...args) =>
-        this.#handle(await holdfast.start(fn, ...args)).result(),
+      run: async (fn, ...args) => this.#handle(await holdfast.start(fn, ...args)).result(),
       now: () => new Date(clock.now()),
       skip: async (time) =>
-        this.#skipping.moveTo(
-          clock.now() + durationMs(time, "the time to skip"),
-        ),
+        this.#skipping.moveTo(clock.now() + durationMs(time, "the time to skip")),
       skipTo: async (instant) =>
         this.#skipping.moveTo(instantOf("the instant to skip to", instant)),
       idle: () => this.#skipping.idle(),
@@ -267,21 +231,15 @@ class OpenTest {
     };
   }
 
-  async #work(
-    functions: Given,
-    options: WorkOptions | undefined,
-  ): Promise<void> {
+  async #work(functions: Given, options: WorkOptions | undefined): Promise<void> {
     const worker = this.#worker;
     const served = withoutFaked(givenList("functions", functions));
     const settings = { lease: leaseMs, ...optionsOf<WorkOptions>(options) };
     // A test may begin with none, and give them later.
-    if (served.length > 0 || this.#works.length > 0)
-      await worker?.holdfast.work(served, settings);
+    if (served.length > 0 || this.#works.length > 0) await worker?.holdfast.work(served, settings);
     if (served.length > 0) this.#works.push([served, settings]);
     for (const each of served)
-      this.#stops.add(
-        onHanging(each, (key) => this.#worker?.bodies.waits(key)),
-      );
+      this.#stops.add(onHanging(each, (key) => this.#worker?.bodies.waits(key)));
   }
 
   #definitions(): ReadonlyMap<string, Definition> {
@@ -295,17 +253,12 @@ class OpenTest {
   #handle<Out>(run: Run<Out>): Run<Out> {
     return overlaid(run, {
       result: (options?: WaitOptions) => this.#result(run, options),
-      fork: async (...how: Parameters<Run<Out>["fork"]>) =>
-        this.#handle(await run.fork(...how)),
-      retry: async (...how: Parameters<Run<Out>["retry"]>) =>
-        this.#handle(await run.retry(...how)),
+      fork: async (...how: Parameters<Run<Out>["fork"]>) => this.#handle(await run.fork(...how)),
+      retry: async (...how: Parameters<Run<Out>["retry"]>) => this.#handle(await run.retry(...how)),
     });
   }
 
-  async #result<Out>(
-    run: Run<Out>,
-    options: WaitOptions | undefined,
-  ): Promise<Out> {
+  async #result<Out>(run: Run<Out>, options: WaitOptions | undefined): Promise<Out> {
     if (!this.#isAutomatic) return run.result(options);
     const given = optionsOf<WaitOptions>(options);
     givenSignal(given.signal);
@@ -346,8 +299,7 @@ class OpenTest {
   /** Behind a write, before its answer is heard. */
   async #written(): Promise<void> {
     const crashAt = this.#crashAt;
-    if (crashAt === undefined || (await this.#recorded()) < (await crashAt))
-      return;
+    if (crashAt === undefined || (await this.#recorded()) < (await crashAt)) return;
     if (this.#crashAt !== crashAt) return;
     this.#crashAt = undefined;
     // Not awaited: the next worker may need what this call holds.
@@ -373,9 +325,7 @@ function withoutFaked(functions: Given): Given {
   const faked = new Set(functions.filter(isFake).map(({ name }) => name));
   return functions.filter(
     (each) =>
-      isFake(each) ||
-      isScheduled(each) ||
-      !faked.has((each as Partial<Given[number]>)?.name ?? ""),
+      isFake(each) || isScheduled(each) || !faked.has((each as Partial<Given[number]>)?.name ?? ""),
   );
 }
 

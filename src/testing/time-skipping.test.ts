@@ -20,8 +20,7 @@ test("beside what polls for ever, a run that waits for no instant is stuck, and 
     }),
     versionOf: () => Promise.resolve(3),
     waitsForTime: (id) => Promise.resolve(id === "nap"),
-    whyStuck: (id) =>
-      Promise.resolve(new HoldfastError("RUN_STUCK", "", { id })),
+    whyStuck: (id) => Promise.resolve(new HoldfastError("RUN_STUCK", "", { id })),
     endless: (id) => new HoldfastError("RUN_STUCK", "", { id }),
   });
   const nap = skipping.during("nap", () => {
@@ -55,10 +54,8 @@ test("a run that goes on for ever is waited for through 10,000 instants, and no 
     }),
     versionOf: () => Promise.resolve(version),
     waitsForTime: () => Promise.resolve(true),
-    whyStuck: (id) =>
-      Promise.resolve(new HoldfastError("RUN_STUCK", "", { id })),
-    endless: (id, instants) =>
-      new HoldfastError("RUN_STUCK", "", { id, instants }),
+    whyStuck: (id) => Promise.resolve(new HoldfastError("RUN_STUCK", "", { id })),
+    endless: (id, instants) => new HoldfastError("RUN_STUCK", "", { id, instants }),
   });
   const polling = skipping.during("poll", () => new Promise(() => undefined));
   await expect(polling).rejects.toMatchObject({
@@ -82,15 +79,13 @@ test("nothing rests while code of a run is still to be moved on, whatever the ro
     }),
     versionOf: () => Promise.resolve(0),
     waitsForTime: () => Promise.resolve(true),
-    whyStuck: (id) =>
-      Promise.resolve(new HoldfastError("RUN_STUCK", "", { id })),
+    whyStuck: (id) => Promise.resolve(new HoldfastError("RUN_STUCK", "", { id })),
     endless: (id) => new HoldfastError("RUN_STUCK", "", { id }),
   });
   let rests = 0;
   const idle = skipping.idle().then(() => (rests += 1));
   const moved = skipping.moveTo(5).then(() => (rests += 1));
-  for (let round = 0; round < 50; round += 1)
-    await new Promise((resolve) => setImmediate(resolve));
+  for (let round = 0; round < 50; round += 1) await new Promise((resolve) => setImmediate(resolve));
   expect(rests).toBe(0);
   expect(clock.now()).toBe(0);
   drain.isBusy = false;

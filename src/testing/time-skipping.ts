@@ -130,10 +130,7 @@ export class TimeSkipping {
   }
 
   /** Moves time as long as a result is waited for. @throws HoldfastError `RUN_STUCK` */
-  async during<T>(
-    id: string,
-    act: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  async during<T>(id: string, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController();
     let giveUp: Awaited["giveUp"] = () => undefined;
     const stuck = new Promise<never>((_, reject) => {
@@ -175,10 +172,7 @@ export class TimeSkipping {
     if (next !== undefined) {
       await this.#countInstant();
       if (this.#awaited.size > 0) clock.moveTo(next);
-    } else if (
-      this.#awaited.size > 0 &&
-      !(await traffic.comesWithin(patienceMs))
-    )
+    } else if (this.#awaited.size > 0 && !(await traffic.comesWithin(patienceMs)))
       for (const { id, giveUp } of this.#awaited) giveUp(await whyStuck(id));
   }
 
@@ -188,8 +182,7 @@ export class TimeSkipping {
     for (const each of this.#awaited) {
       each.instants += 1;
       each.instantsInAll += 1;
-      if (each.instantsInAll > instantsInAllMax)
-        each.giveUp(endless(each.id, instantsInAllMax));
+      if (each.instantsInAll > instantsInAllMax) each.giveUp(endless(each.id, instantsInAllMax));
       if (each.instants < instantsMax) continue;
       const version = await versionOf(each.id);
       if (version === each.version && !(await waitsForTime(each.id)))

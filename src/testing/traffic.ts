@@ -30,12 +30,9 @@ export class Traffic {
   /** The database, with its calls counted. */
   over(database: Database): Database {
     return overlaid(database, {
-      write: (...call: Parameters<Database["write"]>) =>
-        this.during(() => database.write(...call)),
-      read: (...call: Parameters<Database["read"]>) =>
-        this.during(() => database.read(...call)),
-      setUp: (...call: Parameters<Database["setUp"]>) =>
-        this.during(() => database.setUp(...call)),
+      write: (...call: Parameters<Database["write"]>) => this.during(() => database.write(...call)),
+      read: (...call: Parameters<Database["read"]>) => this.during(() => database.read(...call)),
+      setUp: (...call: Parameters<Database["setUp"]>) => this.during(() => database.setUp(...call)),
     } as Partial<Database>);
   }
 

@@ -3,12 +3,7 @@ import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { Database } from "../../src/sql/database.ts";
 import type { Backend, Place } from "../conformance/backend.ts";
-import {
-  appSchemaOf,
-  giveBack,
-  makeAppSchema,
-  takeSpare,
-} from "../postgres/spare-schemas.ts";
+import { appSchemaOf, giveBack, makeAppSchema, takeSpare } from "../postgres/spare-schemas.ts";
 
 const url = process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "";
 
@@ -54,10 +49,7 @@ function placeIn(schema: string): Place {
 }
 
 /** Another client, with our schema on its path, then that of the app. */
-async function shell(
-  schema: string,
-  statements: readonly string[],
-): Promise<readonly object[]> {
+async function shell(schema: string, statements: readonly string[]): Promise<readonly object[]> {
   const client = postgres(url, {
     max: 1,
     onnotice: () => undefined,

@@ -18,10 +18,8 @@ export const sqliteMemory: Backend = {
         opened.push(database);
         return database;
       },
-      shell: () =>
-        Promise.reject(new Error("Nobody else can open a database in memory.")),
-      dispose: async () =>
-        void (await Promise.all(opened.map((database) => database.close()))),
+      shell: () => Promise.reject(new Error("Nobody else can open a database in memory.")),
+      dispose: async () => void (await Promise.all(opened.map((database) => database.close()))),
     });
   },
 };

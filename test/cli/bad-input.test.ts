@@ -1,10 +1,4 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -20,16 +14,13 @@ beforeAll(() => {
     "nothing.mjs": "",
     "broken.mjs": "export const a = (;\n",
     "throwing.mjs": 'throw new Error("not today");\n',
-    "telling.mjs":
-      'throw new Error("not \\u001b[2J postgres://u:hidden@h today");\n',
+    "telling.mjs": 'throw new Error("not \\u001b[2J postgres://u:hidden@h today");\n',
     "flow.mjs": `import { workflow } from "${pathToFileURL(path.join(projectRoot, "src/index.ts")).href}";\nexport const flow = workflow("flow", async () => 1);\n`,
     "app.mjs": "export const x = {};\n",
-    "no-database.db":
-      "this is no database, but long enough to be read as one\n",
+    "no-database.db": "this is no database, but long enough to be read as one\n",
     real: "SQLite format 3\0 and so on",
   };
-  for (const [name, text] of Object.entries(files))
-    writeFileSync(path.join(folder, name), text);
+  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text);
   mkdirSync(path.join(folder, "folder.mjs"));
 });
 
@@ -38,22 +29,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Command lines that make no sense, each with its exit code and what is said of it. */
 const refused: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["dev"], 2, /missing required argument 'file'/i],
-  [
-    ["dev", "missing.mjs"],
-    2,
-    /MODULE_NOT_LOADED: "missing.mjs" .* no such file/,
-  ],
+  [["dev", "missing.mjs"], 2, /MODULE_NOT_LOADED: "missing.mjs" .* no such file/],
   [["dev", "folder.mjs"], 2, /MODULE_NOT_LOADED.*is a folder\. Name a file/],
   [["dev", "app.mjs", "--db", ":memory:"], 2, /in memory is gone/],
   [["dev", "app.mjs", "--db", "no-database.db"], 5, /NOT_A_DATABASE/],
   [["dev", "app.mjs", "more.mjs"], 2, /too many arguments/i],
   [["work", "missing.mjs"], 2, /MODULE_NOT_LOADED/],
   [["work", "folder.mjs"], 2, /MODULE_NOT_LOADED.*is a folder\. Name a file/],
-  [
-    ["work", "real"],
-    2,
-    /MODULE_NOT_LOADED.*is a database.*--db real and the module/,
-  ],
+  [["work", "real"], 2, /MODULE_NOT_LOADED.*is a database.*--db real and the module/],
   [["dev", "real"], 2, /MODULE_NOT_LOADED.*is a database/],
   [["start", "real", "greet"], 2, /MODULE_NOT_LOADED.*is a database/],
   [["work", "no-database.db"], 2, /MODULE_NOT_LOADED.*is a database/],
@@ -84,11 +67,7 @@ const refused: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["start", "greet", "other"], 2, /"greet" is no module/],
   [["start", "greet", "--input", "{oops"], 2, /--input takes JSON/],
   [["start", "greet", "--input", "-"], 2, /standard input, .*; nothing came/],
-  [
-    ["start", "greet", "--input", '"x"', "--db", "absent.db"],
-    3,
-    /DATABASE_NOT_FOUND/,
-  ],
+  [["start", "greet", "--input", '"x"', "--db", "absent.db"], 3, /DATABASE_NOT_FOUND/],
   [["start", "greet", "--timeout", "-1s"], 2, /length of time/],
   [["start", "greet", "--timeout", "1s"], 2, /--timeout is only for --wait/],
   [
@@ -100,11 +79,7 @@ const refused: readonly (readonly [readonly string[], number, RegExp])[] = [
   ...(process.platform === "linux"
     ? ([
         [["init", "/proc/x/y"], 4, /FILE_NOT_WRITTEN.*ENOENT.*can be written/],
-        [
-          ["start", "flow.mjs", "--db", "/proc/x/app.db"],
-          5,
-          /DATABASE_NOT_WRITABLE.*ENOENT/,
-        ],
+        [["start", "flow.mjs", "--db", "/proc/x/app.db"], 5, /DATABASE_NOT_WRITABLE.*ENOENT/],
       ] as const)
     : []),
   [["init", "."], 4, /FILE_NOT_WRITTEN: There is app.mjs in .* already/],

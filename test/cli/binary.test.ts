@@ -1,12 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { promisify, stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -24,18 +18,11 @@ const runs = 1_000;
 /** A project that has the package installed, and a database with many runs. */
 beforeAll(async () => {
   await bundleDoors(path.join(installed, "dist"));
-  cpSync(
-    path.join(projectRoot, "package.json"),
-    path.join(installed, "package.json"),
-  );
+  cpSync(path.join(projectRoot, "package.json"), path.join(installed, "package.json"));
   for (const name of ["croner", "commander", "better-sqlite3"]) {
     const place = path.join(home, "node_modules", name);
     mkdirSync(path.dirname(place), { recursive: true });
-    symlinkSync(
-      path.join(projectRoot, "node_modules", name),
-      place,
-      "junction",
-    );
+    symlinkSync(path.join(projectRoot, "node_modules", name), place, "junction");
   }
   const holdfast = await openHoldfast(path.join(home, "app.db"));
   await Promise.all(
@@ -108,22 +95,14 @@ describe("the installed command", () => {
   });
 
   test("takes its database from a config that loads the same package, and pipes JSON", async () => {
-    const { code, stdout, stderr } = await holdfast(
-      "list",
-      "--json",
-      "--limit",
-      "2",
-    );
+    const { code, stdout, stderr } = await holdfast("list", "--json", "--limit", "2");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect((JSON.parse(stdout) as { items: unknown[] }).items).toHaveLength(2);
     expect(stdout.trimEnd().split("\n")).toHaveLength(1);
   });
 
   test("says how TypeScript is loaded where this Node cannot", async () => {
-    writeFileSync(
-      path.join(home, "other.ts"),
-      "export const db: string = 'app.db';",
-    );
+    writeFileSync(path.join(home, "other.ts"), "export const db: string = 'app.db';");
     const canLoad = "typescript" in process.features;
     const { code, stderr } = await run(process.execPath, [
       ...(canLoad ? ["--no-experimental-strip-types"] : []),
@@ -133,9 +112,7 @@ describe("the installed command", () => {
       "other.ts",
     ]);
     expect(code).toBe(2);
-    expect(stderr).toMatch(
-      /^MODULE_NOT_LOADED: .*Use Node 22\.18 or newer, or install tsx/,
-    );
+    expect(stderr).toMatch(/^MODULE_NOT_LOADED: .*Use Node 22\.18 or newer, or install tsx/);
   });
 
   test("ends quietly when its output is read no further", async () => {
@@ -162,8 +139,7 @@ describe("the installed command", () => {
     const { stdout: painted } = await onTerminal(["list", "--limit", "3"]);
     expect(painted).toContain("\u001B[34mpending");
     for (const line of stripVTControlCharacters(painted).split(/\r?\n/))
-      if (!line.startsWith("More:"))
-        expect(line.length).toBeLessThanOrEqual(60);
+      if (!line.startsWith("More:")) expect(line.length).toBeLessThanOrEqual(60);
     const { stdout: plain } = await onTerminal(["list"], { NO_COLOR: "1" });
     expect(plain).not.toContain("\u001B[");
     expect((await holdfast("list")).stdout).not.toContain("\u001B[");
@@ -172,14 +148,10 @@ describe("the installed command", () => {
   });
 
   test("stops by Ctrl-C, says what was done, and ends with 130", async () => {
-    const child = spawn(
-      process.execPath,
-      [binary, "logs", "run-7", "--follow"],
-      {
-        cwd: home,
-        env: environment,
-      },
-    );
+    const child = spawn(process.execPath, [binary, "logs", "run-7", "--follow"], {
+      cwd: home,
+      env: environment,
+    });
     let stderr = "";
     child.stderr.on("data", (text) => (stderr += String(text)));
     const [line] = (await once(child.stdout, "data")) as [Buffer];
@@ -195,23 +167,19 @@ describe("the installed command", () => {
   test.each([
     ["Ctrl-C", "\u0003", "130"],
     ["Ctrl-D", "\u0004", "4"],
-  ])(
-    "takes %s at a question for no, and says that nothing was done",
-    async (_key, typed, code) => {
-      const line = `'${process.execPath}' '${binary}' erase run-7 --force; echo "code $?"`;
-      const words = ["-c", line, "/dev/null"];
-      const child = spawn("script", ["-q", ...words], {
-        cwd: home,
-        env: environment,
-      });
-      let said = "";
-      for await (const part of child.stdout) {
-        if (!said.includes("[y/N]") && `${said}${part}`.includes("[y/N]"))
-          child.stdin.write(typed);
-        said += String(part);
-      }
-      expect(said).toContain(`Nothing was erased.\r\ncode ${code}\r\n`);
-      expect(said).not.toContain("UNEXPECTED");
-    },
-  );
+  ])("takes %s at a question for no, and says that nothing was done", async (_key, typed, code) => {
+    const line = `'${process.execPath}' '${binary}' erase run-7 --force; echo "code $?"`;
+    const words = ["-c", line, "/dev/null"];
+    const child = spawn("script", ["-q", ...words], {
+      cwd: home,
+      env: environment,
+    });
+    let said = "";
+    for await (const part of child.stdout) {
+      if (!said.includes("[y/N]") && `${said}${part}`.includes("[y/N]")) child.stdin.write(typed);
+      said += String(part);
+    }
+    expect(said).toContain(`Nothing was erased.\r\ncode ${code}\r\n`);
+    expect(said).not.toContain("UNEXPECTED");
+  });
 });

@@ -71,9 +71,7 @@ describe("holdfast bulk", () => {
         failed: 0,
         failures: [],
       });
-      expect((await command("bulk resume --all --yes")).stdout).toBe(
-        "resume: 1 run.\n",
-      );
+      expect((await command("bulk resume --all --yes")).stdout).toBe("resume: 1 run.\n");
       const none = await command("bulk resume --all --yes --json");
       expect(none.json()).toMatchObject({ matched: 0, changed: 0, failed: 0 });
       await command("bulk cancel --id-prefix m --reason enough --yes");
@@ -103,10 +101,7 @@ describe("holdfast bulk", () => {
       await expect(failed.result()).rejects.toThrow("no");
       await holdfast.close();
       const command: Command = (args, options) =>
-        holdfastCli(
-          [...args.split(" "), "--db", folder.file("app.db")],
-          options,
-        );
+        holdfastCli([...args.split(" "), "--db", folder.file("app.db")], options);
       expect(await command("bulk unpark --all --yes")).toMatchObject({
         code: 0,
         stdout: "unpark: 2 runs.\n",
@@ -115,9 +110,9 @@ describe("holdfast bulk", () => {
       const retry = "bulk retry --function failing --yes --json";
       expect((await command(retry)).json()).toMatchObject({ changed: 1 });
       expect((await command(retry)).json()).toMatchObject({ changed: 0 });
-      const { items } = (
-        await command("list --id-prefix retry: --json")
-      ).json() as { readonly items: readonly { readonly id: string }[] };
+      const { items } = (await command("list --id-prefix retry: --json")).json() as {
+        readonly items: readonly { readonly id: string }[];
+      };
       expect(items.map(({ id }) => id)).toEqual(["retry:x"]);
     }));
 
@@ -143,9 +138,7 @@ describe("holdfast bulk", () => {
       const { items } = (await command("list --json")).json() as {
         readonly items: readonly { readonly status: string }[];
       };
-      expect(items.map(({ status }) => status)).toEqual(
-        Array.from({ length: 4 }, () => "pending"),
-      );
+      expect(items.map(({ status }) => status)).toEqual(Array.from({ length: 4 }, () => "pending"));
     }),
   );
 });

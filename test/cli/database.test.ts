@@ -15,10 +15,7 @@ async function listed(
   args: readonly string[],
   options: Parameters<typeof holdfastCli>[1],
 ): Promise<readonly string[]> {
-  const { json, stderr } = await holdfastCli(
-    ["list", "--json", ...args],
-    options,
-  );
+  const { json, stderr } = await holdfastCli(["list", "--json", ...args], options);
   expect(stderr).toBe("");
   return (json() as { items: { id: string }[] }).items.map(({ id }) => id);
 }
@@ -29,42 +26,27 @@ describe("the database of a command", () => {
       await withRun(folder, "by-option", "option.db");
       await withRun(folder, "by-variable", "variable.db");
       await withRun(folder, "by-config", "config.db");
-      writeFileSync(
-        folder.file("holdfast.config.mjs"),
-        'export default { db: "./config.db" };',
-      );
+      writeFileSync(folder.file("holdfast.config.mjs"), 'export default { db: "./config.db" };');
       mkdirSync(folder.file("deep/er"), { recursive: true });
       const cwd = folder.file("deep/er");
       expect(await listed([], { cwd })).toEqual(["by-config"]);
       const env = { HOLDFAST_DB: "../../variable.db" };
       expect(await listed([], { cwd, env })).toEqual(["by-variable"]);
-      expect(await listed(["--db", "../../option.db"], { cwd, env })).toEqual([
-        "by-option",
-      ]);
+      expect(await listed(["--db", "../../option.db"], { cwd, env })).toEqual(["by-option"]);
     }));
 
   test("may be named in TypeScript, and by a named export", () =>
     withFolder(async (folder) => {
       await withRun(folder, "named");
-      writeFileSync(
-        folder.file("other.ts"),
-        'export const db: string = "app.db";',
-      );
-      expect(
-        await listed(["--config", "other.ts"], { cwd: folder.path }),
-      ).toEqual(["named"]);
+      writeFileSync(folder.file("other.ts"), 'export const db: string = "app.db";');
+      expect(await listed(["--config", "other.ts"], { cwd: folder.path })).toEqual(["named"]);
     }));
 
   test.each([
     ["nothing names one", [], 2, "OPTION_INVALID: Which database? Name one"],
     ["it is empty", ["--db", ""], 2, "OPTION_INVALID: --db is empty"],
     ["it is in memory", ["--db", ":memory:"], 2, "gone with the process"],
-    [
-      "it is a URL of something else",
-      ["--db", "mysql://u:p@h/x"],
-      2,
-      "(mysql:…)",
-    ],
+    ["it is a URL of something else", ["--db", "mysql://u:p@h/x"], 2, "(mysql:…)"],
     ["it is not there", ["--db", "no/such.db"], 3, "DATABASE_NOT_FOUND: "],
     ["its name ends with white space", ["--db", "x.db\n"], 2, "white space"],
     ["it begins with white space", ["--db", " x.db"], 2, "white space"],
@@ -76,24 +58,9 @@ describe("the database of a command", () => {
       5,
       "SCHEMA_OUTDATED: The database has no tables of holdfast",
     ],
-    [
-      "nobody listens",
-      ["--db", "postgres://u:secret@127.0.0.1:1/x"],
-      5,
-      "DATABASE_UNREACHABLE: ",
-    ],
-    [
-      "the config is not there",
-      ["--config", "x.mjs"],
-      2,
-      'MODULE_NOT_LOADED: "',
-    ],
-    [
-      "the config throws",
-      ["--config", "throws.mjs"],
-      2,
-      "while it was loaded: TypeError: no luck",
-    ],
+    ["nobody listens", ["--db", "postgres://u:secret@127.0.0.1:1/x"], 5, "DATABASE_UNREACHABLE: "],
+    ["the config is not there", ["--config", "x.mjs"], 2, 'MODULE_NOT_LOADED: "'],
+    ["the config throws", ["--config", "throws.mjs"], 2, "while it was loaded: TypeError: no luck"],
     ["the config is none", ["--config", "number.mjs"], 2, "CONFIG_INVALID: "],
     [
       "the config has a wrong db",
@@ -102,34 +69,26 @@ describe("the database of a command", () => {
       "db is a path or a postgres:// URL",
     ],
     ["the config has no db", ["--config", "none.mjs"], 2, "exports no db"],
-  ] as const)(
-    "is refused when %s, in one line and without a trace",
-    (_, args, code, said) =>
-      withFolder(async (folder) => {
-        writeFileSync(
-          folder.file("text.db"),
-          "This is no database. ".repeat(99),
-        );
-        writeFileSync(folder.file("empty.db"), "");
-        writeFileSync(
-          folder.file("throws.mjs"),
-          'throw new TypeError("no luck");',
-        );
-        writeFileSync(folder.file("number.mjs"), "export default 7;");
-        writeFileSync(folder.file("wrong.mjs"), "export const db = 7;");
-        writeFileSync(folder.file("none.mjs"), "export const functions = [];");
-        const before = readdirSync(folder.path);
-        for (const command of [["list"], ["stats"]]) {
-          const ran = await holdfastCli([...command, ...args], {
-            cwd: folder.path,
-          });
-          expect(ran).toMatchObject({ code, stdout: "" });
-          expect(ran.stderr).toContain(said);
-          expect(ran.stderr.trimEnd().split("\n")).toHaveLength(1);
-          expect(ran.stderr).not.toContain("secret");
-        }
-        expect(readdirSync(folder.path)).toEqual(before);
-      }),
+  ] as const)("is refused when %s, in one line and without a trace", (_, args, code, said) =>
+    withFolder(async (folder) => {
+      writeFileSync(folder.file("text.db"), "This is no database. ".repeat(99));
+      writeFileSync(folder.file("empty.db"), "");
+      writeFileSync(folder.file("throws.mjs"), 'throw new TypeError("no luck");');
+      writeFileSync(folder.file("number.mjs"), "export default 7;");
+      writeFileSync(folder.file("wrong.mjs"), "export const db = 7;");
+      writeFileSync(folder.file("none.mjs"), "export const functions = [];");
+      const before = readdirSync(folder.path);
+      for (const command of [["list"], ["stats"]]) {
+        const ran = await holdfastCli([...command, ...args], {
+          cwd: folder.path,
+        });
+        expect(ran).toMatchObject({ code, stdout: "" });
+        expect(ran.stderr).toContain(said);
+        expect(ran.stderr.trimEnd().split("\n")).toHaveLength(1);
+        expect(ran.stderr).not.toContain("secret");
+      }
+      expect(readdirSync(folder.path)).toEqual(before);
+    }),
   );
 
   test("that a newer version made is refused with what to do", () =>

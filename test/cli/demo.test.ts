@@ -53,16 +53,10 @@ function processesIn(project: Project): ReadonlyMap<string, readonly number[]> {
  * as often as the demo says. Which steps the kill hits is left to the machine:
  * one that ended just before it may have had no record yet.
  */
-function expectCountsAsSaid(
-  stdout: string,
-  project: Project,
-  fulfilled: readonly string[],
-): void {
+function expectCountsAsSaid(stdout: string, project: Project, fulfilled: readonly string[]): void {
   const ranIn = processesIn(project);
   expect([...ranIn.keys()].toSorted()).toEqual(
-    steps
-      .flatMap((step) => fulfilled.map((order) => `${step} of ${order}`))
-      .toSorted(),
+    steps.flatMap((step) => fulfilled.map((order) => `${step} of ${order}`)).toSorted(),
   );
   const killed = Number(/Killed worker . \(process (\d+)\)/.exec(stdout)?.[1]);
   for (const [name, processes] of ranIn) {
@@ -105,9 +99,7 @@ test.concurrent.each(ways)(
     // Plain lines, nothing for a terminal.
     expect(stdout).not.toContain("\u001b");
     for (const order of orders) expect(stdout).toContain(`${order}: done\n`);
-    expect(stdout).toMatch(
-      /\n\d+ ms later worker [12] \(process \d+\) went on/,
-    );
+    expect(stdout).toMatch(/\n\d+ ms later worker [12] \(process \d+\) went on/);
 
     expectCountsAsSaid(stdout, project, orders);
     expect(stdout).toContain("What was recorded was not done again");
@@ -136,19 +128,9 @@ test.concurrent(
   async () => {
     const project = withAddon.project("checkout");
     const env = { ...process.env, ...temporary(project) };
-    const args = [
-      "start",
-      "--silent",
-      "--",
-      "--orders",
-      "2",
-      "--pace",
-      "250ms",
-    ];
+    const args = ["start", "--silent", "--", "--orders", "2", "--pace", "250ms"];
     const options = { cwd: projectRoot, env };
-    const { code, stdout } = await new Said(
-      spawn("npm", args, options),
-    ).ended();
+    const { code, stdout } = await new Said(spawn("npm", args, options)).ended();
     expect(code).toBe(0);
     for (const said of [
       /^Killed worker . \(process \d+\) with SIGKILL/m,
@@ -157,14 +139,9 @@ test.concurrent(
     ])
       expect(stdout).toMatch(said);
     expectCountsAsSaid(stdout, project, orders.slice(0, 2));
-    const [, command = "", rest = ""] =
-      /npx tsx (src\S+) (list --db \S+)/.exec(stdout) ?? [];
+    const [, command = "", rest = ""] = /npx tsx (src\S+) (list --db \S+)/.exec(stdout) ?? [];
     const listed = await new Said(
-      spawn(
-        process.execPath,
-        ["--import", "tsx", command, ...rest.split(" ")],
-        options,
-      ),
+      spawn(process.execPath, ["--import", "tsx", command, ...rest.split(" ")], options),
     ).ended();
     expect(listed.stdout).toMatch(/^order-1 +orders\/fulfil +completed/m);
   },
@@ -175,15 +152,11 @@ test.concurrent(
   async () => {
     const project = withAddon.project("terminal");
     const env = { ...temporary(project), NO_COLOR: "1" };
-    const { code, stdout } = await project
-      .startInTerminal(fast, { env })
-      .ended();
+    const { code, stdout } = await project.startInTerminal(fast, { env }).ended();
     expect(code).toBe(0);
     expect(stdout).toContain("\u001b[6A");
     expect(stdout).not.toContain("\u001b[2m");
-    expect(stdout.lastIndexOf("\u001b[?25h")).toBeGreaterThan(
-      stdout.lastIndexOf("\u001b[?25l"),
-    );
+    expect(stdout.lastIndexOf("\u001b[?25h")).toBeGreaterThan(stdout.lastIndexOf("\u001b[?25l"));
     const drawn = stdout.slice(0, stdout.lastIndexOf("\u001b[?25h"));
     const lines = drawn
       .split("\n")
@@ -251,24 +224,21 @@ test.concurrent(
   },
 );
 
-test.concurrent(
-  "output that nobody reads ends the demo, its workers and its files",
-  async () => {
-    const project = withAddon.project("head");
-    // The second order, of which it cannot tell, begins after 0.6 steps; the
-    // demo kills a worker itself after eight.
-    const demo = project.start(["demo", "--orders", "20", "--pace", "3s"], {
-      env: temporary(project),
-    });
-    await demo.until("order-1: reserve stock");
-    const workers = childrenOf(demo.process.pid);
-    expect(workers).toHaveLength(2);
-    demo.process.stdout?.destroy();
-    expect((await demo.ended()).code).toBe(0);
-    expect(workers.map(isAlive)).toEqual([false, false]);
-    expect(readdirSync(project.file("tmp"))).toEqual([]);
-  },
-);
+test.concurrent("output that nobody reads ends the demo, its workers and its files", async () => {
+  const project = withAddon.project("head");
+  // The second order, of which it cannot tell, begins after 0.6 steps; the
+  // demo kills a worker itself after eight.
+  const demo = project.start(["demo", "--orders", "20", "--pace", "3s"], {
+    env: temporary(project),
+  });
+  await demo.until("order-1: reserve stock");
+  const workers = childrenOf(demo.process.pid);
+  expect(workers).toHaveLength(2);
+  demo.process.stdout?.destroy();
+  expect((await demo.ended()).code).toBe(0);
+  expect(workers.map(isAlive)).toEqual([false, false]);
+  expect(readdirSync(project.file("tmp"))).toEqual([]);
+});
 
 /** The processes that a process has started. */
 function childrenOf(pid: number | undefined): readonly number[] {

@@ -44,11 +44,9 @@ test.concurrent(
     expect(code).toBe(0);
     const [name = ""] = /app\.m[jt]s/.exec(stdout) ?? [];
     symlinkSync(project.folder, project.file("link"));
-    const said = await promisify(execFile)(
-      process.execPath,
-      [project.file(`link/${name}`)],
-      { cwd: project.folder },
-    );
+    const said = await promisify(execFile)(process.execPath, [project.file(`link/${name}`)], {
+      cwd: project.folder,
+    });
     expect(said.stdout).toContain("label of order-1");
   },
 );
@@ -64,14 +62,7 @@ test.concurrent(
       env: { NO_COLOR: "1" },
     });
     await dev.until("Works on greet.");
-    const started = await project.run([
-      "start",
-      "app.mjs",
-      "--input",
-      '"Ada"',
-      "--id",
-      "one",
-    ]);
+    const started = await project.run(["start", "app.mjs", "--input", '"Ada"', "--id", "one"]);
     expect(started).toMatchObject({
       code: 0,
       stdout: "Started one of greet.\n",
@@ -279,9 +270,7 @@ test.concurrent(
       code: 0,
       stdout: "Started four of half.\n",
     });
-    expect(unserved.stderr).toContain(
-      'No worker runs "half" yet, so four waits.',
-    );
+    expect(unserved.stderr).toContain('No worker runs "half" yet, so four waits.');
 
     const again = ["start", "half", "--input", "4", "--id", "four", "--json"];
     expect(JSON.parse((await project.run(again)).stdout)).toEqual({
@@ -298,29 +287,12 @@ test.concurrent(
     const waited = await project.run(four);
     expect(waited).toMatchObject({ code: 0, stdout: "2\n" });
     expect(waited.stderr).toMatch(
-      saidBeforeTaken(
-        "half",
-        "four",
-        "four of half was started before: [^\n]+\\.\n",
-      ),
+      saidBeforeTaken("half", "four", "four of half was started before: [^\n]+\\.\n"),
     );
-    const failed = await project.run([
-      "start",
-      "half",
-      "--input",
-      "3",
-      "--wait",
-    ]);
+    const failed = await project.run(["start", "half", "--input", "3", "--wait"]);
     expect(failed).toMatchObject({ code: 1, stdout: "" });
     expect(failed.stderr).toMatch(/Run E_\w+ of half failed.*it is odd/);
-    const conflict = await project.run([
-      "start",
-      "half",
-      "--input",
-      "6",
-      "--id",
-      "four",
-    ]);
+    const conflict = await project.run(["start", "half", "--input", "6", "--id", "four"]);
     expect(conflict.code).toBe(4);
     expect(conflict.stderr).toContain("EXECUTION_EXISTS");
     worker.process.kill("SIGTERM");

@@ -59,13 +59,7 @@ describe("holdfast export", () => {
       expect(statSync(folder.file("ada.json")).mode & 0o777).toBe(0o600);
       const line = await cli("export", "greet-ada", "--json");
       expect(line.stdout.trim().split("\n")).toHaveLength(1);
-      const told = await cli(
-        "export",
-        "greet-ada",
-        "--output",
-        "line.json",
-        "--json",
-      );
+      const told = await cli("export", "greet-ada", "--output", "line.json", "--json");
       expect(told.json()).toEqual({ id: "greet-ada", file: "line.json" });
     }));
 
@@ -100,12 +94,7 @@ describe("holdfast export", () => {
       });
       expect(await cli("export", "a b")).toMatchObject({ code: 2 });
       expect(await cli("export")).toMatchObject({ code: 2 });
-      const lost = await cli(
-        "export",
-        "greet-ada",
-        "--output",
-        "no/where.json",
-      );
+      const lost = await cli("export", "greet-ada", "--output", "no/where.json");
       expect(lost).toMatchObject({ code: 2, stdout: "" });
       expect(lost.stderr).toContain('"no/where.json" cannot be written');
     }));
@@ -120,13 +109,7 @@ describe("holdfast replay", () => {
       expect(safe.stdout).toBe(
         "The code of greet does all that run greet-ada has recorded, and ends: completed.\n",
       );
-      const live = await cli(
-        "replay",
-        "same.mjs",
-        "--run",
-        "greet-ada",
-        "--json",
-      );
+      const live = await cli("replay", "same.mjs", "--run", "greet-ada", "--json");
       expect(live.json()).toMatchObject({ run: "greet-ada", kind: "ends" });
     }));
 
@@ -168,15 +151,11 @@ describe("holdfast replay", () => {
       expect(await said("same.mjs", "unknown.json")).toContain(
         'exports no workflow "unknown", which the history is of. It exports "greet", "other".',
       );
-      expect(await said("empty.mjs", "ada.json")).toContain(
-        "MODULE_WITHOUT_FUNCTIONS",
-      );
+      expect(await said("empty.mjs", "ada.json")).toContain("MODULE_WITHOUT_FUNCTIONS");
       expect(await said("same.mjs", "lost.json")).toContain("cannot be read");
       expect(await said("lost.mjs", "ada.json")).toContain("MODULE_NOT_LOADED");
       expect(await said("same.mjs")).toContain("--run <id>");
-      expect(
-        await said("same.mjs", "ada.json", "--run", "greet-ada"),
-      ).toContain("Give either");
+      expect(await said("same.mjs", "ada.json", "--run", "greet-ada")).toContain("Give either");
       expect(await cli("replay", "same.mjs", "--run", "nobody")).toMatchObject({
         code: 3,
       });

@@ -15,10 +15,7 @@ export interface HostOptions {
   /** It is told to stop before it begins. */
   readonly stoppedBy?: StopReason;
   /** Told each piece of output: to stop a command that goes on. */
-  readonly onOutput?: (
-    text: string,
-    stop: (reason: StopReason) => void,
-  ) => void;
+  readonly onOutput?: (text: string, stop: (reason: StopReason) => void) => void;
 }
 
 export interface Ran {

@@ -1,13 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,10 +17,7 @@ export class Installed {
     const installed = new Installed();
     const home = path.join(installed.folder, "node_modules/holdfast");
     await bundleDoors(path.join(home, "dist"));
-    cpSync(
-      path.join(projectRoot, "package.json"),
-      path.join(home, "package.json"),
-    );
+    cpSync(path.join(projectRoot, "package.json"), path.join(home, "package.json"));
     for (const name of ["croner", "commander", ...packages])
       symlinkSync(
         path.join(projectRoot, "node_modules", name),
@@ -45,8 +35,7 @@ export class Installed {
   project(name: string, files: Readonly<Record<string, string>> = {}): Project {
     const folder = path.join(this.folder, name);
     mkdirSync(folder);
-    for (const [file, text] of Object.entries(files))
-      writeFileSync(path.join(folder, file), text);
+    for (const [file, text] of Object.entries(files)) writeFileSync(path.join(folder, file), text);
     return new Project(this, folder);
   }
 
@@ -91,18 +80,12 @@ export class Project {
   /** The same in a terminal of 90 columns and 24 lines, of util-linux' making. */
   startInTerminal(args: readonly string[], options: StartOptions = {}): Said {
     const { env, binary = process.execPath } = options;
-    const command = [binary, this.#installed.command, ...args]
-      .map((each) => `'${each}'`)
-      .join(" ");
+    const command = [binary, this.#installed.command, ...args].map((each) => `'${each}'`).join(" ");
     return new Said(
-      spawn(
-        "script",
-        ["-qec", `stty cols 90 rows 24; exec ${command}`, "/dev/null"],
-        {
-          cwd: this.folder,
-          env: { ...cleanEnv(), TERM: "xterm-256color", ...env },
-        },
-      ),
+      spawn("script", ["-qec", `stty cols 90 rows 24; exec ${command}`, "/dev/null"], {
+        cwd: this.folder,
+        env: { ...cleanEnv(), TERM: "xterm-256color", ...env },
+      }),
     );
   }
 
@@ -114,12 +97,7 @@ export class Project {
 
 /** Without what would tell a program of a test about this one. */
 function cleanEnv(): NodeJS.ProcessEnv {
-  const {
-    NO_COLOR: _,
-    HOLDFAST_DB: __,
-    NODE_OPTIONS: ___,
-    ...env
-  } = process.env;
+  const { NO_COLOR: _, HOLDFAST_DB: __, NODE_OPTIONS: ___, ...env } = process.env;
   return env;
 }
 
@@ -164,9 +142,7 @@ export class Said {
       await Promise.race([
         once(stdout, "data", { signal: later.signal }).catch(() => undefined),
         this.#gone,
-        sleep(1_000, undefined, { signal: later.signal }).catch(
-          () => undefined,
-        ),
+        sleep(1_000, undefined, { signal: later.signal }).catch(() => undefined),
       ]);
       later.abort();
     }

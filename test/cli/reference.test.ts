@@ -34,11 +34,8 @@ test("a command is rendered with its arguments and options", () => {
     .argument("<place>", "where to")
     .addArgument(new Argument("[by...]", "how").choices(["car", "train"]))
     .option("--fast", "in a hurry")
-    .addOption(
-      new Option("--class <class>", "which").choices(["1st", "2nd", "3rd"]),
-    );
-  const marks =
-    "<!-- commands: written by npm run cli-docs --><!-- end of commands -->";
+    .addOption(new Option("--class <class>", "which").choices(["1st", "2nd", "3rd"]));
+  const marks = "<!-- commands: written by npm run cli-docs --><!-- end of commands -->";
   expect(withCommands(`before ${marks} after`, program)).toBe(
     [
       "before <!-- commands: written by npm run cli-docs -->",

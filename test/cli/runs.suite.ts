@@ -1,11 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import {
-  activity,
-  schedule,
-  signal,
-  workflow,
-  type Holdfast,
-} from "../../src/index.ts";
+import { activity, schedule, signal, workflow, type Holdfast } from "../../src/index.ts";
 import { runCli } from "../../src/cli/program.ts";
 import { holdfastCli, hostOf, type HostOptions, type Ran } from "./host.ts";
 import { timeoutMs } from "../depth.ts";
@@ -48,17 +42,12 @@ const ask = workflow("ask", async (ctx) => {
 const functions = [fulfil, charge, nap, ask] as const;
 
 /** What commands say and do, on either database. */
-export function describeRuns(
-  name: string,
-  makePlace: () => Promise<CliPlace>,
-): void {
+export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): void {
   describe(`the command line on ${name}`, () => {
     let place: CliPlace;
     let holdfast: Holdfast;
-    const run = (
-      args: readonly string[],
-      options?: HostOptions,
-    ): Promise<Ran> => holdfastCli([...args, ...place.args], options);
+    const run = (args: readonly string[], options?: HostOptions): Promise<Ran> =>
+      holdfastCli([...args, ...place.args], options);
     const json = async (...args: readonly string[]): Promise<unknown> => {
       const ran = await run([...args, "--json"]);
       expect(ran.stderr).toBe("");
@@ -66,11 +55,10 @@ export function describeRuns(
       return ran.json();
     };
     const until = (id: string, status: string): Promise<void> =>
-      vi.waitFor(
-        async () =>
-          expect((await holdfast.executions.get(id)).status).toBe(status),
-        { timeout: timeoutMs, interval: 10 },
-      );
+      vi.waitFor(async () => expect((await holdfast.executions.get(id)).status).toBe(status), {
+        timeout: timeoutMs,
+        interval: 10,
+      });
 
     beforeAll(async () => {
       place = await makePlace();
@@ -82,8 +70,7 @@ export function describeRuns(
       await holdfast.start(ask, undefined, { id: "ask-1" });
       await holdfast.executions.create({ id: "lost-1", function: "lost" });
       await until("order-2", "failed");
-      for (const id of ["order-1", "nap-1", "ask-1"])
-        await until(id, "blocked");
+      for (const id of ["order-1", "nap-1", "ask-1"]) await until(id, "blocked");
     });
 
     afterAll(async () => {
@@ -96,36 +83,16 @@ export function describeRuns(
         ((await json("list", ...args)) as { items: { id: string }[] }).items
           .map(({ id }) => id)
           .toSorted();
-      expect(await ids("--top-level")).toEqual([
-        "ask-1",
-        "lost-1",
-        "nap-1",
-        "order-1",
-        "order-2",
-      ]);
-      expect(await ids("--status", "failed")).toEqual([
-        "order-2",
-        "order-2.o:1_1",
-      ]);
+      expect(await ids("--top-level")).toEqual(["ask-1", "lost-1", "nap-1", "order-1", "order-2"]);
+      expect(await ids("--status", "failed")).toEqual(["order-2", "order-2.o:1_1"]);
       expect(await ids("--tag", "demo")).toEqual(["order-1"]);
-      expect(await ids("--function", "orders/*")).toEqual([
-        "order-1",
-        "order-2",
-      ]);
+      expect(await ids("--function", "orders/*")).toEqual(["order-1", "order-2"]);
       expect(await ids("--function", "nap")).toEqual(["nap-1"]);
       expect(await ids("--parent", "ask-1")).toEqual(["ask-1.o:1_1"]);
-      expect(await ids("--since", "1h", "--id-prefix", "nap")).toEqual([
-        "nap-1",
-      ]);
+      expect(await ids("--since", "1h", "--id-prefix", "nap")).toEqual(["nap-1"]);
       expect(await ids("--until", "2020-01-01")).toEqual([]);
       const first = (await json("list", "--limit", "1")) as { next: string };
-      const second = (await json(
-        "list",
-        "--limit",
-        "1",
-        "--after",
-        first.next,
-      )) as {
+      const second = (await json("list", "--limit", "1", "--after", first.next)) as {
         items: unknown[];
       };
       expect(second.items).toHaveLength(1);
@@ -144,17 +111,11 @@ export function describeRuns(
           { function: "nap", status: "blocked", count: 1 },
         ]),
       });
-      expect((await run(["stats"])).stdout).toMatch(
-        /^FUNCTION +BLOCKED +COMPLETED/,
-      );
+      expect((await run(["stats"])).stdout).toMatch(/^FUNCTION +BLOCKED +COMPLETED/);
     });
 
     test.each([
-      [
-        "order-1",
-        "waits for signal approval since",
-        "→ holdfast signal order-1 approval --value",
-      ],
+      ["order-1", "waits for signal approval since", "→ holdfast signal order-1 approval --value"],
       ["nap-1", "sleeps until ", "sleeps for 3 days"],
       [
         "ask-1",
@@ -162,11 +123,7 @@ export function describeRuns(
         "→ holdfast resolve ask-1.o:1_1",
       ],
       ["order-2", /failed (today|yesterday)/, "RangeError: negative amount"],
-      [
-        "order-2",
-        "→ holdfast retry order-2",
-        "called billing/charge (order-2.o:1_1), took",
-      ],
+      ["order-2", "→ holdfast retry order-2", "called billing/charge (order-2.o:1_1), took"],
     ])("show %s says in words: %s", async (id, ...said) => {
       const { code, stdout } = await run(["show", id]);
       expect(code).toBe(0);
@@ -184,9 +141,7 @@ export function describeRuns(
       const start = ["start", "lost", "--wait", "--timeout", "100ms"];
       const { code, stderr } = await run(start);
       expect(code).toBe(7);
-      expect(stderr).toMatch(
-        /^Started .*\nNo worker runs "lost" yet.*\nDEADLINE_EXCEEDED: /,
-      );
+      expect(stderr).toMatch(/^Started .*\nNo worker runs "lost" yet.*\nDEADLINE_EXCEEDED: /);
       const asJson = await run([...start, "--json"]);
       expect(JSON.parse(asJson.stderr)).toMatchObject({
         error: {
@@ -295,17 +250,13 @@ export function describeRuns(
         waits: [{ kind: "signal", signal: "approval", until: null }],
         input: 500,
         children: [{ id: "order-1.o:1_1", status: "completed" }],
-        events: expect.arrayContaining([
-          expect.objectContaining({ version: 0 }),
-        ]),
+        events: expect.arrayContaining([expect.objectContaining({ version: 0 })]),
       });
       const { events } = (await json("show", "order-1", "--events", "1")) as {
         events: unknown[];
       };
       expect(events).toHaveLength(1);
-      expect((await run(["show", "order-1", "--events", "2"])).stdout).toMatch(
-        /the last 2 of \d+/,
-      );
+      expect((await run(["show", "order-1", "--events", "2"])).stdout).toMatch(/the last 2 of \d+/);
     });
 
     test("logs prints what a run said, harmless to a terminal, and a JSON line each for programs", async () => {
@@ -335,9 +286,7 @@ export function describeRuns(
         onOutput: (_, stop) => stop("SIGINT"),
       });
       expect(stopped.code).toBe(130);
-      expect(stopped.stderr).toContain(
-        "Stopped after 1 lines; the run goes on.",
-      );
+      expect(stopped.stderr).toContain("Stopped after 1 lines; the run goes on.");
       let heard = 0;
       const ended = await run(["logs", "told", "--follow", "--json"], {
         onOutput() {
@@ -352,17 +301,7 @@ export function describeRuns(
 
     test("signal, resolve, pause, resume and cancel steer a run without its code", async () => {
       const value = '{"ok":true}';
-      expect(
-        await json(
-          "signal",
-          "order-1",
-          "approval",
-          "--value",
-          value,
-          "--key",
-          "k",
-        ),
-      ).toEqual({
+      expect(await json("signal", "order-1", "approval", "--value", value, "--key", "k")).toEqual({
         id: "order-1",
         signal: "approval",
         seq: expect.any(Number),
@@ -383,15 +322,13 @@ export function describeRuns(
       const { token } = (await holdfast.executions.get("ask-1")).progress as {
         token: string;
       };
-      expect(
-        (await run(["resolve", token, "--value", "-"], { input: "7" })).stdout,
-      ).toBe("Answered ask-1.o:1_1.\n");
-      expect(
-        (await run(["resolve", "ask-1.o:1_1", "--value", "7"])).stdout,
-      ).toContain("the same before");
-      expect((await run(["resolve", "ask-1.o:1_1", "--value", "8"])).code).toBe(
-        4,
+      expect((await run(["resolve", token, "--value", "-"], { input: "7" })).stdout).toBe(
+        "Answered ask-1.o:1_1.\n",
       );
+      expect((await run(["resolve", "ask-1.o:1_1", "--value", "7"])).stdout).toContain(
+        "the same before",
+      );
+      expect((await run(["resolve", "ask-1.o:1_1", "--value", "8"])).code).toBe(4);
       await until("ask-1", "completed");
 
       expect(await json("pause", "nap-1")).toEqual({
@@ -399,16 +336,10 @@ export function describeRuns(
         isChanged: true,
       });
       await until("nap-1", "paused");
-      expect((await run(["show", "nap-1"])).stdout).toContain(
-        "→ holdfast resume nap-1",
-      );
-      expect((await run(["pause", "nap-1"])).stdout).toBe(
-        "nap-1 was paused before.\n",
-      );
+      expect((await run(["show", "nap-1"])).stdout).toContain("→ holdfast resume nap-1");
+      expect((await run(["pause", "nap-1"])).stdout).toBe("nap-1 was paused before.\n");
       expect((await run(["resume", "nap-1"])).stdout).toBe("nap-1 goes on.\n");
-      expect(
-        await json("cancel", "nap-1", "--reason", "enough", "--force"),
-      ).toEqual({
+      expect(await json("cancel", "nap-1", "--reason", "enough", "--force")).toEqual({
         id: "nap-1",
         outcome: "cancelled",
       });
@@ -416,9 +347,7 @@ export function describeRuns(
         id: "nap-1",
         outcome: "alreadyFinished",
       });
-      expect((await run(["show", "nap-1"])).stdout).toContain(
-        "reason    enough",
-      );
+      expect((await run(["show", "nap-1"])).stdout).toContain("reason    enough");
     });
 
     test("retry and fork make copies, once under an id", async () => {
@@ -437,9 +366,7 @@ export function describeRuns(
       expect((await run(["retry", "ask-1"])).stderr).toMatch(/^NOT_FAILED: /);
       expect((await run(["fork", "order-2", "--at", "99"])).code).toBe(4);
       for (const taken of ["order-2", "order-1"])
-        expect(
-          await run(["fork", "order-2", "--at", "0", "--id", taken]),
-        ).toMatchObject({
+        expect(await run(["fork", "order-2", "--at", "0", "--id", taken])).toMatchObject({
           code: 4,
           stderr: `EXECUTION_EXISTS: The id ${taken} is taken by a run that is no such copy; it was left as it is, and nothing was copied. Choose another id for the copy.\n`,
         });
@@ -465,9 +392,7 @@ export function describeRuns(
         isChanged: true,
       });
       expect((await run(["schedules"])).stdout).toContain("paused");
-      expect((await run(["schedules", "resume", "nightly"])).stdout).toBe(
-        "nightly goes on.\n",
-      );
+      expect((await run(["schedules", "resume", "nightly"])).stdout).toBe("nightly goes on.\n");
       const fire = ["schedules", "fire", "nightly", "--key", "by-hand"];
       const { id, existed } = (await json(...fire)) as {
         id: string;
@@ -484,9 +409,7 @@ export function describeRuns(
       expect((await run(fire)).stdout).toMatch(
         /^nightly@fire:by-hand of nightly was started before: waits until .*\.\n$/,
       );
-      expect((await run(["schedules", "remove", "nightly"])).stdout).toBe(
-        "nightly is removed.\n",
-      );
+      expect((await run(["schedules", "remove", "nightly"])).stdout).toBe("nightly is removed.\n");
       expect((await run(["schedules", "remove", "nightly"])).stdout).toBe(
         "nightly was not there.\n",
       );
@@ -544,20 +467,14 @@ export function describeRuns(
       const { stdout } = await run(["show", "odd"]);
       expect(stdout).toContain("is parked since");
       expect(stdout).toContain("  recorded: step a\n  actual:   step b");
-      expect(stdout).toMatch(
-        /→ holdfast unpark odd --db \S+( --schema \S+)? {3}\(once/,
-      );
+      expect(stdout).toMatch(/→ holdfast unpark odd --db \S+( --schema \S+)? {3}\(once/);
       expect((await run(["unpark", "odd"])).stdout).toContain("is tried again");
-      expect((await run(["unpark", "odd"])).stdout).toBe(
-        "odd was not parked.\n",
-      );
+      expect((await run(["unpark", "odd"])).stdout).toBe("odd was not parked.\n");
     });
 
     test("show has children below what called them, and what a call took", async () => {
       const branch = workflow("branch", (ctx) => ctx.call(charge, 7));
-      const tree = workflow("tree", (ctx) =>
-        Promise.all([ctx.call(branch), ctx.call(charge, 8)]),
-      );
+      const tree = workflow("tree", (ctx) => Promise.all([ctx.call(branch), ctx.call(charge, 8)]));
       await holdfast.work([tree, branch]);
       await (await holdfast.start(tree, undefined, { id: "tree" })).result();
       const { stdout } = await run(["show", "tree"]);
@@ -601,11 +518,7 @@ export function describeRuns(
       [["signal", "nobody", "go"], 3, "EXECUTION_NOT_FOUND"],
       [["signal", "lost-1", ""], 2, "NAME_INVALID"],
       [["signal", "lost-1", "go", "--value", "{ok"], 2, "OPTION_INVALID"],
-      [
-        ["signal", "lost-1", "go", "--value", '{"$holdfast":"nothing"}'],
-        2,
-        "OPTION_INVALID",
-      ],
+      [["signal", "lost-1", "go", "--value", '{"$holdfast":"nothing"}'], 2, "OPTION_INVALID"],
       [["signal", "order-2", "go"], 4, "EXECUTION_FINISHED"],
       [["cancel", "nobody"], 3, "EXECUTION_NOT_FOUND"],
       [["cancel", "lost-1", "--reason", ""], 2, "NAME_INVALID"],
@@ -626,13 +539,10 @@ export function describeRuns(
       [["doctor", "now"], 2, "OPTION_INVALID"],
       [["check", "--ful"], 2, "OPTION_INVALID"],
       [["backup"], 2, "OPTION_INVALID"],
-    ] as const)(
-      "%j is refused with code %d and %s",
-      async (args, code, error) => {
-        const ran = await run(args);
-        expect(ran.stderr.split(":")[0]).toBe(error);
-        expect(ran).toMatchObject({ code, stdout: "" });
-      },
-    );
+    ] as const)("%j is refused with code %d and %s", async (args, code, error) => {
+      const ran = await run(args);
+      expect(ran.stderr.split(":")[0]).toBe(error);
+      expect(ran).toMatchObject({ code, stdout: "" });
+    });
   });
 }

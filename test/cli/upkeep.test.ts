@@ -32,29 +32,22 @@ describe("backup", () => {
       expect(again.code).toBe(4);
       expect(again.stderr).toMatch(/^TARGET_EXISTS: /);
       await holdfast.close();
-      const listed = await holdfastCli([
-        "stats",
-        "--json",
-        "--db",
-        folder.file("copy.db"),
-      ]);
+      const listed = await holdfastCli(["stats", "--json", "--db", folder.file("copy.db")]);
       expect(listed.json()).toMatchObject({ total: 2 });
     }));
 
   test("that is stopped leaves nothing, says so, and ends with 130", () =>
     withFolder(async (folder) => {
       const args = await withRuns(folder);
-      const { code, stderr } = await holdfastCli(
-        ["backup", "copy.db", ...args],
-        { cwd: folder.path, stoppedBy: "SIGINT" },
-      );
+      const { code, stderr } = await holdfastCli(["backup", "copy.db", ...args], {
+        cwd: folder.path,
+        stoppedBy: "SIGINT",
+      });
       expect({ code, stderr }).toEqual({
         code: 130,
         stderr: "Stopped: no copy was made, and nothing is left of it.\n",
       });
-      expect(
-        readdirSync(folder.path).filter((name) => name.startsWith("copy")),
-      ).toEqual([]);
+      expect(readdirSync(folder.path).filter((name) => name.startsWith("copy"))).toEqual([]);
     }));
 });
 
@@ -72,9 +65,7 @@ describe("check", () => {
   test("names a damaged row, and ends with 6", () =>
     withFolder(async (folder) => {
       const args = await withRuns(folder);
-      folder.shell([
-        "UPDATE holdfast_execution_event SET body = '{]' WHERE version = 0",
-      ]);
+      folder.shell(["UPDATE holdfast_execution_event SET body = '{]' WHERE version = 0"]);
       const { code, stdout } = await holdfastCli(["check", ...args]);
       expect(code).toBe(6);
       expect(stdout).toMatch(/^holdfast_execution_event a#0: .+$/m);
@@ -96,9 +87,7 @@ describe("doctor", () => {
       const args = ["--db", folder.file()];
       const { code, stdout } = await holdfastCli(["doctor", ...args]);
       expect(stdout).toContain(`${holdfast.database.owner} on `);
-      expect(stdout).toMatch(
-        /database +SQLite \d.* \((better-sqlite3|node:sqlite)\)/,
-      );
+      expect(stdout).toMatch(/database +SQLite \d.* \((better-sqlite3|node:sqlite)\)/);
       // Which file system it is on is known on Linux, of those that are usual.
       expect(stdout).toMatch(/^ok +file +.* free( on \S+)?$/m);
       expect(stdout).toContain("Nothing is wrong.");
@@ -137,9 +126,7 @@ describe("rows that cannot be read", () => {
         schedule("nightly", { cron: "0 3 * * *" }, sweep),
       ]);
       await holdfast.close();
-      folder.shell([
-        "UPDATE holdfast_schedule SET cadence = 'garbage' WHERE name = 'nightly'",
-      ]);
+      folder.shell(["UPDATE holdfast_schedule SET cadence = 'garbage' WHERE name = 'nightly'"]);
       const args = ["--db", folder.file()];
       const told = await holdfastCli(["schedules", ...args]);
       expect(told).toMatchObject({
@@ -175,9 +162,7 @@ describe("rows that cannot be read", () => {
   test("are named by show, which shows the rest of the run", () =>
     withFolder(async (folder) => {
       const args = await withRuns(folder);
-      folder.shell([
-        "UPDATE holdfast_execution_event SET body = '{]' WHERE version = 0",
-      ]);
+      folder.shell(["UPDATE holdfast_execution_event SET body = '{]' WHERE version = 0"]);
       const told = await holdfastCli(["show", "a", ...args]);
       expect(told).toMatchObject({
         code: 0,

@@ -16,8 +16,7 @@ test("work ends as failed when its database must be opened anew, so that it is r
       cwd: folder.path,
       onOutput(text) {
         if (!text.includes('"working"')) return;
-        for (const end of ["", "-wal", "-shm"])
-          unlinkSync(folder.file(`holdfast.db${end}`));
+        for (const end of ["", "-wal", "-shm"]) unlinkSync(folder.file(`holdfast.db${end}`));
       },
     });
     expect(stdout).toMatch(/"level":"error",.* reopen the database/);

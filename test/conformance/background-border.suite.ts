@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
-import {
-  awaitEvents,
-  effectGroups,
-  effects,
-  processEffects,
-} from "../../src/effects.ts";
+import { awaitEvents, effectGroups, effects, processEffects } from "../../src/effects.ts";
 import { executions } from "../../src/executions.ts";
 import { processes } from "../../src/processes.ts";
 import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
@@ -19,83 +14,61 @@ import { backgroundCalls } from "./background-calls.ts";
 import type { HeldWork } from "./background-calls.ts";
 import { wrongParts } from "./background-parts.ts";
 import type { Call } from "./border-calls.ts";
-import {
-  bare,
-  flawOf,
-  secret,
-  takesObject,
-  wrong,
-  wrongOption,
-} from "./border-flaws.ts";
+import { bare, flawOf, secret, takesObject, wrong, wrongOption } from "./border-flaws.ts";
 import { onProcesses, stored } from "./process/fixture.ts";
 
 export function backgroundBorderSuite(backend: Backend): void {
   describe("at the border of processes, effects, await-events and triggers", () => {
     test("every wrong argument is refused with a code, and changes nothing", async () => {
-      const { flaws, before, after } = await atBorder(
-        backend,
-        async (refuses, calls) => {
-          for (const call of calls)
-            for (const [position, kind] of call.kinds.entries())
-              for (const value of wrong[kind])
-                await refuses(call, position, value);
-        },
-      );
+      const { flaws, before, after } = await atBorder(backend, async (refuses, calls) => {
+        for (const call of calls)
+          for (const [position, kind] of call.kinds.entries())
+            for (const value of wrong[kind]) await refuses(call, position, value);
+      });
       expect(flaws).toEqual([]);
       expect(after).toEqual(before);
     });
 
     test("every wrong option is refused with a code, and changes nothing", async () => {
-      const { flaws, before, after } = await atBorder(
-        backend,
-        async (refuses, calls) => {
-          for (const call of calls)
-            for (const option of call.options ?? [])
-              for (const value of wrongOption)
-                if (value !== bare || !takesObject.includes(option)) {
-                  const last = call.args.length - 1;
-                  const options = { ...(call.args[last] as object) };
-                  await refuses(call, last, { ...options, [option]: value });
-                }
-        },
-      );
+      const { flaws, before, after } = await atBorder(backend, async (refuses, calls) => {
+        for (const call of calls)
+          for (const option of call.options ?? [])
+            for (const value of wrongOption)
+              if (value !== bare || !takesObject.includes(option)) {
+                const last = call.args.length - 1;
+                const options = { ...(call.args[last] as object) };
+                await refuses(call, last, { ...options, [option]: value });
+              }
+      });
       expect(flaws).toEqual([]);
       expect(after).toEqual(before);
     });
 
     test("an option that does not exist is refused, and changes nothing", async () => {
-      const { flaws, before, after } = await atBorder(
-        backend,
-        async (refuses, calls) => {
-          for (const call of calls)
-            if (call.options !== undefined) {
-              const last = call.args.length - 1;
-              const options = { ...(call.args[last] as object) };
-              await refuses(call, last, { ...options, tiemout: "1s" });
-            }
-        },
-      );
+      const { flaws, before, after } = await atBorder(backend, async (refuses, calls) => {
+        for (const call of calls)
+          if (call.options !== undefined) {
+            const last = call.args.length - 1;
+            const options = { ...(call.args[last] as object) };
+            await refuses(call, last, { ...options, tiemout: "1s" });
+          }
+      });
       expect(flaws).toEqual([]);
       expect(after).toEqual(before);
     });
 
     test("every wrong part of what is given is refused with a code, and changes nothing", async () => {
-      const { flaws, before, after } = await atBorder(
-        backend,
-        async (refuses, calls) => {
-          for (const [name, position, parts] of wrongParts) {
-            const call = calls.find((each) => each.name === name);
-            if (call === undefined) throw new Error(`No call ${name}.`);
-            for (const part of parts) {
-              const whole = call.args[position];
-              const given = Array.isArray(part)
-                ? part
-                : { ...(whole as object), ...part };
-              await refuses(call, position, given);
-            }
+      const { flaws, before, after } = await atBorder(backend, async (refuses, calls) => {
+        for (const [name, position, parts] of wrongParts) {
+          const call = calls.find((each) => each.name === name);
+          if (call === undefined) throw new Error(`No call ${name}.`);
+          for (const part of parts) {
+            const whole = call.args[position];
+            const given = Array.isArray(part) ? part : { ...(whole as object), ...part };
+            await refuses(call, position, given);
           }
-        },
-      );
+        }
+      });
       expect(flaws).toEqual([]);
       expect(after).toEqual(before);
     });
@@ -105,9 +78,10 @@ export function backgroundBorderSuite(backend: Backend): void {
       onProcesses(backend, async ({ store }) => {
         const reason = new Error("enough");
         const signal = AbortSignal.abort(reason);
-        await expect(
-          store.prune({ olderThan: 0 }, { signal }),
-        ).rejects.toMatchObject({ code: "ABORTED", cause: reason });
+        await expect(store.prune({ olderThan: 0 }, { signal })).rejects.toMatchObject({
+          code: "ABORTED",
+          cause: reason,
+        });
       }),
     );
 
@@ -117,24 +91,18 @@ export function backgroundBorderSuite(backend: Backend): void {
         const nothing = undefined as unknown as string;
         await expect(store.grant("p", nothing)).rejects.toMatchObject({
           details: { option: "scope" },
-          message:
-            "Expected scope to be a session, or { session, frame }; got nothing.",
+          message: "Expected scope to be a session, or { session, frame }; got nothing.",
         });
-        await expect(
-          store.grant("p", { session: nothing }),
-        ).rejects.toMatchObject({
+        await expect(store.grant("p", { session: nothing })).rejects.toMatchObject({
           details: { option: "session" },
-          message:
-            "Expected session to be an id, or an object with an id; got nothing.",
+          message: "Expected session to be an id, or an object with an id; got nothing.",
         });
         await expect(store.get("a\0b")).rejects.toMatchObject({
           code: "ID_MALFORMED",
           details: { reason: "alphabet" },
         });
         const source = { type: "webhook", value: { now: () => 1 } };
-        await expect(
-          triggers(database).record({ key: "k", source }),
-        ).rejects.toMatchObject({
+        await expect(triggers(database).record({ key: "k", source })).rejects.toMatchObject({
           code: "NOT_SERIALIZABLE",
           details: { path: "$.source.value.now" },
         });
@@ -163,9 +131,7 @@ export function backgroundBorderSuite(backend: Backend): void {
             );
         const strict = { replayonly: true } as object;
         for (const facade of [effects, processEffects])
-          expect(() => facade(database, strict)).toThrow(
-            'There is no option "replayonly".',
-          );
+          expect(() => facade(database, strict)).toThrow('There is no option "replayonly".');
       }),
     );
   });
@@ -225,10 +191,7 @@ async function atBorder(
   return { flaws, before, after };
 }
 
-async function heldWork(
-  database: Database,
-  store: Processes,
-): Promise<HeldWork> {
+async function heldWork(database: Database, store: Processes): Promise<HeldWork> {
   await store.register({ id: "held", kind: "tool" });
   const bob = { owner: "bob", incarnation: "1", process: null };
   const taken = await store.claim("held", bob, { lease: "1 day" });
@@ -250,12 +213,8 @@ async function everything(database: Database): Promise<unknown> {
         yield* rows(sql`SELECT * FROM holdfast_await_event ORDER BY key`),
         yield* rows(sql`SELECT * FROM holdfast_effect_group ORDER BY key`),
         yield* rows(sql`SELECT * FROM holdfast_schedule ORDER BY key`),
-        yield* rows(
-          sql`SELECT * FROM holdfast_trigger_subscription ORDER BY key`,
-        ),
-        yield* rows(
-          sql`SELECT * FROM holdfast_trigger_occurrence ORDER BY key`,
-        ),
+        yield* rows(sql`SELECT * FROM holdfast_trigger_subscription ORDER BY key`),
+        yield* rows(sql`SELECT * FROM holdfast_trigger_occurrence ORDER BY key`),
       ];
     }),
   ];

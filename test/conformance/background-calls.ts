@@ -1,9 +1,4 @@
-import {
-  awaitEvents,
-  effectGroups,
-  effects,
-  processEffects,
-} from "../../src/effects.ts";
+import { awaitEvents, effectGroups, effects, processEffects } from "../../src/effects.ts";
 import { processes } from "../../src/processes.ts";
 import { schedules, triggers, type Triggers } from "../../src/triggers.ts";
 import type { Database } from "../../src/sql/database.ts";
@@ -37,10 +32,7 @@ export interface HeldWork {
 }
 
 /** Every call of every facade of what runs beside the turns of sessions, with arguments that are right. */
-export function backgroundCalls(
-  database: Database,
-  held: HeldWork,
-): readonly Call[] {
+export function backgroundCalls(database: Database, held: HeldWork): readonly Call[] {
   return [
     registryCalls,
     registryReads,
@@ -59,26 +51,11 @@ function registryCalls(database: Database): readonly Call[] {
   const output: Position = ["object", { kind: "completed", value: 1 }];
   return [
     call("register", own.register, [draft, more], wait),
-    call(
-      "append",
-      own.append,
-      [process, ["object", { type: "signal.go" }], more],
-      wait,
-    ),
+    call("append", own.append, [process, ["object", { type: "signal.go" }], more], wait),
     call("complete", own.complete, [process, output, more], fenced),
     call("cancel process", own.cancel, [process, more], [...wait, "reason"]),
-    call(
-      "signal",
-      own.signal,
-      [process, ["text", "go"], value, ["object", { key: "k" }]],
-      ["key"],
-    ),
-    call(
-      "setWait",
-      own.setWait,
-      [process, ["object", { signal: "go", ordinal: 1 }], more],
-      fenced,
-    ),
+    call("signal", own.signal, [process, ["text", "go"], value, ["object", { key: "k" }]], ["key"]),
+    call("setWait", own.setWait, [process, ["object", { signal: "go", ordinal: 1 }], more], fenced),
     call("clearWait", own.clearWait, [process, more], fenced),
     call(
       "setExternalRef",
@@ -88,12 +65,7 @@ function registryCalls(database: Database): readonly Call[] {
     ),
     call("grant", own.grant, [process, holder, ["options", {}], more], wait),
     call("revoke handle", own.revoke, [process, holder, more], wait),
-    call(
-      "transfer",
-      own.transfer,
-      [holder, holder, ["list", ["p"]], more],
-      wait,
-    ),
+    call("transfer", own.transfer, [holder, holder, ["list", ["p"]], more], wait),
     call("spawn", own.spawn, [spawned, more], wait),
     call(
       "prune",
@@ -112,45 +84,17 @@ function registryReads(database: Database): readonly Call[] {
     call("grants", own.grants, [process, more], [...pages, "after"]),
     call("get process", own.get, [process, more], wait),
     call("output", own.output, [process, more], wait),
-    call(
-      "events",
-      own.events,
-      [process, more],
-      [...pages, "after", "from", "type", "wakes"],
-    ),
+    call("events", own.events, [process, more], [...pages, "after", "from", "type", "wakes"]),
     call("recent", own.recent, [process, ["count", 1], more], wait),
-    call(
-      "count",
-      own.count,
-      [process, ["text", "type"], ["any", 1], more],
-      wait,
-    ),
+    call("count", own.count, [process, ["text", "type"], ["any", 1], more], wait),
     call(
       "list processes",
       own.list,
       [more],
-      [
-        ...pages,
-        "after",
-        "status",
-        "waiting",
-        "definition",
-        "kind",
-        "orphaned",
-      ],
+      [...pages, "after", "status", "waiting", "definition", "kind", "orphaned"],
     ),
-    call(
-      "waitForEvent",
-      own.waitForEvent,
-      [process, ["options", {}], more],
-      wait,
-    ),
-    call(
-      "waitForSignal",
-      own.waitForSignal,
-      [process, ["text", "go"], ["count", 1], more],
-      wait,
-    ),
+    call("waitForEvent", own.waitForEvent, [process, ["options", {}], more], wait),
+    call("waitForSignal", own.waitForSignal, [process, ["text", "go"], ["count", 1], more], wait),
     call("waitForEnd", own.waitForEnd, [process, more], wait),
     call("changes", own.changes, [more], [...pages, "after"]),
   ];
@@ -169,12 +113,7 @@ function registryLeases(database: Database, held: HeldWork): readonly Call[] {
     call("holder", own.holder, [process, more], wait),
     call("keep process", own.keep, [lease, more], ["lease", "every"]),
     call("worklist", own.worklist, [more], [...pages, "after", "started"]),
-    call(
-      "abandon process",
-      own.abandon,
-      [process, ["text", "why"], more],
-      wait,
-    ),
+    call("abandon process", own.abandon, [process, ["text", "why"], more], wait),
   ];
 }
 
@@ -194,12 +133,7 @@ function effectCalls(database: Database, held: HeldWork): readonly Call[] {
     call("replay", own.replay, [...named, more], [...tried, "retry", "accept"]),
     call("transact", own.transact, [...named, run, more], tried),
     call("sleep", own.sleep, [scope, key, ["duration", 0], more], wait),
-    call(
-      "claim effect",
-      own.claim,
-      [...named, more],
-      [...tried, "lease", "delay", "token"],
-    ),
+    call("claim effect", own.claim, [...named, more], [...tried, "lease", "delay", "token"]),
     call(
       "reclaim effect",
       own.reclaim,
@@ -213,12 +147,7 @@ function effectCalls(database: Database, held: HeldWork): readonly Call[] {
     call("record effect", own.record, [...named, value, more], tried),
     call("get effect", own.get, [scope, key, more], tried),
     call("list effects", own.list, [scope, more], [...pages, "after"]),
-    call(
-      "forget effects",
-      own.forget,
-      [scope, more],
-      ["signal", "rowsPerSlice", "onProgress"],
-    ),
+    call("forget effects", own.forget, [scope, more], ["signal", "rowsPerSlice", "onProgress"]),
   ];
 }
 
@@ -226,31 +155,11 @@ function commandCalls(database: Database): readonly Call[] {
   const own = methodsOf(processEffects(database));
   const called = [...wait, "call"];
   return [
-    call(
-      "command start",
-      own.start,
-      [scope, draft, more],
-      [...called, "grant", "descriptor"],
-    ),
-    call(
-      "command list",
-      own.list,
-      [scope, holder, more],
-      [...called, "live", "after", "limit"],
-    ),
-    call(
-      "command transfer",
-      own.transfer,
-      [scope, holder, holder, ["list", ["p"]], more],
-      called,
-    ),
+    call("command start", own.start, [scope, draft, more], [...called, "grant", "descriptor"]),
+    call("command list", own.list, [scope, holder, more], [...called, "live", "after", "limit"]),
+    call("command transfer", own.transfer, [scope, holder, holder, ["list", ["p"]], more], called),
     call("command wait", own.waitForEnd, [scope, process, more], called),
-    call(
-      "command cancel",
-      own.cancel,
-      [scope, process, more],
-      [...called, "reason"],
-    ),
+    call("command cancel", own.cancel, [scope, process, more], [...called, "reason"]),
     call(
       "command signal",
       own.signal,
@@ -279,20 +188,10 @@ function awaitCalls(database: Database): readonly Call[] {
     call("resolve", own.resolve, [["text", "token"], value, more]),
     call("fail await", own.fail, [["text", "token"], value, more]),
     call("get await", own.get, [scope, key, more], wait),
-    call(
-      "list awaits",
-      own.list,
-      [owner, more],
-      [...pages, "after", "scope", "state"],
-    ),
+    call("list awaits", own.list, [owner, more], [...pages, "after", "scope", "state"]),
     call("revokeAll", own.revokeAll, [owner, more], [...slices, "scope"]),
     call("forget awaits", own.forget, [scope, more], slices),
-    call(
-      "open group",
-      groups.open,
-      [scope, key, ["text", "all"], members, more],
-      wait,
-    ),
+    call("open group", groups.open, [scope, key, ["text", "all"], members, more], wait),
     call("race", groups.race, [scope, key, members, more], wait),
     call("all", groups.all, [scope, key, members, more], wait),
     call("drain", groups.drain, [scope, key, more], wait),
@@ -305,18 +204,8 @@ function triggerCalls(database: Database): readonly Call[] {
   const { record } = triggers(database);
   const name: Position = ["text", "daily"];
   return [
-    call(
-      "subscribe",
-      own.subscribe,
-      [["object", { key: "k", ...terms }], more],
-      wait,
-    ),
-    call(
-      "revise",
-      own.revise,
-      [name, ["object", terms], more],
-      [...wait, "expectedRevision"],
-    ),
+    call("subscribe", own.subscribe, [["object", { key: "k", ...terms }], more], wait),
+    call("revise", own.revise, [name, ["object", terms], more], [...wait, "expectedRevision"]),
     call("enable", own.enable, [name, more], wait),
     call("disable", own.disable, [name, more], wait),
     call("delete subscription", own.delete, [name, more], wait),
@@ -329,24 +218,12 @@ function triggerCalls(database: Database): readonly Call[] {
     ),
     call("sourceKey", own.sourceKey, [["text", "type"], value]),
     call("record", own.record, [["object", { key: "k", source }], more], wait),
-    call(
-      "prepared record",
-      (...args: Parameters<Triggers["record"]>) => record.prepare(...args),
-      [["object", { key: "k", source }]],
-    ),
+    call("prepared record", (...args: Parameters<Triggers["record"]>) => record.prepare(...args), [
+      ["object", { key: "k", source }],
+    ]),
     call("occurrence", own.occurrence, [key, more], wait),
-    call(
-      "occurrences",
-      own.occurrences,
-      [more],
-      [...pages, "after", "source", "subscription"],
-    ),
-    call(
-      "cancel occurrence",
-      own.cancelOccurrence,
-      [key, more],
-      [...wait, "reason"],
-    ),
+    call("occurrences", own.occurrences, [more], [...pages, "after", "source", "subscription"]),
+    call("cancel occurrence", own.cancelOccurrence, [key, more], [...wait, "reason"]),
     call("unstarted", own.unstarted, [more], [...pages, "after"]),
     call(
       "removeOccurrences",
@@ -372,12 +249,7 @@ function scheduleCalls(database: Database): readonly Call[] {
     call("pause", own.pause, [...named, more], wait),
     call("remove schedule", own.remove, [...named, more], wait),
     call("get schedule", own.get, [...named, more], wait),
-    call(
-      "list schedules",
-      own.list,
-      [["text", "report"], more],
-      [...pages, "after"],
-    ),
+    call("list schedules", own.list, [["text", "report"], more], [...pages, "after"]),
     call("upcoming", own.upcoming, [hourly, more], ["after", "limit"]),
     call("run schedules", own.run, [["object", {}], more], listeners),
   ];

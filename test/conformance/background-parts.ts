@@ -10,11 +10,7 @@ const forged = {
 };
 
 /** Calls by name, a position, and what is wrong in one part of it. */
-export const wrongParts: readonly (readonly [
-  string,
-  number,
-  readonly object[],
-])[] = [
+export const wrongParts: readonly (readonly [string, number, readonly object[]])[] = [
   [
     "register",
     0,
@@ -71,15 +67,7 @@ export const wrongParts: readonly (readonly [
   ["grant", 2, [{ kind: 5 }, { label: {} }]],
   ["claim", 1, [{ owner: 5 }, { incarnation: null }, { process: 5 }]],
   ["prune", 0, [{ olderThan: null }, { olderThan: {} }]],
-  [
-    "execute",
-    0,
-    [
-      { kind: 5 },
-      { id: null },
-      ...wrongSessions.map((session) => ({ session })),
-    ],
-  ],
+  ["execute", 0, [{ kind: 5 }, { id: null }, ...wrongSessions.map((session) => ({ session }))]],
   ["execute", 2, [{ kind: 5 }, { kind: "" }]],
   [
     "execute",

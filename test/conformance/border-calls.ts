@@ -57,9 +57,7 @@ interface Around {
 }
 
 /** None of them needs its facade: they are called as they are. */
-export function methodsOf<T extends object>(
-  facade: T,
-): { readonly [Name in keyof T]: unknown } {
+export function methodsOf<T extends object>(facade: T): { readonly [Name in keyof T]: unknown } {
   return facade;
 }
 
@@ -79,11 +77,7 @@ export function call(
 }
 
 /** Every call of every facade, with arguments that are right. */
-export function borderCalls(
-  database: Database,
-  lease: Lease,
-  folder: string,
-): readonly Call[] {
+export function borderCalls(database: Database, lease: Lease, folder: string): readonly Call[] {
   const s = lease.session;
   const around: Around = {
     database,
@@ -92,14 +86,9 @@ export function borderCalls(
     named: ["session", s],
     held: ["lease", lease],
   };
-  return [
-    sessionCalls,
-    leaseCalls,
-    queueCalls,
-    attachmentCalls,
-    blobCalls,
-    transferCalls,
-  ].flatMap((part) => part(around));
+  return [sessionCalls, leaseCalls, queueCalls, attachmentCalls, blobCalls, transferCalls].flatMap(
+    (part) => part(around),
+  );
 }
 
 function sessionCalls({ database, s, named }: Around): readonly Call[] {
@@ -110,12 +99,7 @@ function sessionCalls({ database, s, named }: Around): readonly Call[] {
     call("meta", own.meta, [named, more], wait),
     call("saveMeta", own.saveMeta, [named, ["object", {}], more], wait),
     call("list", own.list, [more], [...wait, "parent", "after", "limit"]),
-    call(
-      "fork",
-      own.fork,
-      [named, ["id", "fork"], more],
-      [...wait, "node", "meta", "withState"],
-    ),
+    call("fork", own.fork, [named, ["id", "fork"], more], [...wait, "node", "meta", "withState"]),
     call("commit", own.commit, [["handle", s], ["object", {}], more]),
     call("head", own.head, [named, more], wait),
     call("load", own.load, [named, more], [...wait, "leaf", "limit"]),
@@ -141,24 +125,14 @@ function sessionCalls({ database, s, named }: Around): readonly Call[] {
 function leaseCalls({ database, named, held }: Around): readonly Call[] {
   const rights = methodsOf(leases(database));
   return [
-    call(
-      "acquire",
-      rights.acquire,
-      [named, ["object", bob], more],
-      [...wait, "lease"],
-    ),
+    call("acquire", rights.acquire, [named, ["object", bob], more], [...wait, "lease"]),
     call(
       "reclaim lease",
       rights.reclaim,
       [named, ["object", bob], ["object", {}], more],
       [...wait, "lease"],
     ),
-    call(
-      "waitForLease",
-      rights.waitForLease,
-      [named, ["object", bob], more],
-      [...wait, "lease"],
-    ),
+    call("waitForLease", rights.waitForLease, [named, ["object", bob], more], [...wait, "lease"]),
     call("renew", rights.renew, [held, more], [...wait, "lease"]),
     call("release", rights.release, [held, more], wait),
     call("read lease", rights.read, [named, more], wait),
@@ -171,19 +145,9 @@ function queueCalls({ database, named, held }: Around): readonly Call[] {
   return [
     call("enqueue", work.enqueue, [named, ["object", {}], more], wait),
     call("cancel", work.cancel, [named, ["text", "b"], more], wait),
-    call(
-      "list queue",
-      work.list,
-      [named, more],
-      [...wait, "state", "after", "limit"],
-    ),
+    call("list queue", work.list, [named, more], [...wait, "state", "after", "limit"]),
     call("purge", work.purgeSourceKeys, [more], ["signal", "rowsPerSlice"]),
-    call(
-      "claimTurn",
-      work.claimTurn,
-      [held, more],
-      [...wait, "boundary", "limit", "key"],
-    ),
+    call("claimTurn", work.claimTurn, [held, more], [...wait, "boundary", "limit", "key"]),
     call("claimCommand", work.claimCommand, [held, more], [...wait, "key"]),
     call(
       "claimBatches",
@@ -207,12 +171,7 @@ function attachmentCalls({ database, named }: Around): readonly Call[] {
     call("put", files.put, [named, content, ["object", {}]]),
     call("get", files.get, [named, ["hash", hashes.abc]]),
     call("list attachments", files.list, [named, more], ["after", "limit"]),
-    call(
-      "listUncommitted",
-      files.listUncommitted,
-      [named, ["instant", 1], more],
-      ["limit"],
-    ),
+    call("listUncommitted", files.listUncommitted, [named, ["instant", 1], more], ["limit"]),
     call("commit attachments", files.commit, [named, ["list", [hashes.abc]]]),
     call("forget", files.forget, [named, ["hash", hashes.abc]]),
     call("ofSession", files.ofSession, [named]),
@@ -230,27 +189,13 @@ function blobCalls({ database }: Around): readonly Call[] {
     call("put blob", bytes.put, [content, more], [...wait, "kind"]),
     call("get blob", bytes.get, [["hash", hashes.abc], more], wait),
     ...(["keep", "release"] as const).map((name) =>
-      call(
-        `${name} blob`,
-        bytes[name],
-        [["hash", hashes.abc], ["text", "invoice/7"], more],
-        wait,
-      ),
+      call(`${name} blob`, bytes[name], [["hash", hashes.abc], ["text", "invoice/7"], more], wait),
     ),
-    call(
-      "keep blob, prepared",
-      (hash: string, owner: string) => store.keep.prepare(hash, owner),
-      [
-        ["hash", hashes.abc],
-        ["text", "invoice/7"],
-      ],
-    ),
-    call(
-      "keeps of blobs",
-      bytes.keeps,
-      [more],
-      [...wait, "after", "limit", "hash", "owner"],
-    ),
+    call("keep blob, prepared", (hash: string, owner: string) => store.keep.prepare(hash, owner), [
+      ["hash", hashes.abc],
+      ["text", "invoice/7"],
+    ]),
+    call("keeps of blobs", bytes.keeps, [more], [...wait, "after", "limit", "hash", "owner"]),
     call(
       "put artifact",
       pointers.put,
@@ -258,19 +203,9 @@ function blobCalls({ database }: Around): readonly Call[] {
       [...wait, "kind"],
     ),
     ...(["get", "load", "remove"] as const).map((name) =>
-      call(
-        `${name} artifact`,
-        pointers[name],
-        [["text", "space"], ["text", "name"], more],
-        wait,
-      ),
+      call(`${name} artifact`, pointers[name], [["text", "space"], ["text", "name"], more], wait),
     ),
-    call(
-      "list artifacts",
-      pointers.list,
-      [["text", "space"], more],
-      [...wait, "after", "limit"],
-    ),
+    call("list artifacts", pointers.list, [["text", "space"], more], [...wait, "after", "limit"]),
     call("collect", care.collect, [more], [...slices, "grace"]),
     call("sizes of all", care.sizes, [more], ["signal"]),
   ];

@@ -10,14 +10,7 @@ import type { Backend } from "./backend.ts";
 import { dump as dumpBytes } from "./blob/owners.ts";
 import { borderCalls, sessionName } from "./border-calls.ts";
 import type { Call } from "./border-calls.ts";
-import {
-  bare,
-  flawOf,
-  secret,
-  takesObject,
-  wrong,
-  wrongOption,
-} from "./border-flaws.ts";
+import { bare, flawOf, secret, takesObject, wrong, wrongOption } from "./border-flaws.ts";
 import { inFixture } from "./session/fixture.ts";
 import type { HeldSession, SessionFixture } from "./session/fixture.ts";
 
@@ -27,8 +20,7 @@ export function borderSuite(backend: Backend): void {
       const flaws = await atBorder(backend, async (refuses, calls) => {
         for (const call of calls)
           for (const [position, kind] of call.kinds.entries())
-            for (const value of wrong[kind])
-              await refuses(call, position, value);
+            for (const value of wrong[kind]) await refuses(call, position, value);
       });
       expect(flaws).toEqual([]);
     });
@@ -45,16 +37,13 @@ export function borderSuite(backend: Backend): void {
     });
 
     test("every wrong part of what is given is refused with a code, and changes nothing", async () => {
-      const flaws = await atBorder(
-        backend,
-        async (refuses, calls, { fence }) => {
-          for (const [name, position, objects] of wrongParts(fence)) {
-            const call = calls.find((each) => each.name === name);
-            if (call === undefined) throw new Error(`No call ${name}.`);
-            for (const object of objects) await refuses(call, position, object);
-          }
-        },
-      );
+      const flaws = await atBorder(backend, async (refuses, calls, { fence }) => {
+        for (const [name, position, objects] of wrongParts(fence)) {
+          const call = calls.find((each) => each.name === name);
+          if (call === undefined) throw new Error(`No call ${name}.`);
+          for (const object of objects) await refuses(call, position, object);
+        }
+      });
       expect(flaws).toEqual([]);
     });
 
@@ -64,9 +53,7 @@ export function borderSuite(backend: Backend): void {
         const before = await dump();
         for (const [turn, part, path] of namedParts)
           expect(
-            await commit({ turn: "t", ...(turn as object) }).catch(
-              (error: unknown) => error,
-            ),
+            await commit({ turn: "t", ...(turn as object) }).catch((error: unknown) => error),
           ).toMatchObject({ code: "TURN_INVALID", details: { part, path } });
         expect(await dump()).toEqual(before);
       })());
@@ -79,9 +66,7 @@ export function borderSuite(backend: Backend): void {
           writeFileSync(join(folder, "file"), "");
           for (const to of ["file/", "file/s.db", "file/x/s.db"])
             expect(
-              await rejection(
-                exportSession(database, handle, join(folder, to)),
-              ),
+              await rejection(exportSession(database, handle, join(folder, to))),
             ).toMatchObject({
               code: "DATABASE_NOT_WRITABLE",
             });
@@ -119,9 +104,9 @@ export function borderSuite(backend: Backend): void {
           [maintenance, { grace: bare }],
           [maintenance, { onCollected: 5 }],
         ] as const)
-          expect(() =>
-            (facade as (...given: unknown[]) => unknown)(database, environment),
-          ).toThrow(expect.objectContaining({ name: "HoldfastError" }));
+          expect(() => (facade as (...given: unknown[]) => unknown)(database, environment)).toThrow(
+            expect.objectContaining({ name: "HoldfastError" }),
+          );
       })());
   });
 }
@@ -131,11 +116,7 @@ type Refuses = (call: Call, position: number, value: unknown) => Promise<void>;
 /** Looks at the whole database after each call would take long: it is enough to know after all of them. */
 function atBorder(
   backend: Backend,
-  body: (
-    refuses: Refuses,
-    calls: readonly Call[],
-    held: HeldSession,
-  ) => Promise<void>,
+  body: (refuses: Refuses, calls: readonly Call[], held: HeldSession) => Promise<void>,
 ): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-border-"));
   const flaws: string[] = [];
@@ -155,10 +136,7 @@ function atBorder(
     .finally(() => rmSync(folder, { recursive: true }));
 }
 
-async function everything({
-  dump,
-  database,
-}: SessionFixture): Promise<unknown> {
+async function everything({ dump, database }: SessionFixture): Promise<unknown> {
   return [await dump(), await dumpBytes(database)];
 }
 
@@ -180,9 +158,7 @@ function metas(): readonly object[] {
 }
 
 /** Calls by name, a position, and objects with one wrong part each. */
-function wrongParts(
-  fence: object,
-): readonly (readonly [string, number, readonly object[]])[] {
+function wrongParts(fence: object): readonly (readonly [string, number, readonly object[]])[] {
   const item = { kind: "k", payload: 1 };
   return [
     ["create", 1, metas()],
@@ -199,11 +175,7 @@ function wrongParts(
         { owner: "b", incarnation: "1", process: "b" },
       ],
     ],
-    [
-      "reclaim lease",
-      2,
-      [{}, { fence: secret, process: null }, { fence: 1, process: 5 }],
-    ],
+    ["reclaim lease", 2, [{}, { fence: secret, process: null }, { fence: 1, process: 5 }]],
     [
       "enqueue",
       1,
@@ -300,11 +272,7 @@ const namedParts: readonly (readonly [unknown, string, string])[] = [
   [{ components: { a: 5 } }, "components", 'components["a"]'],
   [{ usage: "abc" }, "usage", "usage"],
   [{ usage: [null] }, "usage", "usage[0]"],
-  [
-    { usage: [{ ...used, cacheReadTokens: -1 }] },
-    "usage",
-    "usage[0].cacheReadTokens",
-  ],
+  [{ usage: [{ ...used, cacheReadTokens: -1 }] }, "usage", "usage[0].cacheReadTokens"],
   [{ frames: {} }, "frames", "frames"],
   [{ frames: [5] }, "frames", "frames[0]"],
   [{ claims: "x" }, "claims", "claims"],
@@ -315,9 +283,5 @@ const namedParts: readonly (readonly [unknown, string, string])[] = [
   [{ currentFrame: {} }, "head", "currentFrame"],
   [{ currentFrame: "a\0b" }, "head", "currentFrame"],
   [{ currentFrame: "no-such-frame" }, "head", "currentFrame"],
-  [
-    { currentFrame: "f", frames: [{ id: "g", reason: "r" }] },
-    "head",
-    "currentFrame",
-  ],
+  [{ currentFrame: "f", frames: [{ id: "g", reason: "r" }] }, "head", "currentFrame"],
 ];

@@ -83,25 +83,18 @@ async function writeExecutions(
     concurrencyKey: "k",
   });
   const served = [{ name: "shop/order", concurrencyMax: 5 }];
-  const [order] = (await log.lockPending({ ...terms, functions: served }))
-    .locked;
+  const [order] = (await log.lockPending({ ...terms, functions: served })).locked;
   if (order === undefined) throw new Error("Nothing is due.");
   const { child, events } = requests(order.id, clock.now());
-  const { nextVersion } = await log.append(
-    order.id,
-    order.nextVersion,
-    events,
-    {
-      fence: holder,
-      children: [{ id: child, function: "shop/pay", input: { cents: 500 } }],
-    },
-  );
+  const { nextVersion } = await log.append(order.id, order.nextVersion, events, {
+    fence: holder,
+    children: [{ id: child, function: "shop/pay", input: { cents: 500 } }],
+  });
   await log.setProgress("order", { percent: 50 });
   await log.signal("order", "go", { by: "ada" }, { key: "g" });
   clock.advance(1);
   await log.expireTimers();
-  const [pay] = (await log.lockPending({ ...terms, functions: ["shop/pay"] }))
-    .locked;
+  const [pay] = (await log.lockPending({ ...terms, functions: ["shop/pay"] })).locked;
   if (pay === undefined) throw new Error("Nothing is due.");
   const result = { kind: "completed", value: "paid" } as const;
   await log.finish(pay.id, pay.nextVersion, result, { fence: holder });
@@ -140,19 +133,11 @@ function requests(
   };
   return {
     child,
-    events: [
-      { kind: "joinSetCreated", joinSet },
-      childRequested,
-      ...delays,
-      stepFinished,
-    ],
+    events: [{ kind: "joinSetCreated", joinSet }, childRequested, ...delays, stepFinished],
   };
 }
 
-async function writeSession(
-  database: Database,
-  environment: Environment,
-): Promise<void> {
+async function writeSession(database: Database, environment: Environment): Promise<void> {
   const store = sessions(database, environment);
   const inbox = queue(database, environment);
   const chat = await store.create("chat", { name: "Trip" });
@@ -203,10 +188,7 @@ async function writeBytes(database: Database): Promise<void> {
   await store.keep(hash, "invoice/7");
 }
 
-async function writeProcesses(
-  database: Database,
-  environment: Environment,
-): Promise<void> {
+async function writeProcesses(database: Database, environment: Environment): Promise<void> {
   const store = processes(database, environment);
   await store.register({
     id: "build",
@@ -243,10 +225,7 @@ async function writeProcesses(
 
 const turn = { kind: "turn", session: "chat", id: "t1" } as const;
 
-async function writeEffects(
-  database: Database,
-  environment: Environment,
-): Promise<void> {
+async function writeEffects(database: Database, environment: Environment): Promise<void> {
   const outside = effects(database, environment);
   const envelope = (input: unknown) => ({ kind: "llm", input });
   await outside.execute(turn, "ask", envelope({ prompt: "a" }), () => ({
@@ -305,10 +284,7 @@ async function writeTriggers(
 }
 
 /** A schedule of the runtime, with a run that it has started. */
-async function writeRunSchedule(
-  database: Database,
-  environment: Environment,
-): Promise<void> {
+async function writeRunSchedule(database: Database, environment: Environment): Promise<void> {
   const context = executionContext(database, environment);
   const at = environment.clock.now();
   const name = "nightly";
@@ -325,10 +301,7 @@ async function writeRunSchedule(
 }
 
 /** What is deleted, pruned or forgotten leaves tombstones and gaps that are no damage. */
-async function writeRemoved(
-  database: Database,
-  environment: Environment,
-): Promise<void> {
+async function writeRemoved(database: Database, environment: Environment): Promise<void> {
   const store = processes(database, environment);
   await sessions(database, environment).create("gone");
   await store.register({ id: "old", kind: "tool", label: "old", input: 1 });

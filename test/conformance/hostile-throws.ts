@@ -18,10 +18,7 @@ function revoked(): object {
   return proxy;
 }
 
-function trapped(
-  target: object,
-  thrown: () => unknown = () => new Error("trap"),
-): object {
+function trapped(target: object, thrown: () => unknown = () => new Error("trap")): object {
   const trap = (): never => {
     throw thrown();
   };

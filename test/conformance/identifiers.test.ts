@@ -89,15 +89,9 @@ describe("identifiers and small values", () => {
     );
     // Any text may be a caller's own key, so only ids that start with "E_"
     // promise a ULID.
-    expect(() => parseExecutionId("E_01HF7YAT00")).toThrow(
-      throwing("ID_MALFORMED", "ulid"),
-    );
-    expect(() => parseExecutorId("Exr_01HF7YAT00")).toThrow(
-      throwing("ID_MALFORMED", "ulid"),
-    );
-    expect(() => parseExecutorId(topText)).toThrow(
-      throwing("ID_MALFORMED", "prefix"),
-    );
+    expect(() => parseExecutionId("E_01HF7YAT00")).toThrow(throwing("ID_MALFORMED", "ulid"));
+    expect(() => parseExecutorId("Exr_01HF7YAT00")).toThrow(throwing("ID_MALFORMED", "ulid"));
+    expect(() => parseExecutorId(topText)).toThrow(throwing("ID_MALFORMED", "prefix"));
   });
 
   test("[E6] parent, siblings and grandchild draw from four different, pinned seeds", () => {
@@ -120,9 +114,7 @@ describe("identifiers and small values", () => {
     expect((JSON.parse(text) as string[]).map(parseJoinSetId)).toEqual(sets);
     for (const name of ["", "a_b", "a.b", "a:b", "ä", "x".repeat(65)]) {
       expect(() => namedJoinSet(name)).toThrow(throwing("NAME_INVALID"));
-      expect(() => parseJoinSetId(`n:${name}`)).toThrow(
-        throwing("ID_MALFORMED", "joinSet"),
-      );
+      expect(() => parseJoinSetId(`n:${name}`)).toThrow(throwing("ID_MALFORMED", "joinSet"));
     }
   });
 
@@ -138,9 +130,7 @@ describe("identifiers and small values", () => {
   test("[E9] a start 2^32 - 1 seconds after 1970 lies in 2106; one beyond all dates is refused", () => {
     const instant = resolveStartAt({ in: "4294967295 s" }, 0);
     expect(new Date(instant).toISOString()).toBe("2106-02-07T06:28:15.000Z");
-    expect(() => resolveStartAt({ in: 8.64e15 }, 1)).toThrow(
-      throwing("TIME_OUT_OF_RANGE"),
-    );
+    expect(() => resolveStartAt({ in: 8.64e15 }, 1)).toThrow(throwing("TIME_OUT_OF_RANGE"));
     expect(() => resolveStartAt({ in: "9007199254740991 s" }, 0)).toThrow(
       throwing("DURATION_INVALID"),
     );

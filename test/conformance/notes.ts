@@ -23,36 +23,25 @@ interface Note {
 export const addNote: Operation<Note, string> = operation("addNote", {
   key: (input: Note) => input.id,
   *one({ id, body = "" }) {
-    yield* run(
-      sql`INSERT INTO app_note (id, half, body) VALUES (${id}, ${1}, ${body})`,
-    );
-    yield* run(
-      sql`INSERT INTO app_note (id, half, body) VALUES (${id}, ${2}, ${body})`,
-    );
+    yield* run(sql`INSERT INTO app_note (id, half, body) VALUES (${id}, ${1}, ${body})`);
+    yield* run(sql`INSERT INTO app_note (id, half, body) VALUES (${id}, ${2}, ${body})`);
     return id;
   },
 });
 
 /** Writes its first half and then throws what a store would throw. */
-export const addNoteAndThrow: Operation<Note, never> = operation(
-  "addNoteAndThrow",
-  {
-    key: (input: Note) => input.id,
-    *one({ id }) {
-      yield* run(
-        sql`INSERT INTO app_note (id, half, body) VALUES (${id}, ${1}, ${""})`,
-      );
-      throw new Error(`refused ${id}`);
-    },
+export const addNoteAndThrow: Operation<Note, never> = operation("addNoteAndThrow", {
+  key: (input: Note) => input.id,
+  *one({ id }) {
+    yield* run(sql`INSERT INTO app_note (id, half, body) VALUES (${id}, ${1}, ${""})`);
+    throw new Error(`refused ${id}`);
   },
-);
+});
 
 /** The ids of all notes, each once per half, in order: "a1 a2 b1 b2". */
 export async function noteHalves(database: Database): Promise<string> {
   const found = await database.read("noteHalves", () =>
-    rows<{ id: string; half: number }>(
-      sql`SELECT id, half FROM app_note ORDER BY id, half`,
-    ),
+    rows<{ id: string; half: number }>(sql`SELECT id, half FROM app_note ORDER BY id, half`),
   );
   return found.map((note) => `${note.id}${note.half}`).join(" ");
 }

@@ -14,8 +14,7 @@ export function* pastChecks(
   ...statements: readonly Statement[]
 ): Tx<void> {
   if (dialect === "sqlite")
-    for (const table of new Set(statements.flatMap(tablesIn)))
-      yield* rebuildWithoutCheck(table);
+    for (const table of new Set(statements.flatMap(tablesIn))) yield* rebuildWithoutCheck(table);
   for (const statement of statements) yield* run(statement);
 }
 
@@ -36,8 +35,7 @@ function* rebuildWithoutCheck(table: string): Tx<void> {
   yield* run(said(`INSERT INTO app_rebuilt SELECT * FROM ${table}`));
   yield* run(said(`DROP TABLE ${table}`));
   yield* run(said(`ALTER TABLE app_rebuilt RENAME TO ${table}`));
-  for (const { name, text } of objects)
-    if (name !== table) yield* run(said(text));
+  for (const { name, text } of objects) if (name !== table) yield* run(said(text));
 }
 
 function said(text: string): Statement {

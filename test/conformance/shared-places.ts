@@ -39,8 +39,7 @@ function borrowed(backend: Backend, spares: Map<string, Spare>): Place {
   let lent: { readonly kind: string; readonly spare: Spare } | undefined;
   let own: Promise<Place> | undefined;
   let isLeftAsFound = true;
-  const place = (): Promise<Place> =>
-    (own ??= (backend.usedPlace ?? backend.place)());
+  const place = (): Promise<Place> => (own ??= (backend.usedPlace ?? backend.place)());
 
   return {
     async open(options: PlaceOptions = {}) {
@@ -119,13 +118,7 @@ async function isEmptied(database: Database): Promise<boolean> {
 function* empty(): Tx<void> {
   const dirty = yield* rows<{ readonly name: string }>(dirtyTables);
   for (const { name } of dirty)
-    yield* run(
-      said(
-        name.startsWith("holdfast_")
-          ? `DELETE FROM ${name}`
-          : `DROP TABLE ${name}`,
-      ),
-    );
+    yield* run(said(name.startsWith("holdfast_") ? `DELETE FROM ${name}` : `DROP TABLE ${name}`));
 }
 
 function said(text: string): Statement {
@@ -133,14 +126,10 @@ function said(text: string): Statement {
 }
 
 /** Whatever a test may leave behind: owners and ticks belong to the database that stays open. */
-const ours = ownTableNames.filter(
-  (name) => name !== "holdfast_owner" && name !== "holdfast_tick",
-);
+const ours = ownTableNames.filter((name) => name !== "holdfast_owner" && name !== "holdfast_tick");
 
 const oursWithRows = ours
-  .map(
-    (name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT 1 FROM ${name})`,
-  )
+  .map((name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT 1 FROM ${name})`)
   .join(" UNION ALL ");
 
 /** The names of our tables with rows in them, and of all tables of the app. */

@@ -4,10 +4,7 @@ import { maintenance } from "../../src/blobs.ts";
 import type { Database } from "../../src/sql/database.ts";
 
 /** Whatever was done to a database, nothing in it is damaged. */
-export async function expectSound(
-  database: Database,
-  payload?: PayloadCodec,
-): Promise<void> {
+export async function expectSound(database: Database, payload?: PayloadCodec): Promise<void> {
   const care = maintenance(database, payload === undefined ? {} : { payload });
   const { damaged, isComplete } = await care.check();
   expect({ damaged, isComplete }).toEqual({ damaged: [], isComplete: true });

@@ -13,9 +13,7 @@ export interface Fixture {
   readonly clock: CountingClock;
 }
 
-export type InFixture = (
-  body: (fixture: Fixture) => Promise<void>,
-) => () => Promise<void>;
+export type InFixture = (body: (fixture: Fixture) => Promise<void>) => () => Promise<void>;
 
 /** Wraps test bodies. After each nobody listens or sleeps any more, nobody had to hear of everything, and no poll had to help. */
 export function waitFixture(backend: Backend): InFixture {
@@ -96,9 +94,7 @@ class Watched {
     this.database = new Proxy(database, {
       get(target, name) {
         const found: unknown = own[name] ?? Reflect.get(target, name, target);
-        return typeof found === "function"
-          ? (found.bind(target) as unknown)
-          : found;
+        return typeof found === "function" ? (found.bind(target) as unknown) : found;
       },
     });
   }

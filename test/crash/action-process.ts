@@ -17,10 +17,8 @@ if (isOnServer(place)) await faults.patchServer();
 else faults.patchFile((await import("../sqlite/place.ts")).driverName);
 const database = await openTold(place, { clock: manualClock(2_000) });
 faults.arm(point === "" ? undefined : (JSON.parse(point) as KillPoint));
-await actions[name as ActionName](
-  database,
-  JSON.parse(orders) as Orders,
-  (line) => process.stdout.write(`${line}\n`),
+await actions[name as ActionName](database, JSON.parse(orders) as Orders, (line) =>
+  process.stdout.write(`${line}\n`),
 );
 faults.disarm();
 process.stdout.write(`done ${faults.seen.statement}\n`);

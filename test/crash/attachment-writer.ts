@@ -8,8 +8,7 @@ import { driverName } from "../sqlite/place.ts";
  * commits every other one. Reports each commit on its standard output, right
  * after the promise resolved.
  */
-const [path = "", folder = "", round = "", callers = "4"] =
-  process.argv.slice(2);
+const [path = "", folder = "", round = "", callers = "4"] = process.argv.slice(2);
 
 const database = await openSqlite(path, { driver: driverName });
 const store = attachments(database, { bytes: attachmentFiles(folder) });
@@ -30,6 +29,4 @@ async function caller(number: number): Promise<never> {
   }
 }
 
-await Promise.all(
-  Array.from({ length: Number(callers) }, (_, number) => caller(number)),
-);
+await Promise.all(Array.from({ length: Number(callers) }, (_, number) => caller(number)));

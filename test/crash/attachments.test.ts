@@ -39,11 +39,7 @@ describe("attachments in files, killed with SIGKILL under load", () => {
       const place = folder.file("attachments");
       const promised = new Set<string>();
       for (let round = 0; round < rounds; round += 1) {
-        const child = new Child("attachment-writer.ts", [
-          folder.file(),
-          place,
-          round,
-        ]);
+        const child = new Child("attachment-writer.ts", [folder.file(), place, round]);
         await child.reported(2 + Math.floor(random() * 60));
         child.kill();
         expect(await child.ended).toBe("SIGKILL");
@@ -53,15 +49,11 @@ describe("attachments in files, killed with SIGKILL under load", () => {
         const store = attachments(database, { bytes: attachmentFiles(place) });
         const { failed } = await store.sweep({ olderThan: 0 });
         expect(failed).toEqual([]);
-        expect(
-          (await store.listUncommitted({ id: "s" }, 8.64e15)).items,
-        ).toEqual([]);
+        expect((await store.listUncommitted({ id: "s" }, 8.64e15)).items).toEqual([]);
         const ids = await idsOf(store);
         expect([...promised].filter((id) => !ids.includes(id))).toEqual([]);
         for (const id of ids) await store.get({ id: "s" }, id);
-        expect(
-          filesIn(place).map((name) => name.slice("sha256/ab/".length, -25)),
-        ).toEqual(ids);
+        expect(filesIn(place).map((name) => name.slice("sha256/ab/".length, -25))).toEqual(ids);
         await database.close();
       }
       expect(promised.size).toBeGreaterThan(rounds);

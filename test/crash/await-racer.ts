@@ -18,9 +18,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (order === "end") break;
   const scope = { session: "s", kind: "turn", id: "t1" };
   const answer =
-    order === "wait"
-      ? await events.wait(scope, what)
-      : await events.resolve(what, name);
+    order === "wait" ? await events.wait(scope, what) : await events.resolve(what, name);
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }
 await database.close();

@@ -11,8 +11,7 @@ try {
   await heavy.backup(to, {
     onProgress({ done }) {
       report(String(done));
-      if (isStuck === "stuck")
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      if (isStuck === "stuck") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     },
   });
   report("done");

@@ -85,9 +85,7 @@ describe("a backup under load", () => {
           acknowledged[caller] = n;
         }
       };
-      const writing = Promise.all(
-        acknowledged.map((_, caller) => write(caller)),
-      );
+      const writing = Promise.all(acknowledged.map((_, caller) => write(caller)));
       for (let round = 0; round < rounds; round += 1) {
         const before = [...acknowledged];
         await heavy.backup(folder.file(`copy${round}.db`));
@@ -96,9 +94,7 @@ describe("a backup under load", () => {
         expect(right).toEqual(left);
         for (let caller = 0; caller < callers; caller += 1) {
           const own = left.filter((entry) => entry.caller === caller);
-          expect(own.map(({ n }) => n)).toEqual(
-            own.map((_, index) => index + 1),
-          );
+          expect(own.map(({ n }) => n)).toEqual(own.map((_, index) => index + 1));
           // What was acknowledged before the backup began is in it.
           expect(own.length).toBeGreaterThanOrEqual(before[caller] ?? 0);
         }
@@ -119,11 +115,10 @@ describe("a killed backup", () => {
 
   /** Runs a backup in a group of processes of its own and kills all of them. */
   async function killed(folder: Folder, lines: number): Promise<string> {
-    const group = spawn(
-      process.execPath,
-      [...runner, folder.file(), folder.file("copy.db")],
-      { stdio: ["ignore", "pipe", "inherit"], detached: true },
-    );
+    const group = spawn(process.execPath, [...runner, folder.file(), folder.file("copy.db")], {
+      stdio: ["ignore", "pipe", "inherit"],
+      detached: true,
+    });
     let output = "";
     const ended = once(group, "close");
     for await (const chunk of group.stdout.setEncoding("utf8")) {
@@ -143,8 +138,7 @@ describe("a killed backup", () => {
       for (let round = 0; round < rounds; round += 1) {
         const output = await killed(folder, 1 + Math.floor(random() * 3));
         // It has its name only when it is complete.
-        if (existsSync(folder.file("copy.db")))
-          await expectSound(folder, "copy.db");
+        if (existsSync(folder.file("copy.db"))) await expectSound(folder, "copy.db");
         else expect(output).not.toContain("done");
         const heavy = heavyReads(folder.file());
         await heavy.backup(folder.file(`next${round}.db`));
@@ -164,16 +158,11 @@ describe("a killed backup", () => {
     withFolder(async (folder) => {
       await filled(folder, 20_000);
       // Stuck, or it might be through before the kill reaches it.
-      const child = new Child("backup-runner.ts", [
-        folder.file(),
-        folder.file("copy.db"),
-        "stuck",
-      ]);
+      const child = new Child("backup-runner.ts", [folder.file(), folder.file("copy.db"), "stuck"]);
       await child.reported(1);
       child.kill();
       await child.ended;
-      while (remains(folder).length > 0)
-        await new Promise((resolve) => setTimeout(resolve, 5));
+      while (remains(folder).length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
       const heavy = heavyReads(folder.file());
       // Nobody was left to say that it may have its name.
       expect(existsSync(folder.file("copy.db"))).toBe(false);
@@ -204,11 +193,9 @@ describe("a backup without room", () => {
       await expectSound(folder, "app.db");
     }));
 
-  const smallDisk = (folder: string): string =>
-    `mount -t tmpfs -o size=2m none "${folder}"`;
+  const smallDisk = (folder: string): string => `mount -t tmpfs -o size=2m none "${folder}"`;
   /** Linux lets most users mount a disk of memory in a namespace of their own. */
-  const mayMount =
-    spawnSync("bash", ["-c", `unshare -rm ${smallDisk("/mnt")}`]).status === 0;
+  const mayMount = spawnSync("bash", ["-c", `unshare -rm ${smallDisk("/mnt")}`]).status === 0;
 
   test.runIf(mayMount)("on a full disk is DISK_FULL, and leaves nothing", () =>
     withFolder(async (folder) => {
@@ -225,26 +212,24 @@ describe("a backup without room", () => {
     }),
   );
 
-  test.runIf(mayBeNobody)(
-    "in a folder that may not be written fails and says what to check",
-    () =>
-      withFolder(async (folder) => {
-        await filled(folder, 10);
-        const closed = folder.file("closed");
-        mkdirSync(closed);
-        chmodSync(closed, 0o555);
-        chmodSync(folder.path, 0o755);
-        chmodSync(folder.file(), 0o644);
-        const child = spawnSync(
-          nodeForEveryone(),
-          [...runner, folder.file(), join(closed, "copy.db")],
-          {
-            encoding: "utf8",
-            ...(isRoot && { uid: 65_534, gid: 65_534 }),
-          },
-        );
-        expect(child.stdout).toContain("BACKUP_FAILED");
-        expect(child.stdout).toContain("permissions");
-      }),
+  test.runIf(mayBeNobody)("in a folder that may not be written fails and says what to check", () =>
+    withFolder(async (folder) => {
+      await filled(folder, 10);
+      const closed = folder.file("closed");
+      mkdirSync(closed);
+      chmodSync(closed, 0o555);
+      chmodSync(folder.path, 0o755);
+      chmodSync(folder.file(), 0o644);
+      const child = spawnSync(
+        nodeForEveryone(),
+        [...runner, folder.file(), join(closed, "copy.db")],
+        {
+          encoding: "utf8",
+          ...(isRoot && { uid: 65_534, gid: 65_534 }),
+        },
+      );
+      expect(child.stdout).toContain("BACKUP_FAILED");
+      expect(child.stdout).toContain("permissions");
+    }),
   );
 });

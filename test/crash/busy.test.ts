@@ -1,12 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejection } from "../conformance/backend.ts";
 import { until } from "../conformance/runtime/waiting.ts";
-import {
-  addNote,
-  createNoteTable,
-  noteCount,
-  noteHalves,
-} from "../conformance/notes.ts";
+import { addNote, createNoteTable, noteCount, noteHalves } from "../conformance/notes.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 import { mayMount, underSmallDisk } from "./small-disk.ts";
@@ -53,15 +48,11 @@ describe("a lock held by another process", () => {
     withFolder(async (folder) => {
       folder.shell(["CREATE TABLE app_user (id INTEGER)"]);
       await whileLocked(folder, "write", async () => {
-        expect(await rejection(folder.open({ busyTimeout: 50 }))).toMatchObject(
-          {
-            code: "DATABASE_BUSY",
-          },
-        );
+        expect(await rejection(folder.open({ busyTimeout: 50 }))).toMatchObject({
+          code: "DATABASE_BUSY",
+        });
       });
-      expect(folder.shell(["SELECT name FROM sqlite_schema"])).toEqual([
-        { name: "app_user" },
-      ]);
+      expect(folder.shell(["SELECT name FROM sqlite_schema"])).toEqual([{ name: "app_user" }]);
       await folder.open();
     }));
 
@@ -73,9 +64,10 @@ describe("a lock held by another process", () => {
       await whileLocked(folder, "write", async () => {
         const database = await folder.open({ busyTimeout: 50 });
         expect(await noteCount(database)).toBe(0);
-        expect(
-          await rejection(database.write(addNote, { id: "a" })),
-        ).toMatchObject({ code: "DATABASE_BUSY", retryable: true });
+        expect(await rejection(database.write(addNote, { id: "a" }))).toMatchObject({
+          code: "DATABASE_BUSY",
+          retryable: true,
+        });
         await database.close();
       });
       const database = await folder.open();
@@ -94,9 +86,9 @@ describe("a lock held by another process", () => {
       const written = database.write(addNote, { id: "a" });
       // Nobody counts how often it is tried; that another one waits behind it
       // in vain tells that it waits.
-      expect(
-        await rejection(database.write(addNote, { id: "b" }, { timeout: 100 })),
-      ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(await rejection(database.write(addNote, { id: "b" }, { timeout: 100 }))).toMatchObject(
+        { code: "DEADLINE_EXCEEDED" },
+      );
       holder.tell("let go");
       await written;
       expect(await holder.ended).toBe(0);
@@ -109,12 +101,8 @@ describe("a lock held by another process", () => {
       await database.write("tables", createNoteTable);
       await whileLocked(folder, "write", async () => {
         const abort = new AbortController();
-        const aborted = rejection(
-          database.write(addNote, { id: "a" }, { signal: abort.signal }),
-        );
-        const late = rejection(
-          database.write(addNote, { id: "b" }, { timeout: 20 }),
-        );
+        const aborted = rejection(database.write(addNote, { id: "a" }, { signal: abort.signal }));
+        const late = rejection(database.write(addNote, { id: "b" }, { timeout: 20 }));
         expect(await late).toMatchObject({
           code: "DEADLINE_EXCEEDED",
           retryable: true,

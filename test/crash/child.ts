@@ -12,17 +12,11 @@ export class Child {
   #waiting: (() => void)[] = [];
 
   /** `under` names a command that runs Node for us, such as `unshare --pid --fork`. */
-  constructor(
-    script: string,
-    args: readonly (string | number)[],
-    under: readonly string[] = [],
-  ) {
+  constructor(script: string, args: readonly (string | number)[], under: readonly string[] = []) {
     const [command, ...before] = [...under, process.execPath];
-    this.process = spawn(
-      command,
-      [...before, compiled(`crash/${script}`), ...args.map(String)],
-      { stdio: ["pipe", "pipe", "pipe"] },
-    );
+    this.process = spawn(command, [...before, compiled(`crash/${script}`), ...args.map(String)], {
+      stdio: ["pipe", "pipe", "pipe"],
+    });
     let rest = "";
     this.process.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
       const parts = (rest + chunk).split("\n");
@@ -31,9 +25,7 @@ export class Child {
       this.lines.push(...parts);
       for (const wake of this.#waiting.splice(0)) wake();
     });
-    this.process.stderr
-      ?.setEncoding("utf8")
-      .on("data", (chunk: string) => (this.#errors += chunk));
+    this.process.stderr?.setEncoding("utf8").on("data", (chunk: string) => (this.#errors += chunk));
     this.ended = new Promise((resolve) => {
       this.process.once("close", (code, signal) => {
         this.#isEnded = true;
@@ -45,10 +37,7 @@ export class Child {
 
   /** What it said on standard error, without Node's own warnings. */
   get errors(): string {
-    return this.#errors.replaceAll(
-      /^.*(ExperimentalWarning|node --trace-warnings).*$\n?/gm,
-      "",
-    );
+    return this.#errors.replaceAll(/^.*(ExperimentalWarning|node --trace-warnings).*$\n?/gm, "");
   }
 
   /** The same without those of the runtime: that the database was away, or the machine slow. */

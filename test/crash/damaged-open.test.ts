@@ -23,13 +23,7 @@ async function killed(folder: Folder): Promise<Child> {
   const setup = await folder.open();
   await setup.write("tables", createNoteTable);
   await setup.close();
-  const child = new Child("note-writer.ts", [
-    folder.file(),
-    "n",
-    1,
-    "Infinity",
-    1_000_000_000,
-  ]);
+  const child = new Child("note-writer.ts", [folder.file(), "n", 1, "Infinity", 1_000_000_000]);
   await child.reported(1 + 100);
   child.kill();
   expect(await child.ended).toBe("SIGKILL");
@@ -72,10 +66,7 @@ function left(folder: Folder, statements: readonly string[]): void {
 }
 
 /** Tries to open, as a writer, as a reader and again unless told, and says what became of the files. */
-async function tries(
-  folder: Folder,
-  readOnlys = [false, true, false],
-): Promise<readonly object[]> {
+async function tries(folder: Folder, readOnlys = [false, true, false]): Promise<readonly object[]> {
   const file = folder.file();
   const database = readFileSync(file);
   const log = readFileSync(`${file}-wal`);
@@ -99,14 +90,8 @@ const refusedAndLeft = (code: string): readonly object[] =>
 describe("an open that fails", () => {
   test.each<[string, (file: string) => void]>([
     ["was cut off", (file) => truncateSync(file, 20_000)],
-    [
-      "holds random bytes",
-      (file) => writeFileSync(file, noise(statSync(file).size)),
-    ],
-    [
-      "lost its pages in the middle",
-      (file) => zeroPages(file, 2, statSync(file).size / pageBytes),
-    ],
+    ["holds random bytes", (file) => writeFileSync(file, noise(statSync(file).size))],
+    ["lost its pages in the middle", (file) => zeroPages(file, 2, statSync(file).size / pageBytes)],
   ])(
     "leaves a file that %s and its log as they are, and all is there once the file is back",
     (_, damage) =>

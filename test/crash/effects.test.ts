@@ -10,7 +10,5 @@ test("of two processes that execute one effect one runs it and the other returns
     await createSession(database, "s");
     // Nothing is done about the lease: only the death can end the waits.
     const store = effects(database);
-    expect(
-      await executeWithAnother(folder.file(), store, async () => undefined),
-    ).toEqual(relieved);
+    expect(await executeWithAnother(folder.file(), store, async () => undefined)).toEqual(relieved);
   }));

@@ -12,12 +12,9 @@ function factsIn({ executions, events, responses }: Tables): Set<string> {
   const ids = new Map(executions.map(({ key, id }) => [key, id]));
   return new Set([
     ...events.map(
-      ({ execution, version, kind }) =>
-        `event ${ids.get(execution)} ${version} ${kind}`,
+      ({ execution, version, kind }) => `event ${ids.get(execution)} ${version} ${kind}`,
     ),
-    ...responses.map(
-      ({ execution, source }) => `response ${ids.get(execution)} ${source}`,
-    ),
+    ...responses.map(({ execution, source }) => `response ${ids.get(execution)} ${source}`),
   ]);
 }
 

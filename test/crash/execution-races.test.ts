@@ -23,8 +23,7 @@ class Rival implements Contender {
     this.child.tell(JSON.stringify(command));
     await this.child.reported(line + 1);
     const answer = this.child.lines[line];
-    if (answer === undefined)
-      throw new Error(`${this.name} ended: ${this.child.errors}`);
+    if (answer === undefined) throw new Error(`${this.name} ended: ${this.child.errors}`);
     return JSON.parse(answer) as Answer;
   }
 }

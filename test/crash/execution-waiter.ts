@@ -7,8 +7,7 @@ import { driverName } from "../sqlite/place.ts";
  * reports that it begins to and what it found, one JSON text per line.
  */
 const [path = ""] = process.argv.slice(2);
-const say = (fact: object): void =>
-  void process.stdout.write(`${JSON.stringify(fact)}\n`);
+const say = (fact: object): void => void process.stdout.write(`${JSON.stringify(fact)}\n`);
 
 const database = await openSqlite(path, { driver: driverName });
 

@@ -48,9 +48,7 @@ test(`a wait in another process is woken by a commit here, ${rounds} times witho
         waiter.tell(line);
         return {
           begun: waiter.fact((fact) => fact.begun === line),
-          found: waiter
-            .fact((fact) => fact.ended === line)
-            .then(({ found }) => found),
+          found: waiter.fact((fact) => fact.ended === line).then(({ found }) => found),
         };
       });
       waiter.tell("polls");

@@ -42,8 +42,7 @@ async function append(
   options: Parameters<typeof store.append>[3],
 ): Promise<number> {
   const { nextVersion } = await store.append(id, version, events, options);
-  for (const [index, { kind }] of events.entries())
-    event(id, version + index, kind);
+  for (const [index, { kind }] of events.entries()) event(id, version + index, kind);
   return nextVersion;
 }
 
@@ -105,14 +104,10 @@ async function live(text: string): Promise<void> {
   version = await append(id, version + 1, [asked, asked], fence);
   await Promise.all([
     lock(first, 1, holder)
-      .then((next) =>
-        store.finish(first, next, { kind: "completed", value: 1 }),
-      )
+      .then((next) => store.finish(first, next, { kind: "completed", value: 1 }))
       .then(() => ended(id, first, 2)),
     store.cancelActivity(second).then(() => ended(id, second, 1)),
-    store
-      .resolve(third, { kind: "completed", value: 3 })
-      .then(() => ended(id, third, 1)),
+    store.resolve(third, { kind: "completed", value: 3 }).then(() => ended(id, third, 1)),
     store.cancelDelay(delay).then(() => response(id, delay)),
   ]);
   version = await append(id, version, [asked, asked], fence);
@@ -139,6 +134,4 @@ async function caller(number: number): Promise<void> {
   for (let life = 0; ; life += 1) await live(`${prefix}-${number}-${life}`);
 }
 
-await Promise.all(
-  Array.from({ length: Number(callers) }, (_, number) => caller(number)),
-);
+await Promise.all(Array.from({ length: Number(callers) }, (_, number) => caller(number)));

@@ -1,9 +1,6 @@
 import { createRequire } from "node:module";
 import { Socket } from "node:net";
-import type {
-  Connection,
-  TransactionKind,
-} from "../../src/backends/postgres/connection.ts";
+import type { Connection, TransactionKind } from "../../src/backends/postgres/connection.ts";
 import type {
   DriverName,
   RawConnection,
@@ -79,10 +76,7 @@ export class FaultPoints {
     const prototype = loaded.Connection.prototype as unknown as PatchableServer;
     const { begin, query, commit, rollback } = prototype;
     const begun = new WeakSet<Connection>();
-    const around = async <T>(
-      isCommit: boolean,
-      run: () => Promise<T>,
-    ): Promise<T> => {
+    const around = async <T>(isCommit: boolean, run: () => Promise<T>): Promise<T> => {
       const after = this.#before(isCommit);
       const answer = await run();
       after();

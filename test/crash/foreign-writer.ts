@@ -8,9 +8,7 @@ const connection = loadDriver(driverName).open(process.argv[2] ?? "", {
 });
 for (let isDone = false; !isDone;) {
   try {
-    connection.exec(
-      "INSERT INTO app_note (id, half, body) VALUES ('foreign', 1, NULL)",
-    );
+    connection.exec("INSERT INTO app_note (id, half, body) VALUES ('foreign', 1, NULL)");
     isDone = true;
   } catch (error) {
     // Without a pause: SQLite's own wait would hardly ever meet a gap between others' turns.

@@ -1,9 +1,6 @@
 import { readFileSync, statSync, utimesSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import {
-  Checkpointer,
-  checkpointBusyMs,
-} from "../../src/backends/sqlite/log/checkpointer.ts";
+import { Checkpointer, checkpointBusyMs } from "../../src/backends/sqlite/log/checkpointer.ts";
 import { LogThread } from "../../src/backends/sqlite/log/log-thread.ts";
 import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
@@ -16,10 +13,7 @@ import { whileLocked } from "./locked.ts";
 const walBytes = 16_384;
 
 /** Writes until a condition holds; the log is looked at only when it grows. */
-async function writeUntil(
-  database: SqliteDatabase,
-  isFulfilled: () => boolean,
-): Promise<void> {
+async function writeUntil(database: SqliteDatabase, isFulfilled: () => boolean): Promise<void> {
   for (let round = 0; !isFulfilled(); round += 1)
     await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
@@ -43,10 +37,7 @@ describe("a reader that never ends", () => {
       const reader = new Child("lock-holder.ts", [folder.file(), "read"]);
       await reader.reported(1);
       const stats = () => database.stats();
-      await writeUntil(
-        database,
-        () => warnings.length > 0 && stats().logHeldBack !== undefined,
-      );
+      await writeUntil(database, () => warnings.length > 0 && stats().logHeldBack !== undefined);
       expect(stats().walBytes).toBeGreaterThan(64 * walBytes);
       expect(stats().logHeldBack).toContain("read transaction");
       expect(warnings).toMatchObject([{ code: "LOG_HELD_BACK" }]);
@@ -78,11 +69,7 @@ describe("a log with frames of others in it", () => {
         utimesSync(log, longAgo, longAgo);
         // What an open does before it acknowledges anything. It is not done
         // by an open here, since that writes to the log for other reasons.
-        const thread = new LogThread(
-          loadDriver(driverName),
-          folder.file(),
-          checkpointBusyMs,
-        );
+        const thread = new LogThread(loadDriver(driverName), folder.file(), checkpointBusyMs);
         const checkpointer = new Checkpointer(thread, folder.file(), {
           boundBytes: walBytes,
           whileHeld: (action) => action(),

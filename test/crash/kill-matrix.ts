@@ -59,8 +59,7 @@ export async function found(
       const child = await done(fixture, place, action, point);
       const end = await child.ended;
       // How often it looks for work depends on who is quicker, so the last statements may not come.
-      const isMissed =
-        point.of === "statement" && statementsOf(child.lines) < point.at;
+      const isMissed = point.of === "statement" && statementsOf(child.lines) < point.at;
       if (isMissed) missed += 1;
       else expect([end, point]).toEqual(["SIGKILL", point]);
       const opened = await fixture.opened(place);

@@ -17,11 +17,7 @@ describe("killed with SIGKILL under load", () => {
       await setup.close();
       const promised: string[] = [];
       for (let round = 0; round < rounds; round += 1) {
-        const child = new Child("note-writer.ts", [
-          folder.file(),
-          `r${round}`,
-          40,
-        ]);
+        const child = new Child("note-writer.ts", [folder.file(), `r${round}`, 40]);
         await child.reported(2 + Math.floor(random() * 3_000));
         child.kill();
         expect(await child.ended).toBe("SIGKILL");
@@ -32,9 +28,7 @@ describe("killed with SIGKILL under load", () => {
         expect(promised.filter((id) => !whole.has(id))).toEqual([]);
         expect(half).toEqual([]);
         await database.close();
-        expect(folder.shell(["PRAGMA integrity_check"])).toEqual([
-          { integrity_check: "ok" },
-        ]);
+        expect(folder.shell(["PRAGMA integrity_check"])).toEqual([{ integrity_check: "ok" }]);
       }
       expect(promised.length).toBeGreaterThan(rounds);
     }));
@@ -65,8 +59,7 @@ describe("several processes on one file", () => {
     withFolder(async (folder) => {
       const children = Array.from(
         { length: 8 },
-        (_, index) =>
-          new Child("note-writer.ts", [folder.file(), `p${index}`, 0]),
+        (_, index) => new Child("note-writer.ts", [folder.file(), `p${index}`, 0]),
       );
       for (const child of children) {
         const ended = await child.ended;
@@ -77,8 +70,6 @@ describe("several processes on one file", () => {
           lines: ["open", "closed"],
         });
       }
-      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual(
-        migrationNumbers,
-      );
+      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual(migrationNumbers);
     }));
 });

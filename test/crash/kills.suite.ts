@@ -13,9 +13,7 @@ import { members } from "./prepare-actions.ts";
 
 /** Kills processes at every statement of what is one transaction, or a few, and looks at what they leave. */
 export function killSuite(
-  prepared: () => Promise<
-    KillFixture & { readonly dispose: () => Promise<void> }
-  >,
+  prepared: () => Promise<KillFixture & { readonly dispose: () => Promise<void> }>,
 ): void {
   let fixture: Awaited<ReturnType<typeof prepared>>;
   beforeAll(async () => {
@@ -34,24 +32,17 @@ function registryKills(fixture: () => KillFixture): void {
   describe("killed at every statement, there entirely or not at all, and repeated is", () => {
     test("[A59] an event with its wake", async () => {
       const answers = { old: { isReplay: false }, new: { isReplay: true } };
-      const states = await foundWhole(fixture(), "append", answers, (left) =>
-        hasWoken(left, 1),
-      );
+      const states = await foundWhole(fixture(), "append", answers, (left) => hasWoken(left, 1));
       expect(states).toEqual(entirely);
     });
 
     test("[AX10] an execution with its process and its handle", async () => {
       const answers = { old: { existed: false }, new: { existed: true } };
-      const states = await foundWhole(
-        fixture(),
-        "spawn",
-        answers,
-        async (left) => {
-          expect(await processes(left).hasHandle("build", "chat")).toBe(true);
-          expect((await executions(left).get("build")).id).toBe("build");
-          await hasWoken(left, 0);
-        },
-      );
+      const states = await foundWhole(fixture(), "spawn", answers, async (left) => {
+        expect(await processes(left).hasHandle("build", "chat")).toBe(true);
+        expect((await executions(left).get("build")).id).toBe("build");
+        await hasWoken(left, 0);
+      });
       expect(states).toEqual(entirely);
     });
 
@@ -78,14 +69,9 @@ function registryKills(fixture: () => KillFixture): void {
     test("[AX10] a process that is started as an effect, with its handle and the record of it", async () => {
       const answer = { id: "build", existed: false };
       const answers = { old: answer, new: answer };
-      const states = await foundWhole(
-        fixture(),
-        "start",
-        answers,
-        async (left) => {
-          expect(await processes(left).hasHandle("build", "chat")).toBe(true);
-        },
-      );
+      const states = await foundWhole(fixture(), "start", answers, async (left) => {
+        expect(await processes(left).hasHandle("build", "chat")).toBe(true);
+      });
       expect(states).toEqual(entirely);
     });
   });
@@ -98,17 +84,13 @@ function otherKills(fixture: () => KillFixture): void {
         old: { kind: "recorded", deliveries: [{}, {}] },
         new: { kind: "replayed", deliveries: [{}, {}] },
       };
-      const states = await foundWhole(fixture(), "record", answers, (left) =>
-        hasToDo(left, 2),
-      );
+      const states = await foundWhole(fixture(), "record", answers, (left) => hasToDo(left, 2));
       expect(states).toEqual(entirely);
     });
 
     test("[AX9] an instant of a schedule with the process that it starts", async () => {
       const answers = { old: { fired: [2_000] }, new: { fired: [] } };
-      const states = await foundWhole(fixture(), "fire", answers, (left) =>
-        hasToDo(left, 1),
-      );
+      const states = await foundWhole(fixture(), "fire", answers, (left) => hasToDo(left, 1));
       expect(states).toEqual(entirely);
     });
 
@@ -124,9 +106,7 @@ function otherKills(fixture: () => KillFixture): void {
         old: { ...turn, kind: "committed" },
         new: { ...turn, kind: "replayed" },
       };
-      const states = await foundWhole(fixture(), "commit", answers, (left) =>
-        hasWoken(left, 0),
-      );
+      const states = await foundWhole(fixture(), "commit", answers, (left) => hasWoken(left, 0));
       expect(states).toEqual(entirely);
     });
   });

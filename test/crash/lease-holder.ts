@@ -12,7 +12,5 @@ const outcome = await leases(database).acquire(
   { lease: "1 hour" },
 );
 if (outcome.kind === "acquired") await queue(database).claimTurn(outcome.lease);
-process.stdout.write(
-  `${JSON.stringify({ kind: outcome.kind, owner: database.owner })}\n`,
-);
+process.stdout.write(`${JSON.stringify({ kind: outcome.kind, owner: database.owner })}\n`);
 setInterval(() => undefined, 60_000);

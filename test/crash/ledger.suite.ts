@@ -35,14 +35,10 @@ export function ledgerSuite(
         await fc.assert(
           fc.asyncProperty(fc.tuple(steps, steps), async (work) => {
             await database.write("empty", emptyLedger);
-            const done = await Promise.all(
-              work.map((each, index) => doneBy(workers[index], each)),
-            );
+            const done = await Promise.all(work.map((each, index) => doneBy(workers[index], each)));
             await expectSerial(
               database,
-              work.flatMap((each, index) =>
-                each.filter((_, at) => done[index]?.[at] === true),
-              ),
+              work.flatMap((each, index) => each.filter((_, at) => done[index]?.[at] === true)),
             );
           }),
           { numRuns: isDeep ? 100 : 8, seed },
@@ -121,16 +117,12 @@ interface Entry {
 }
 
 /** What is stored follows from the steps that were done, one after the other in some order. */
-async function expectSerial(
-  database: Database,
-  done: readonly Step[],
-): Promise<void> {
+async function expectSerial(database: Database, done: readonly Step[]): Promise<void> {
   const expected = new Map<number, number>();
   for (const id of accounts) expected.set(id, startCents);
   for (const id of seats) expected.set(id, 0);
   const changes = done.flatMap(changesOf);
-  for (const [id, by] of changes)
-    expected.set(id, (expected.get(id) ?? 0) + by);
+  for (const [id, by] of changes) expected.set(id, (expected.get(id) ?? 0) + by);
   const { cents, entries } = await stored(database);
   expect(cents).toEqual(expected);
   expect(entries).toHaveLength(changes.length);

@@ -84,9 +84,7 @@ function* account(id: number): Tx<Account> {
 }
 
 function* filled(): Tx<number> {
-  const found = yield* rows<Account>(
-    sql`SELECT id, cents, version FROM app_account WHERE id > 10`,
-  );
+  const found = yield* rows<Account>(sql`SELECT id, cents, version FROM app_account WHERE id > 10`);
   return found.reduce((sum, { cents }) => sum + cents, 0);
 }
 

@@ -60,9 +60,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
     await child.reported(2);
     expect(child.lines).toEqual(["end of script", "slept"]);
     const { get } = executions(fixture.database);
-    await until(
-      async () => (await get("napping")).state.pending.kind === "blocked",
-    );
+    await until(async () => (await get("napping")).state.pending.kind === "blocked");
     child.process.kill("SIGTERM");
     expect(await child.ended).toBe("SIGTERM");
     expect(child.errors).toBe("");

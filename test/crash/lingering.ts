@@ -113,8 +113,7 @@ say("end of script");
 function* callsOf(
   on: Database | SqliteDatabase,
 ): Generator<readonly [string, () => Promise<unknown>]> {
-  const note = (): Promise<unknown> =>
-    on.write("note", () => rows(sql`SELECT 1 AS one`));
+  const note = (): Promise<unknown> => on.write("note", () => rows(sql`SELECT 1 AS one`));
   yield ["write", note];
   yield ["writes", () => Promise.all(Array.from({ length: 300 }, note))];
   yield ["read", () => on.read("one", () => rows(sql`SELECT 1 AS one`))];

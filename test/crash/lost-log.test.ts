@@ -22,13 +22,7 @@ async function killed(folder: Folder, count: number): Promise<Child> {
   await setup.write("tables", createNoteTable);
   await setup.close();
   const bound = 1_000_000_000;
-  const child = new Child("note-writer.ts", [
-    folder.file(),
-    "n",
-    1,
-    "Infinity",
-    bound,
-  ]);
+  const child = new Child("note-writer.ts", [folder.file(), "n", 1, "Infinity", bound]);
   await child.reported(1 + count);
   child.kill();
   expect(await child.ended).toBe("SIGKILL");
@@ -114,12 +108,8 @@ describe("a log that was cut short", () => {
       expect(warnings[0]?.message).toMatch(
         /damaged at frame \d+: behind it lie \d+ whole transactions .* may be lost .*app\.db-wal-cut-short/s,
       );
-      expect(await noteCount(database)).toBeLessThan(
-        2 * acknowledged(child).length,
-      );
-      expect(readFileSync(`${folder.file()}-wal-cut-short`).equals(bytes)).toBe(
-        true,
-      );
+      expect(await noteCount(database)).toBeLessThan(2 * acknowledged(child).length);
+      expect(readFileSync(`${folder.file()}-wal-cut-short`).equals(bytes)).toBe(true);
       await database.close();
       // The log was begun anew, so there is nothing more to tell.
       expect((await reopened(folder)).warnings).toEqual([]);

@@ -6,8 +6,7 @@ import { driverName } from "../sqlite/place.ts";
  * Moves a file, and is killed by itself at a table of a phase, `copying 7`, or
  * when everything has `arrived`. Without that it reports the end.
  */
-const [path = "", url = "", schema = "", phase = "", number = ""] =
-  process.argv.slice(2);
+const [path = "", url = "", schema = "", phase = "", number = ""] = process.argv.slice(2);
 
 const { released } = await moveToPostgres(path, url, {
   sqlite: { driver: driverName },

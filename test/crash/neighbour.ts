@@ -10,8 +10,7 @@ import { driverName } from "../sqlite/place.ts";
 const [path = ""] = process.argv.slice(2);
 /** Comparable between processes of one machine, and finer than a millisecond. */
 const nowMs = (): number => performance.timeOrigin + performance.now();
-const say = (fact: object): void =>
-  void process.stdout.write(`${JSON.stringify(fact)}\n`);
+const say = (fact: object): void => void process.stdout.write(`${JSON.stringify(fact)}\n`);
 
 const database = await openSqlite(path, { driver: driverName });
 database.subscribe((hint) => {
@@ -27,11 +26,7 @@ process.stdin.setEncoding("utf8").on("data", (chunk: string) => {
   for (const line of lines) void obey(line.split(" "));
 });
 
-async function obey([
-  command,
-  argument = "",
-  callers = "20",
-]: readonly string[]): Promise<void> {
+async function obey([command, argument = "", callers = "20"]: readonly string[]): Promise<void> {
   switch (command) {
     case "write":
       await database.write(addNote, { id: argument });

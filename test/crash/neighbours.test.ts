@@ -22,8 +22,7 @@ import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 import { Neighbour, withFile } from "./neighbours.ts";
 
-const canUnshare =
-  spawnSync("unshare", ["--pid", "--fork", "true"]).status === 0;
+const canUnshare = spawnSync("unshare", ["--pid", "--fork", "true"]).status === 0;
 
 describe("processes on one file", () => {
   test("hear of each other's changes by name, which only those who made them can tell", () =>
@@ -67,9 +66,7 @@ describe("processes on one file", () => {
       // The poll may be the first to see a write, when the machine is slow to
       // tell of the change to the folder. Without the watch it always would be.
       for (let round = 1; a.heardUnknown <= polls; round += 1) {
-        folder.shell([
-          `INSERT INTO app_note (id, half, body) VALUES ('shell ${round}', 1, NULL)`,
-        ]);
+        folder.shell([`INSERT INTO app_note (id, half, body) VALUES ('shell ${round}', 1, NULL)`]);
         await a.until(() => a.heardUnknown >= round);
         polls = (await a.stats())?.polls ?? Number.NaN;
       }
@@ -102,18 +99,14 @@ describe("processes on one file", () => {
   test(`of ${many} processes killed at once every survivor hears, and nothing of them is left`, () =>
     withFile(async (folder, start) => {
       const survivors = [await start(), await start(), await start()];
-      const doomed = await Promise.all(
-        Array.from({ length: many }, () => start()),
-      );
+      const doomed = await Promise.all(Array.from({ length: many }, () => start()));
       const owners = await Promise.all(doomed.map((one) => one.owner()));
       const signals = ["SIGKILL", "SIGABRT", "SIGSEGV"] as const;
       for (const [index, { child }] of doomed.entries())
         child.process.kill(signals[index % signals.length]);
       for (const survivor of survivors) {
         await survivor.until(() => survivor.heardDeaths.length >= many);
-        expect([...survivor.heardDeaths].toSorted()).toEqual(
-          [...owners].toSorted(),
-        );
+        expect([...survivor.heardDeaths].toSorted()).toEqual([...owners].toSorted());
       }
       expect(readdirSync(`${folder.file()}-owners`)).toHaveLength(3);
     }));
@@ -145,20 +138,18 @@ describe("processes on one file", () => {
       expect(process.kill(pid, 0)).toBe(true);
     }));
 
-  test.runIf(canUnshare)(
-    "a process in another pid namespace is judged like any other",
-    () =>
-      withFile(async (_, start) => {
-        const a = await start();
-        const b = await start(["unshare", "--pid", "--fork", "--kill-child"]);
-        const owner = await b.owner();
-        expect(await a.liveness(owner)).toBe("alive");
-        await b.write("from-afar");
-        await a.until(() => a.heardKeys.includes("from-afar"));
-        b.child.kill();
-        await a.until(() => a.heardDeaths.length > 0);
-        expect(a.heardDeaths).toEqual([owner]);
-      }),
+  test.runIf(canUnshare)("a process in another pid namespace is judged like any other", () =>
+    withFile(async (_, start) => {
+      const a = await start();
+      const b = await start(["unshare", "--pid", "--fork", "--kill-child"]);
+      const owner = await b.owner();
+      expect(await a.liveness(owner)).toBe("alive");
+      await b.write("from-afar");
+      await a.until(() => a.heardKeys.includes("from-afar"));
+      b.child.kill();
+      await a.until(() => a.heardDeaths.length > 0);
+      expect(a.heardDeaths).toEqual([owner]);
+    }),
   );
 
   test("workers of a cluster have sockets of their own", () =>
@@ -173,9 +164,11 @@ describe("processes on one file", () => {
       const a = await start();
       const parent = new Child("forking-parent.ts", [folder.file()]);
       await parent.reported(1);
-      const { owner, childOwner, childPid } = JSON.parse(
-        parent.lines[0] ?? "{}",
-      ) as { owner: OwnerId; childOwner: OwnerId; childPid: number };
+      const { owner, childOwner, childPid } = JSON.parse(parent.lines[0] ?? "{}") as {
+        owner: OwnerId;
+        childOwner: OwnerId;
+        childPid: number;
+      };
       try {
         parent.kill();
         await a.until(() => a.heardDeaths.length > 0);
@@ -191,9 +184,7 @@ describe("processes on one file", () => {
   test("an owner nobody knows is unknown", () =>
     withFile(async (_, start) => {
       const a = await start();
-      expect(await a.liveness("Own_01ARZ3NDEKTSV4RRFFQ69G5FAV" as never)).toBe(
-        "unknown",
-      );
+      expect(await a.liveness("Own_01ARZ3NDEKTSV4RRFFQ69G5FAV" as never)).toBe("unknown");
     }));
 
   test("after all were killed, the next to open clears up and knows that they are dead", () =>
@@ -203,11 +194,8 @@ describe("processes on one file", () => {
       for (const { child } of doomed) child.kill();
       await Promise.all(doomed.map(({ child }) => child.ended));
       const database = await folder.open();
-      for (const owner of owners)
-        expect(await database.liveness(owner)).toBe("dead");
-      expect(readdirSync(`${folder.file()}-owners`)).toEqual([
-        `${database.owner}.lock`,
-      ]);
+      for (const owner of owners) expect(await database.liveness(owner)).toBe("dead");
+      expect(readdirSync(`${folder.file()}-owners`)).toEqual([`${database.owner}.lock`]);
       await database.close();
       expect(existsSync(`${folder.file()}-owners`)).toBe(false);
     }));
@@ -276,15 +264,10 @@ describe("after a crash", () => {
       await neighbour.write("kept");
       neighbour.child.kill();
       await neighbour.child.ended;
-      const database = await folder.open(
-        {},
-        { socketBase: folder.file("app.db") },
-      );
+      const database = await folder.open({}, { socketBase: folder.file("app.db") });
       expect(database.stats().peers.unavailable).toContain("app.db");
       expect(await database.liveness(owner)).toBe("dead");
-      expect(readdirSync(`${folder.file()}-owners`)).toEqual([
-        `${database.owner}.lock`,
-      ]);
+      expect(readdirSync(`${folder.file()}-owners`)).toEqual([`${database.owner}.lock`]);
       await database.write(addNote, { id: "new" });
       expect(await noteHalves(database)).toBe("kept1 kept2 new1 new2");
     }));
@@ -295,9 +278,7 @@ describe("what a peer may meet", () => {
     withFolder(async (folder) => {
       const seams = { socketBase: folder.path };
       const database = await folder.open({}, seams);
-      const [sockets = ""] = readdirSync(folder.path).filter((name) =>
-        name.startsWith("hf-"),
-      );
+      const [sockets = ""] = readdirSync(folder.path).filter((name) => name.startsWith("hf-"));
       const socket = join(folder.path, sockets, `${database.owner}.sock`);
       for (const nonsense of [
         "GET / HTTP/1.1\r\n\r\n",
@@ -326,9 +307,7 @@ describe("what a peer may meet", () => {
       mkdirSync(`${folder.file()}-owners`);
       writeFileSync(join(`${folder.file()}-owners`, `${stale}.lock`), "");
       const database = await folder.open();
-      expect(readdirSync(`${folder.file()}-owners`)).toEqual([
-        `${database.owner}.lock`,
-      ]);
+      expect(readdirSync(`${folder.file()}-owners`)).toEqual([`${database.owner}.lock`]);
     }));
 
   test("a socket that a killed process left on a file that is gone is cleared away", () =>
@@ -360,10 +339,7 @@ describe("what a peer may meet", () => {
 
   test("without sockets a death is found by looking around", () =>
     withFolder(async (folder) => {
-      const database = await folder.open(
-        {},
-        { socketBase: folder.file("x".repeat(90)) },
-      );
+      const database = await folder.open({}, { socketBase: folder.file("x".repeat(90)) });
       const died = new Promise<string>((resolve) => {
         database.subscribe((hint) => {
           if (hint.kind === "death") resolve(hint.owner);

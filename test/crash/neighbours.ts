@@ -30,10 +30,7 @@ export class Neighbour {
     this.child = new Child("neighbour.ts", [path], under);
   }
 
-  static async start(
-    path: string,
-    under: readonly string[] = [],
-  ): Promise<Neighbour> {
+  static async start(path: string, under: readonly string[] = []): Promise<Neighbour> {
     const neighbour = new Neighbour(path, under);
     await neighbour.owner();
     return neighbour;
@@ -56,15 +53,11 @@ export class Neighbour {
 
   /** The keys of the changes it heard of, in order. */
   get heardKeys(): readonly string[] {
-    return this.facts.flatMap(({ heard }) =>
-      heard?.kind === "change" ? [heard.key] : [],
-    );
+    return this.facts.flatMap(({ heard }) => (heard?.kind === "change" ? [heard.key] : []));
   }
 
   get heardDeaths(): readonly OwnerId[] {
-    return this.facts.flatMap(({ heard }) =>
-      heard?.kind === "death" ? [heard.owner] : [],
-    );
+    return this.facts.flatMap(({ heard }) => (heard?.kind === "death" ? [heard.owner] : []));
   }
 
   get heardUnknown(): number {
@@ -73,8 +66,7 @@ export class Neighbour {
 
   async owner(): Promise<OwnerId> {
     const found = await this.#find((fact) => fact.owner);
-    if (found === undefined)
-      throw new Error(`The neighbour ended: ${this.child.errors}`);
+    if (found === undefined) throw new Error(`The neighbour ended: ${this.child.errors}`);
     return found;
   }
 
@@ -90,26 +82,20 @@ export class Neighbour {
   async liveness(owner: OwnerId): Promise<Liveness | undefined> {
     const before = this.facts.length;
     this.child.tell(`liveness ${owner}`);
-    return this.#find((fact, index) =>
-      index >= before ? fact.liveness : undefined,
-    );
+    return this.#find((fact, index) => (index >= before ? fact.liveness : undefined));
   }
 
   async stats(): Promise<Stats | undefined> {
     const before = this.facts.length;
     this.child.tell("stats");
-    return this.#find((fact, index) =>
-      index >= before ? fact.stats : undefined,
-    );
+    return this.#find((fact, index) => (index >= before ? fact.stats : undefined));
   }
 
   until(isFulfilled: () => boolean): Promise<void> {
     return this.child.until(isFulfilled);
   }
 
-  async #find<T>(
-    pick: (fact: Fact, index: number) => T | undefined,
-  ): Promise<T | undefined> {
+  async #find<T>(pick: (fact: Fact, index: number) => T | undefined): Promise<T | undefined> {
     const look = (): T | undefined => {
       for (const [index, fact] of this.facts.entries()) {
         const picked = pick(fact, index);
@@ -124,10 +110,7 @@ export class Neighbour {
 
 /** A file with the table of notes, and the processes that a test starts on it. */
 export async function withFile(
-  body: (
-    folder: Folder,
-    start: (under?: readonly string[]) => Promise<Neighbour>,
-  ) => Promise<void>,
+  body: (folder: Folder, start: (under?: readonly string[]) => Promise<Neighbour>) => Promise<void>,
 ): Promise<void> {
   await withFolder(async (folder) => {
     const setup = await folder.open();

@@ -30,24 +30,18 @@ async function caller(number: number): Promise<void> {
   for (let index = 0; index < Number(notesEach); index += 1) {
     const id = `${prefix}-${number}-${index}`;
     if (index % 7 === 3)
-      await database
-        .write(addNoteAndThrow, { id: `half-${id}` })
-        .catch(() => undefined);
+      await database.write(addNoteAndThrow, { id: `half-${id}` }).catch(() => undefined);
     await database.write(addNote, { id, body });
     process.stdout.write(`${id}\n`);
   }
 }
 
-await Promise.all(
-  Array.from({ length: Number(callers) }, (_, number) => caller(number)),
-);
+await Promise.all(Array.from({ length: Number(callers) }, (_, number) => caller(number)));
 if (wanted === "report") {
   const { checkpoints } = database.stats();
-  const [p50, p99, max] = [
-    delay.percentile(50),
-    delay.percentile(99),
-    delay.max,
-  ].map((nanos) => Math.round(nanos / 1e5) / 10);
+  const [p50, p99, max] = [delay.percentile(50), delay.percentile(99), delay.max].map(
+    (nanos) => Math.round(nanos / 1e5) / 10,
+  );
   process.stdout.write(
     `report ${JSON.stringify({ restarts: checkpoints.restarts, loopDelayMs: { p50, p99, max } })}\n`,
   );

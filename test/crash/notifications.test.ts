@@ -35,10 +35,7 @@ describe("commits of those who do not ring", () => {
       const stranger = new Child("foreign-writer.ts", [folder.file()]);
       await stranger.reported(1);
       expect(stranger.errors).toBe("");
-      const [unknown, rung] = [
-        listener.heardUnknown,
-        listener.heardKeys.length,
-      ];
+      const [unknown, rung] = [listener.heardUnknown, listener.heardKeys.length];
       await listener.until(() => listener.heardUnknown > unknown);
       // It was the sweep, not a pause of the one who rings.
       await listener.until(() => listener.heardKeys.length > rung);

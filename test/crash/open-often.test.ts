@@ -23,16 +23,13 @@ describe.runIf(process.platform === "linux")("a file", () => {
       const setup = await folder.open();
       await setup.write("tables", createNoteTable);
       await setup.close();
-      const child = new Child("open-often.ts", [
-        folder.file(),
-        rounds,
-        writesEvery,
-      ]);
+      const child = new Child("open-often.ts", [folder.file(), rounds, writesEvery]);
       expect(await child.ended).toBe(0);
       expect(child.errors).toBe("");
-      const [before, after] = child.lines.map(
-        (line) => JSON.parse(line) as Report,
-      ) as [Report, Report];
+      const [before, after] = child.lines.map((line) => JSON.parse(line) as Report) as [
+        Report,
+        Report,
+      ];
       expect(after.descriptors).toBeLessThanOrEqual(before.descriptors);
       expect(after.threads).toBeLessThanOrEqual(before.threads);
       expect(after.files).toEqual(["app.db", "sockets"]);

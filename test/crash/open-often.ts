@@ -56,8 +56,7 @@ async function report(): Promise<void> {
 }
 
 // What is loaded and compiled once is not what is looked for.
-for (let number = 1; number <= 2 * Number(writesEvery); number += 1)
-  await round(-number);
+for (let number = 1; number <= 2 * Number(writesEvery); number += 1) await round(-number);
 await settled((turn) => turn === 20);
 const before = lent();
 await report();

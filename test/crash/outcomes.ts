@@ -34,12 +34,8 @@ export async function executedAfter({
     return "by another";
   });
   const isRecorded = status === "completed";
-  expect([value, runs]).toEqual(
-    isRecorded ? ["by the child", 0] : ["by another", 1],
-  );
-  expect(said).toEqual(
-    isRecorded || (status === "inProgress" && said.length > 0) ? ["runs"] : [],
-  );
+  expect([value, runs]).toEqual(isRecorded ? ["by the child", 0] : ["by another", 1]);
+  expect(said).toEqual(isRecorded || (status === "inProgress" && said.length > 0) ? ["runs"] : []);
   expect(await store.execute(scope, "charge", charge, refuse)).toBe(value);
   expect(await effects(database).replay(scope, "charge", charge)).toBe(value);
   expect(await storedEffects(database)).toHaveLength(1);
@@ -51,11 +47,7 @@ function refuse(): never {
 }
 
 /** How far a worker had come. Another one then ends what it has not ended, as soon as it may. */
-export async function workedAfter({
-  database,
-  clock,
-  provesDeath,
-}: Outcome): Promise<string> {
+export async function workedAfter({ database, clock, provesDeath }: Outcome): Promise<string> {
   const registry = processes(database);
   const state = await progress(registry);
   if (state !== "ended") {

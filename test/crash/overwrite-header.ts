@@ -8,9 +8,7 @@ import { driverName } from "../sqlite/place.ts";
  */
 const path = process.argv[2] ?? "";
 const connection = loadDriver(driverName).open(path, { readOnly: false });
-connection.exec(
-  "INSERT INTO app_note (id, half, body) VALUES ('vandal', 1, NULL)",
-);
+connection.exec("INSERT INTO app_note (id, half, body) VALUES ('vandal', 1, NULL)");
 const file = openSync(path, "r+");
 writeSync(file, Buffer.alloc(4_096, "not a database "), 0, 4_096, 0);
 process.exit(0);

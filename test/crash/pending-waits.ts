@@ -45,8 +45,7 @@ export const pendingWaits: Readonly<Record<string, PendingWait>> = {
   waitForPending: {
     prepare: async (database) => () =>
       executions(database).create({ function: "wait/pending", input: 1 }),
-    wait: (database, wait) =>
-      executions(database).waitForPending(["wait/pending"], wait),
+    wait: (database, wait) => executions(database).waitForPending(["wait/pending"], wait),
   },
   waitForResponses: {
     async prepare(database) {
@@ -55,8 +54,7 @@ export const pendingWaits: Readonly<Record<string, PendingWait>> = {
       await store.create({ id: "responses", function: name, input: 1 });
       return () => store.signal("responses", "go", 1);
     },
-    wait: (database, wait) =>
-      executions(database).waitForResponses("responses", 0, wait),
+    wait: (database, wait) => executions(database).waitForResponses("responses", 0, wait),
   },
   waitForResult: {
     async prepare(database) {
@@ -68,8 +66,7 @@ export const pendingWaits: Readonly<Record<string, PendingWait>> = {
         await store.finish("result", version, completed);
       };
     },
-    wait: (database, wait) =>
-      executions(database).waitForResult("result", wait),
+    wait: (database, wait) => executions(database).waitForResult("result", wait),
   },
   waitForTimer: {
     async prepare(database) {
@@ -91,8 +88,7 @@ export const pendingWaits: Readonly<Record<string, PendingWait>> = {
       await processes(database).register({ id: "effect-end", kind: "tool" });
       return () => processes(database).complete("effect-end", completed);
     },
-    wait: (database, wait) =>
-      processEffects(database).waitForEnd(scope, "effect-end", wait),
+    wait: (database, wait) => processEffects(database).waitForEnd(scope, "effect-end", wait),
   },
   waitForSignal: {
     async prepare(database) {
@@ -104,8 +100,7 @@ export const pendingWaits: Readonly<Record<string, PendingWait>> = {
       });
       return () => processes(database).signal("signal", "go", 1, { key: "k" });
     },
-    wait: (database, wait) =>
-      processes(database).waitForSignal("signal", "go", 1, wait),
+    wait: (database, wait) => processes(database).waitForSignal("signal", "go", 1, wait),
   },
   "awaitEvents.wait": {
     async prepare(database) {
@@ -120,12 +115,7 @@ export const pendingWaits: Readonly<Record<string, PendingWait>> = {
       return () => awaitEvents(database).resolve(token, 1);
     },
     wait: (database, wait) =>
-      effectGroups(database).race(
-        scope,
-        "group",
-        [{ awaitEvent: "member" }],
-        wait,
-      ),
+      effectGroups(database).race(scope, "group", [{ awaitEvent: "member" }], wait),
   },
   "effects.execute, which another process runs": {
     async prepare(database) {
@@ -142,22 +132,16 @@ export const pendingWaits: Readonly<Record<string, PendingWait>> = {
         return running;
       };
     },
-    wait: (database, wait) =>
-      effects(database).execute(scope, "busy", envelope, () => 2, wait),
+    wait: (database, wait) => effects(database).execute(scope, "busy", envelope, () => 2, wait),
   },
   "effects.sleep": {
     prepare: async () => async () => undefined,
-    wait: (database, wait) =>
-      effects(database).sleep(scope, "sleep", "300 ms", wait),
+    wait: (database, wait) => effects(database).sleep(scope, "sleep", "300 ms", wait),
   },
 };
 
 /** Locks the one execution of a function; where its log goes on. */
-async function lockedVersion(
-  database: Database,
-  name: string,
-  lease: Duration,
-): Promise<number> {
+async function lockedVersion(database: Database, name: string, lease: Duration): Promise<number> {
   const ids = idSource(database);
   const found = await executions(database).lockPending({
     functions: [name],

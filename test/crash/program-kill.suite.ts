@@ -5,18 +5,11 @@ import { isRunFailedError } from "../../src/model/run-failed-error.ts";
 import { runtimeContext } from "../../src/open/open-holdfast.ts";
 import { definitionOf } from "../../src/runtime/definition/definitions.ts";
 import { loadedWhole } from "../../src/runtime/worker/hot/history.ts";
-import {
-  holdfastOver,
-  type Holdfast,
-} from "../../src/runtime/client/holdfast.ts";
+import { holdfastOver, type Holdfast } from "../../src/runtime/client/holdfast.ts";
 import { replayLog } from "../../src/runtime/history/replay-log.ts";
 import type { Run } from "../../src/runtime/client/run-handle.ts";
 import type { Database } from "../../src/sql/database.ts";
-import {
-  disagreement,
-  ping,
-  programFunctions,
-} from "../conformance/runtime/program.ts";
+import { disagreement, ping, programFunctions } from "../conformance/runtime/program.ts";
 import { programs } from "../conformance/runtime/random-programs.ts";
 import { seed, seededRandom } from "../depth.ts";
 import { Child } from "./child.ts";
@@ -38,9 +31,7 @@ export interface ProgramKillPlan {
  * them must agree, with its result and with a replay of its whole log. Tells
  * how many were compared.
  */
-export async function programsSurviveKills(
-  plan: ProgramKillPlan,
-): Promise<number> {
+export async function programsSurviveKills(plan: ProgramKillPlan): Promise<number> {
   const { database, rounds } = plan;
   let compared = 0;
   const context = await runtimeContext(database, {}, () => undefined);
@@ -65,10 +56,7 @@ export async function programsSurviveKills(
       compared += 1;
       const value = await valueOf(run);
       if (value === undefined) continue;
-      const locked = await loadedWhole(
-        context,
-        await holdfast.executions.load(run.id),
-      );
+      const locked = await loadedWhole(context, await holdfast.executions.load(run.id));
       const definition = definitionOf(program, "program");
       expect(await replayLog(context, definition, locked)).toEqual({
         kind: "ends",
@@ -96,12 +84,7 @@ async function runToTheEnd(
       // A program sees about ten things.
       const lifetime = isMortal ? 1 + Math.floor(random() * count * 4) : 0;
       const hotRunsMax = random() < 0.5 ? 0 : 1_000;
-      const child = new Child("program-worker.ts", [
-        place,
-        traces,
-        lifetime,
-        hotRunsMax,
-      ]);
+      const child = new Child("program-worker.ts", [place, traces, lifetime, hotRunsMax]);
       try {
         await Promise.race([child.ended, ended]);
       } finally {
@@ -151,9 +134,7 @@ async function whenOneIsParked(
 }
 
 /** What the code of each run saw, each time it was run. */
-function readTraces(
-  file: string,
-): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> {
+function readTraces(file: string): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, Map<string, string[]>>();
   for (const text of readFileSync(file, "utf8").trim().split("\n")) {
     const [run, pass, line] = JSON.parse(text) as [string, string, string];

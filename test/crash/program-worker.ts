@@ -9,8 +9,7 @@ import { leaseOn, openTold } from "./told-database.ts";
  * of these lines it kills itself as `kill -9` would: in the middle of the code,
  * or when that has come to rest.
  */
-const [place = "", traces = "", lifetime = "", hotRunsMax = ""] =
-  process.argv.slice(2);
+const [place = "", traces = "", lifetime = "", hotRunsMax = ""] = process.argv.slice(2);
 
 let seen = 0;
 let passes = 0;

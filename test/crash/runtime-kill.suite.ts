@@ -36,8 +36,7 @@ export interface KillPlan {
 export async function survivesKills(plan: KillPlan): Promise<number> {
   const { place, effects, pauseMs } = plan;
   writeFileSync(effects, "");
-  const newWorker = (): Child =>
-    new Child("runtime-worker.ts", [place, effects, pauseMs]);
+  const newWorker = (): Child => new Child("runtime-worker.ts", [place, effects, pauseMs]);
   const workers = Array.from({ length: workersMax }, newWorker);
   try {
     await Promise.all(workers.map((worker) => worker.reported(1)));

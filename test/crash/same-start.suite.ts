@@ -3,14 +3,9 @@ import { expect } from "vitest";
 import { Child } from "./child.ts";
 
 /** Two processes start the same fifty runs at once: each is one run, and runs once. Tells how many ran. */
-export async function startsOnce(
-  place: string,
-  effects: string,
-): Promise<number> {
+export async function startsOnce(place: string, effects: string): Promise<number> {
   writeFileSync(effects, "");
-  const starters = [0, 1].map(
-    () => new Child("same-starter.ts", [place, effects]),
-  );
+  const starters = [0, 1].map(() => new Child("same-starter.ts", [place, effects]));
   try {
     await Promise.all(starters.map((starter) => starter.reported(1)));
     for (const starter of starters) starter.tell("go");

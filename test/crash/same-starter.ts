@@ -18,9 +18,7 @@ await holdfast.work([counting]);
 console.log("ready");
 for await (const _ of createInterface({ input: process.stdin })) {
   const runs = await Promise.all(
-    Array.from({ length: 50 }, (__, n) =>
-      holdfast.start(counting, n, { id: `same-${n}` }),
-    ),
+    Array.from({ length: 50 }, (__, n) => holdfast.start(counting, n, { id: `same-${n}` })),
   );
   const results = await Promise.all(runs.map((run) => run.result()));
   console.log(JSON.stringify(results));

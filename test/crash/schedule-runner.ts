@@ -30,9 +30,7 @@ process.exit(0);
 
 async function isDue(): Promise<boolean> {
   const found = await database.read("due", () =>
-    row(
-      sql`SELECT key FROM holdfast_schedule WHERE due_at <= ${clock.now()} LIMIT 1`,
-    ),
+    row(sql`SELECT key FROM holdfast_schedule WHERE due_at <= ${clock.now()} LIMIT 1`),
   );
   return found !== undefined;
 }

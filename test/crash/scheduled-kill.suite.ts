@@ -39,14 +39,11 @@ export interface SchedulePlan {
  * there for a while. Every instant is started once, or skipped and counted.
  * Tells how many instants the month had.
  */
-export async function schedulesSurviveKills(
-  plan: SchedulePlan,
-): Promise<number> {
+export async function schedulesSurviveKills(plan: SchedulePlan): Promise<number> {
   const { place, effects, steps } = plan;
   writeFileSync(effects, "");
   const random = seededRandom(seed);
-  const worker = (at: number): Child =>
-    new Child("scheduled-worker.ts", [place, effects, at]);
+  const worker = (at: number): Child => new Child("scheduled-worker.ts", [place, effects, at]);
   const workers: [Child, Child] = [worker(from), worker(from)];
   try {
     for (let step = 1; step <= steps; step += 1) {
@@ -81,27 +78,16 @@ export async function schedulesSurviveKills(
 }
 
 /** On Postgres nothing proves a death, and leases end by the clock, which is set by days here: so who kills tells. */
-async function bury(
-  { database }: Holdfast,
-  owner: string | undefined,
-): Promise<void> {
+async function bury({ database }: Holdfast, owner: string | undefined): Promise<void> {
   await database.write(recordDeath, {
     owner: owner as OwnerId,
     now: Date.now(),
   });
 }
 
-async function eachInstantOnce({
-  holdfast,
-  effects,
-}: SchedulePlan): Promise<void> {
+async function eachInstantOnce({ holdfast, effects }: SchedulePlan): Promise<void> {
   const { items } = await holdfast.schedules.list();
-  expect(items.map(({ name }) => name)).toEqual([
-    "allow",
-    "cancelPrevious",
-    "queue",
-    "skip",
-  ]);
+  expect(items.map(({ name }) => name)).toEqual(["allow", "cancelPrevious", "queue", "skip"]);
   for (const { name, skipped, waiting } of items) {
     expect(waiting).toBe(0);
     const all = instants.map((instant) => `${name}@${instant}`);

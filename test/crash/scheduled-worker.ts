@@ -19,18 +19,17 @@ const job = workflow("job", async (ctx) => {
   for (const step of ["begin", "end"])
     await ctx.step(step, () => appendFileSync(effects, `${id}\n`));
 });
-const schedules = (["skip", "queue", "allow", "cancelPrevious"] as const).map(
-  (overlap) =>
-    schedule(
+const schedules = (["skip", "queue", "allow", "cancelPrevious"] as const).map((overlap) =>
+  schedule(
+    overlap,
+    {
+      cron: "30 2 * * *",
+      timeZone: "Europe/Berlin",
+      catchUp: "all",
       overlap,
-      {
-        cron: "30 2 * * *",
-        timeZone: "Europe/Berlin",
-        catchUp: "all",
-        overlap,
-      },
-      job,
-    ),
+    },
+    job,
+  ),
 );
 
 const clock = manualClock(Number(start));
@@ -57,9 +56,7 @@ async function isDone(): Promise<boolean> {
   const { items } = await holdfast.schedules.list();
   const runs = await holdfast.runs.list({ function: "job", limit: 1_000 });
   return (
-    items.every(
-      ({ next: [next = Infinity], waiting }) =>
-        next > clock.now() && waiting === 0,
-    ) && runs.items.every(({ state }) => state.pending.kind === "finished")
+    items.every(({ next: [next = Infinity], waiting }) => next > clock.now() && waiting === 0) &&
+    runs.items.every(({ state }) => state.pending.kind === "finished")
   );
 }

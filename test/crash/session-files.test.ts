@@ -21,11 +21,7 @@ async function withFiles(
 /** A file with one turn in it, closed again unless it is wanted open. */
 async function seeded(files: SessionFiles): Promise<SessionFile> {
   const file = await files.create("s");
-  const { commit } = await holding(
-    file.sessions,
-    leases(file.database),
-    file.session,
-  );
+  const { commit } = await holding(file.sessions, leases(file.database), file.session);
   await commit({ turn: "t1", nodes: [said("hi")] });
   return file;
 }
@@ -40,23 +36,16 @@ describe("a session's file that another process deletes", () => {
   test("[AX17] is gone for a handle that has it open here: it is fenced and brings nothing back", () =>
     withFiles(async (files, root) => {
       const file = await seeded(files);
-      const { commit } = await holding(
-        file.sessions,
-        leases(file.database),
-        file.session,
-      );
+      const { commit } = await holding(file.sessions, leases(file.database), file.session);
       const child = deleting(root, "never");
       await child.ended;
       expect(child.errors).toBe("");
       expect(child.lines).toEqual(["true"]);
       expect(existsSync(file.path)).toBe(false);
       // The kernel may notice first that its log is gone; either way nothing is acknowledged.
-      const fenced =
-        /^(SESSION_DELETED|OUTCOME_UNKNOWN|WRITES_STOPPED|FLUSH_FAILED)$/;
+      const fenced = /^(SESSION_DELETED|OUTCOME_UNKNOWN|WRITES_STOPPED|FLUSH_FAILED)$/;
       for (const turn of ["t2", "t3"])
-        expect(
-          (await rejection(commit({ turn, nodes: [said("late")] }))).code,
-        ).toMatch(fenced);
+        expect((await rejection(commit({ turn, nodes: [said("late")] }))).code).toMatch(fenced);
       await file.close().catch(() => undefined);
       expect(existsSync(file.path)).toBe(false);
       expect(await files.open("s")).toBeUndefined();

@@ -15,9 +15,7 @@ export async function setUpAtOnce(place: string): Promise<readonly string[]> {
   for (const child of children) child.tell("go");
   const outcomes: string[] = [];
   for (const child of children)
-    outcomes.push(
-      `${await child.ended}: ${child.lines[1] ?? ""}${child.errors}`,
-    );
+    outcomes.push(`${await child.ended}: ${child.lines[1] ?? ""}${child.errors}`);
   return outcomes.toSorted((a, b) => a.localeCompare(b));
 }
 

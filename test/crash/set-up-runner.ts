@@ -17,8 +17,7 @@ const database = await openTold(place);
 const { applied } = await database.setUp("shop", [
   {
     name: "0001_goods",
-    up: () =>
-      run(sql`CREATE TABLE app_goods (id ${text} PRIMARY KEY, n ${integer})`),
+    up: () => run(sql`CREATE TABLE app_goods (id ${text} PRIMARY KEY, n ${integer})`),
   },
   {
     name: "0002_hat",

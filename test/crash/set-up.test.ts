@@ -19,9 +19,9 @@ describe("setting up on a file", () => {
     withFolder(async (folder) => {
       expect(await setUpAtOnce(folder.file())).toEqual(setUpOnce);
       const database = await folder.open();
-      expect(
-        await database.read("goods", () => rows(sql`SELECT * FROM app_goods`)),
-      ).toEqual([{ id: "hat", n: 1 }]);
+      expect(await database.read("goods", () => rows(sql`SELECT * FROM app_goods`))).toEqual([
+        { id: "hat", n: 1 },
+      ]);
     }));
 
   test("a read-only database that is set up is fine, and one that is not is told", () =>
@@ -31,8 +31,8 @@ describe("setting up on a file", () => {
       await database.close();
       const reader = await folder.open({ readOnly: true });
       expect(await reader.setUp("shop", [first])).toEqual({ applied: [] });
-      expect(
-        await rejection(reader.setUp("shop", [first, second])),
-      ).toMatchObject({ code: "READ_ONLY" });
+      expect(await rejection(reader.setUp("shop", [first, second]))).toMatchObject({
+        code: "READ_ONLY",
+      });
     }));
 });

@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 
-const mount = (folder: string): string =>
-  `mount -t tmpfs -o size=2m none "${folder}"`;
+const mount = (folder: string): string => `mount -t tmpfs -o size=2m none "${folder}"`;
 
 /** Linux lets most users mount a disk of memory in a namespace of their own. */
 export function mayMount(): boolean {

@@ -22,8 +22,7 @@ describe("processes that fire one schedule", () => {
         source: { cron: "0 */4 * * *", catchUp: "all", catchUpMax: 1_000 },
         target: { kind: "report" },
       });
-      const runner = (at: number): Child =>
-        new Child("schedule-runner.ts", [folder.file(), at]);
+      const runner = (at: number): Child => new Child("schedule-runner.ts", [folder.file(), at]);
       const random = seededRandom(seed);
       const runners = [runner(monday), runner(monday)];
       const times = [monday, monday];
@@ -53,14 +52,9 @@ describe("processes that fire one schedule", () => {
       const { items } = await triggers(database).occurrences({ limit: 1_000 });
       const instants = items.map(({ occurredAt }) => occurredAt);
       expect(instants.toSorted((a, b) => a - b)).toEqual(
-        Array.from(
-          { length: 42 },
-          (_, index) => monday + (index + 1) * 4 * hour,
-        ),
+        Array.from({ length: 42 }, (_, index) => monday + (index + 1) * 4 * hour),
       );
-      const started = items.flatMap(({ deliveries }) =>
-        deliveries.map(({ process }) => process),
-      );
+      const started = items.flatMap(({ deliveries }) => deliveries.map(({ process }) => process));
       expect(new Set(started).size).toBe(42);
       const processes = await database.read("processes", () =>
         rows(sql`SELECT id FROM holdfast_process`),
@@ -74,8 +68,6 @@ async function told(child: Child | undefined, instant: number): Promise<void> {
   const lines = child?.lines.length ?? 0;
   await child?.reported(1);
   child?.tell(String(instant));
-  await child?.until(() =>
-    child.lines.slice(lines).includes(`done ${instant}`),
-  );
+  await child?.until(() => child.lines.slice(lines).includes(`done ${instant}`));
   expect(child?.errors).toBe("");
 }

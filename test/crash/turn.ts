@@ -15,11 +15,7 @@ export interface TurnOrder {
 }
 
 /** A turn that writes to every table a turn can write to. */
-export function wholeTurn({
-  fence,
-  claims,
-  attachments,
-}: TurnOrder): TurnDraft {
+export function wholeTurn({ fence, claims, attachments }: TurnOrder): TurnDraft {
   return {
     turn: "t1",
     fence,
@@ -72,11 +68,9 @@ export async function preparedTurn(database: Database): Promise<TurnOrder> {
   const work = queue(database);
   await work.enqueue(handle, { items: [{ kind: "input", payload: "hello" }] });
   const claimed = await work.claimTurn(fence, { boundary: "idle" });
-  const file = await attachmentsIn(database).put(
-    handle,
-    Uint8Array.from([1, 2, 3]),
-    { mediaType: "image/png" },
-  );
+  const file = await attachmentsIn(database).put(handle, Uint8Array.from([1, 2, 3]), {
+    mediaType: "image/png",
+  });
   if (claimed === undefined) throw new Error("Nothing was claimed.");
   return { fence, claims: [claimed.ref], attachments: [file.id] };
 }

@@ -41,26 +41,23 @@ describe("tables of the app", () => {
   test.each([
     ["with prepared statements", true],
     ["behind a pooler", false],
-  ])(
-    "a table that the app has in public is the one that its statements mean, %s",
-    (_, prepare) =>
-      withOwnDatabase(async (url, shell, place) => {
-        // The user is called holdfast too, so "$user" on the search path is our schema.
-        expect(new URL(url).username).toBe("holdfast");
-        await shell.unsafe(
-          "CREATE TABLE public.customer (name TEXT); INSERT INTO public.customer VALUES ('Ada')",
-        );
-        const database = await place.open({ schema: "holdfast", prepare }, url);
-        await database.write("set up", () => run(createCustomers));
-        await database.write("add", () =>
-          run(sql`INSERT INTO customer (name) VALUES (${"Grace"})`),
-        );
-        expect(await namesIn(database, customers)).toEqual(["Ada", "Grace"]);
-        expect([
-          ...(await shell`SELECT name FROM public.customer ORDER BY 1`),
-        ]).toEqual([{ name: "Ada" }, { name: "Grace" }]);
-        expect(await tablesOf(shell, "holdfast", "customer")).toEqual([]);
-      }),
+  ])("a table that the app has in public is the one that its statements mean, %s", (_, prepare) =>
+    withOwnDatabase(async (url, shell, place) => {
+      // The user is called holdfast too, so "$user" on the search path is our schema.
+      expect(new URL(url).username).toBe("holdfast");
+      await shell.unsafe(
+        "CREATE TABLE public.customer (name TEXT); INSERT INTO public.customer VALUES ('Ada')",
+      );
+      const database = await place.open({ schema: "holdfast", prepare }, url);
+      await database.write("set up", () => run(createCustomers));
+      await database.write("add", () => run(sql`INSERT INTO customer (name) VALUES (${"Grace"})`));
+      expect(await namesIn(database, customers)).toEqual(["Ada", "Grace"]);
+      expect([...(await shell`SELECT name FROM public.customer ORDER BY 1`)]).toEqual([
+        { name: "Ada" },
+        { name: "Grace" },
+      ]);
+      expect(await tablesOf(shell, "holdfast", "customer")).toEqual([]);
+    }),
   );
 
   test("a table that the app makes lands where the search path of its user says", () =>
@@ -80,9 +77,7 @@ describe("tables of the app", () => {
       await database.write("set up", () => run(createCustomers));
       expect(await tablesOf(shell, "shop", "customer")).toEqual(["customer"]);
       expect(
-        await database.read("path", () =>
-          row(sql`SELECT current_setting('search_path') AS path`),
-        ),
+        await database.read("path", () => row(sql`SELECT current_setting('search_path') AS path`)),
       ).toEqual({ path: "shop, public" });
       await place.close();
       await shell.unsafe(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`);
@@ -96,19 +91,14 @@ describe("tables of the app", () => {
       await shell.unsafe("CREATE SCHEMA shop");
       const database = await place.open(
         { schema: "holdfast", prepare },
-        urlWith(
-          (parsed) => parsed.searchParams.set("search_path", "shop"),
-          url,
-        ),
+        urlWith((parsed) => parsed.searchParams.set("search_path", "shop"), url),
       );
       await database.write("set up", () => run(createCustomers));
       expect(await tablesOf(shell, "shop", "customer")).toEqual(["customer"]);
       const store = sessions(database);
       await store.create("s1");
       expect(await tablesOf(shell, "shop", "holdfast_session")).toEqual([]);
-      expect([
-        ...(await shell`SELECT id FROM holdfast.holdfast_session`),
-      ]).toEqual([{ id: "s1" }]);
+      expect([...(await shell`SELECT id FROM holdfast.holdfast_session`)]).toEqual([{ id: "s1" }]);
     }),
   );
 
@@ -146,33 +136,24 @@ describe("tables of the app", () => {
       expect(await namesIn(two, ids)).toEqual(["of two"]);
     }));
 
-  test.each(["select", "_", `a${"b".repeat(62)}`])(
-    "a schema may be called %s",
-    (schema) =>
-      withOwnDatabase(async (url, shell, place) => {
-        const database = await place.open({ schema }, url);
-        await sessions(database).create("s1");
-        expect(await tablesOf(shell, schema, "holdfast_session")).toEqual([
-          "holdfast_session",
-        ]);
-      }),
+  test.each(["select", "_", `a${"b".repeat(62)}`])("a schema may be called %s", (schema) =>
+    withOwnDatabase(async (url, shell, place) => {
+      const database = await place.open({ schema }, url);
+      await sessions(database).create("s1");
+      expect(await tablesOf(shell, schema, "holdfast_session")).toEqual(["holdfast_session"]);
+    }),
   );
 
   test("our own tables may lie in public", () =>
     withOwnDatabase(async (url, shell, place) => {
       const database = await place.open({ schema: "public" }, url);
       await sessions(database).create("s1");
-      expect([
-        ...(await shell`SELECT id FROM public.holdfast_session`),
-      ]).toEqual([{ id: "s1" }]);
+      expect([...(await shell`SELECT id FROM public.holdfast_session`)]).toEqual([{ id: "s1" }]);
     }));
 
   test("a search path that names nothing is no hindrance for our tables", () =>
     withOwnDatabase(async (url) => {
-      const nowhere = urlWith(
-        (parsed) => parsed.searchParams.set("search_path", "nowhere"),
-        url,
-      );
+      const nowhere = urlWith((parsed) => parsed.searchParams.set("search_path", "nowhere"), url);
       for (let opening = 0; opening < 2; opening += 1) {
         const database = await openPostgres(nowhere);
         await sessions(database).create(`s${opening}`);
@@ -182,11 +163,7 @@ describe("tables of the app", () => {
     }));
 });
 
-async function tablesOf(
-  shell: Shell,
-  schema: string,
-  table: string,
-): Promise<readonly string[]> {
+async function tablesOf(shell: Shell, schema: string, table: string): Promise<readonly string[]> {
   const found = await shell<{ name: string }[]>`
     SELECT tablename AS name FROM pg_tables WHERE schemaname = ${schema} AND tablename = ${table}`;
   return found.map(({ name }) => name);

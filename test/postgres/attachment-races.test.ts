@@ -4,10 +4,7 @@ import type { SessionId } from "../../src/model/ids/session-id.ts";
 import { lockRow } from "../../src/sql/dialect.ts";
 import { row, rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import {
-  recordIntent,
-  recordStored,
-} from "../../src/stores/attachment/manifest.ts";
+import { recordIntent, recordStored } from "../../src/stores/attachment/manifest.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { createSession, hashes } from "../conformance/blob/owners.ts";
 import { Barrier, blocked } from "./barrier.ts";
@@ -22,9 +19,7 @@ interface Fixture {
   readonly two: Database;
 }
 
-function fixture(
-  body: (fixture: Fixture) => Promise<void>,
-): () => Promise<void> {
+function fixture(body: (fixture: Fixture) => Promise<void>): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const clock = manualClock(1_000);
@@ -36,11 +31,7 @@ function fixture(
 }
 
 /** Records that a session is about to have the bytes "abc", as a copy of this name. */
-function intend(
-  database: Database,
-  session: string,
-  name: string,
-): Promise<unknown> {
+function intend(database: Database, session: string, name: string): Promise<unknown> {
   return database.write(recordIntent, {
     session: { id: session as SessionId },
     id: hashes.abc,
@@ -106,10 +97,7 @@ describe("two puts of equal bytes that end at once", () => {
       // Past the others, who would wait too: what counts is what the one that waited sees.
       await one.write(
         "stored",
-        () =>
-          run(
-            sql`UPDATE holdfast_attachment_copy SET state = 'stored' WHERE name = 'n3'`,
-          ),
+        () => run(sql`UPDATE holdfast_attachment_copy SET state = 'stored' WHERE name = 'n3'`),
         { isolation: "readCommitted" },
       );
       await barrier.lift();

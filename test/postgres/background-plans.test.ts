@@ -58,8 +58,6 @@ test("worklists, handles and the groups that wait are found by indexes", () =>
             kind,
             expect.stringContaining(path.index),
           ]);
-          expect(plan).not.toMatch(
-            /Seq Scan on \S+ [pgmoe]\b|Sort Key: [pge]\./,
-          );
+          expect(plan).not.toMatch(/Seq Scan on \S+ [pgmoe]\b|Sort Key: [pge]\./);
         }
   }));

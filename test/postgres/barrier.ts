@@ -39,9 +39,7 @@ export class Barrier {
   /** Resolves when so many transactions wait, for the barrier or for a row of another. */
   settled(count: number, place: Place): Promise<void> {
     return until(
-      async () =>
-        (await this.#waiting()) + (await blockedIn(this.#shell, place)) >=
-        count,
+      async () => (await this.#waiting()) + (await blockedIn(this.#shell, place)) >= count,
     );
   }
 
@@ -66,11 +64,7 @@ export function* patience(): Tx<void> {
 }
 
 /** Resolves when a transaction of ours waits for a row of another one. */
-export async function blocked({
-  place,
-}: {
-  readonly place: Place;
-}): Promise<void> {
+export async function blocked({ place }: { readonly place: Place }): Promise<void> {
   const shell = place.shell();
   await until(async () => (await blockedIn(shell, place)) > 0);
 }
@@ -83,11 +77,7 @@ async function blockedIn(shell: Shell, place: Place): Promise<number> {
 }
 
 /** Runs a transaction, and stops it at a barrier before the first statement with these words. */
-export function* driveUntil<T>(
-  barrier: Barrier,
-  words: string,
-  tx: Tx<T>,
-): Tx<T> {
+export function* driveUntil<T>(barrier: Barrier, words: string, tx: Tx<T>): Tx<T> {
   let isPast = false;
   let step = tx.next();
   while (step.done !== true) {

@@ -58,13 +58,9 @@ describe("the benchmarks", () => {
       const names = documented();
       expect(names).toContain("processes.death");
       expect(names).toContain(needsRegistry);
-      const chosen = names
-        .filter((name) => name !== needsRegistry)
-        .filter(isInTurn);
+      const chosen = names.filter((name) => name !== needsRegistry).filter(isInTurn);
       const reports = await tinyRounds(...chosen);
-      expect(new Set(reports.map(({ bench }) => bench))).toEqual(
-        new Set(chosen),
-      );
+      expect(new Set(reports.map(({ bench }) => bench))).toEqual(new Set(chosen));
       for (const { bench, value, skipped } of reports) {
         if (bench === "sessions.langgraph" && skipped !== undefined)
           expect(skipped).toContain("npm ci --prefix bench");

@@ -38,9 +38,7 @@ interface Fixture {
 }
 
 /** Two transactions at once are Postgres' own: on SQLite one waits for the other anyway. */
-function fixture(
-  body: (fixture: Fixture) => Promise<void>,
-): () => Promise<void> {
+function fixture(body: (fixture: Fixture) => Promise<void>): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const database = await place.open({ clock: manualClock(1_000) });
@@ -79,8 +77,7 @@ describe("collecting a blob that nothing refers to yet", () => {
   const referring = [
     [
       "put again",
-      (database: Database) => () =>
-        addComponent(0, "c", blobOf(database, "abc", database.clock)),
+      (database: Database) => () => addComponent(0, "c", blobOf(database, "abc", database.clock)),
     ],
     [
       "held",
@@ -90,11 +87,7 @@ describe("collecting a blob that nothing refers to yet", () => {
           yield* referFromComponent(0, "c", hashes.abc);
         },
     ],
-    [
-      "kept",
-      (database: Database) => () =>
-        blobs(database).keep.prepare(hashes.abc, "a")(),
-    ],
+    ["kept", (database: Database) => () => blobs(database).keep.prepare(hashes.abc, "a")()],
   ] as const;
 
   test.each(referring)(
@@ -195,13 +188,10 @@ describe("keeping a blob for an owner of the app", () => {
         const refusals = keeps.flatMap((keep) =>
           keep.status === "rejected" ? [keep.reason as unknown] : [],
         );
-        for (const refusal of refusals)
-          expect(refusal).toMatchObject({ code: "BLOB_NOT_FOUND" });
+        for (const refusal of refusals) expect(refusal).toMatchObject({ code: "BLOB_NOT_FOUND" });
         const { items } = await store.keeps();
         const isThere = (await store.get(hashes.abc)) !== undefined;
-        expect([items.length, isThere]).toEqual(
-          refusals.length === 0 ? [2, true] : [0, false],
-        );
+        expect([items.length, isThere]).toEqual(refusals.length === 0 ? [2, true] : [0, false]);
         for (const { hash, owner } of items) await store.release(hash, owner);
       }
     }),
@@ -217,11 +207,7 @@ describe("removing the blobs of two sessions at once", () => {
         "owners",
         function* () {
           for (const session of [1, 2])
-            yield* addComponent(
-              session,
-              "c",
-              blobOf(database, "abc", database.clock),
-            );
+            yield* addComponent(session, "c", blobOf(database, "abc", database.clock));
         },
         { isolation: "readCommitted" },
       );

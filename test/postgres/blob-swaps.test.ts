@@ -5,10 +5,7 @@ import { sessions } from "../../src/sessions.ts";
 import type { TurnDraft } from "../../src/sessions.ts";
 import { bytesOf, storedTexts } from "../conformance/blob/owners.ts";
 import { fixtureOf } from "../conformance/session/fixture.ts";
-import type {
-  HeldSession,
-  SessionFixture,
-} from "../conformance/session/fixture.ts";
+import type { HeldSession, SessionFixture } from "../conformance/session/fixture.ts";
 import { isDeep } from "../depth.ts";
 import { Barrier, blocked, driveUntil, patience } from "./barrier.ts";
 import { withPlace } from "./place.ts";
@@ -19,9 +16,7 @@ interface Fixture extends Pick<SessionFixture, "database" | "held" | "store"> {
 }
 
 /** Two transactions at once are Postgres' own: on SQLite one waits for the other anyway. */
-function fixture(
-  body: (fixture: Fixture) => Promise<void>,
-): () => Promise<void> {
+function fixture(body: (fixture: Fixture) => Promise<void>): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const clock = manualClock(1_000);
@@ -31,14 +26,9 @@ function fixture(
     });
 }
 
-function parts(
-  values: Readonly<Record<string, string>>,
-): NonNullable<TurnDraft["components"]> {
+function parts(values: Readonly<Record<string, string>>): NonNullable<TurnDraft["components"]> {
   return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      { version: 1, value },
-    ]),
+    Object.entries(values).map(([name, value]) => [name, { version: 1, value }]),
   );
 }
 
@@ -82,9 +72,7 @@ describe("sessions whose commits exchange equal blobs", () => {
       const { head, components } = await store.load("one");
       expect(components["c"]?.value ?? head.frames[0]?.state).toBe("right");
       const other = await store.load("two");
-      expect(other.components["c"]?.value ?? other.head.frames[0]?.state).toBe(
-        "left",
-      );
+      expect(other.components["c"]?.value ?? other.head.frames[0]?.state).toBe("left");
     })(),
   );
 

@@ -9,8 +9,7 @@ interface Address {
 }
 
 /** When to cut a connection over which something is said. */
-type CutAt =
-  "before the server hears it" | "before the client hears the answer";
+type CutAt = "before the server hears it" | "before the client hears the answer";
 
 /** A cable between a database and its server, with somebody to pull it. */
 export class Cable {

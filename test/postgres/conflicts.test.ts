@@ -11,9 +11,7 @@ import { until, withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
 function* touch(head: number): Tx<void> {
-  yield* run(
-    sql`UPDATE app_log_head SET version = version + 1 WHERE key = ${head}`,
-  );
+  yield* run(sql`UPDATE app_log_head SET version = version + 1 WHERE key = ${head}`);
 }
 
 /** Lets a statement fail in ways that cannot be staged. */
@@ -188,17 +186,14 @@ describe("several that create the same thing at once", () => {
         "GRANT SELECT ON app_log_head TO PUBLIC",
         "CREATE OR REPLACE VIEW app_view AS SELECT 1 AS n",
       ])
-        for (let round = 0; round < 3; round += 1)
-          expect(await all(text)).toHaveLength(8);
+        for (let round = 0; round < 3; round += 1) expect(await all(text)).toHaveLength(8);
     }));
 
   test("what exists already is no race without IF NOT EXISTS", () =>
     withPlace(async (place) => {
       const database = await place.open();
       const create = () =>
-        database.write("create", () =>
-          run(sql`CREATE TABLE app_twice (n BIGINT)`),
-        );
+        database.write("create", () => run(sql`CREATE TABLE app_twice (n BIGINT)`));
       await create();
       expect(await rejection(create())).toMatchObject({
         code: "STATEMENT_FAILED",
@@ -216,10 +211,7 @@ describe("statements the server refuses", () => {
   const cases: readonly [string, () => Tx<unknown>, object][] = [
     [
       "a violated CHECK",
-      () =>
-        run(
-          sql`INSERT INTO app_log (head, version, payload) VALUES (1, 1, ${"refused"})`,
-        ),
+      () => run(sql`INSERT INTO app_log (head, version, payload) VALUES (1, 1, ${"refused"})`),
       {
         code: "CONSTRAINT_VIOLATED",
         details: { constraint: "app_log_payload", table: "app_log" },
@@ -227,8 +219,7 @@ describe("statements the server refuses", () => {
     ],
     [
       "a violated UNIQUE",
-      () =>
-        run(sql`INSERT INTO app_log_head (id, version) VALUES (${"h0"}, 0)`),
+      () => run(sql`INSERT INTO app_log_head (id, version) VALUES (${"h0"}, 0)`),
       {
         code: "CONSTRAINT_VIOLATED",
         details: { constraint: "app_log_head_id", table: "app_log_head" },
@@ -236,8 +227,7 @@ describe("statements the server refuses", () => {
     ],
     [
       "a missing value",
-      () =>
-        run(sql`INSERT INTO app_log_head (id, version) VALUES (NULL, ${1})`),
+      () => run(sql`INSERT INTO app_log_head (id, version) VALUES (NULL, ${1})`),
       { code: "CONSTRAINT_VIOLATED", details: { table: "app_log_head" } },
     ],
     [
@@ -250,11 +240,7 @@ describe("statements the server refuses", () => {
       () => row(sql`SELECT n FROM app_nowhere WHERE n = ${"my secret"}`),
       { code: "STATEMENT_FAILED", details: { sqlstate: "42P01" } },
     ],
-    [
-      "a full disk",
-      () => raise("53100"),
-      { code: "DISK_FULL", retryable: true },
-    ],
+    ["a full disk", () => raise("53100"), { code: "DISK_FULL", retryable: true }],
     ["a failing disk", () => raise("58030"), { code: "DISK_FAILED" }],
     [
       "a cancelled statement",
@@ -281,9 +267,7 @@ describe("statements the server refuses", () => {
       await createRaise(place);
       const error = await rejection(database.write("refused", body));
       expect(error).toMatchObject(expected);
-      expect(`${error.stack} ${JSON.stringify(error)}`).not.toMatch(
-        /secret|\bh0\b/,
-      );
+      expect(`${error.stack} ${JSON.stringify(error)}`).not.toMatch(/secret|\bh0\b/);
       expect(error.cause).toBeUndefined();
     }),
   );

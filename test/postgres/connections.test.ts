@@ -98,8 +98,7 @@ describe("a connection that breaks", () => {
       let runs = 0;
       const found = await database.read("unlucky", function* () {
         runs += 1;
-        if (runs === 1)
-          yield* row(sql`SELECT pg_terminate_backend(pg_backend_pid())`);
+        if (runs === 1) yield* row(sql`SELECT pg_terminate_backend(pg_backend_pid())`);
         return yield* row(sql`SELECT 7 AS n`);
       });
       expect(found).toEqual({ n: 7 });
@@ -185,11 +184,7 @@ describe("a COMMIT that the server turns into a ROLLBACK", () => {
         code: "BATCH_ROLLED_BACK",
         retryable: true,
       });
-      expect(
-        await direct.read("heads", () =>
-          rows(sql`SELECT id FROM app_log_head`),
-        ),
-      ).toEqual([]);
+      expect(await direct.read("heads", () => rows(sql`SELECT id FROM app_log_head`))).toEqual([]);
     }));
 });
 
@@ -220,9 +215,7 @@ describe("a server that is away", () => {
       const database = await place.open({}, cable.urlFor(place.url));
       await cable.unplug();
       const call = rejection(
-        database.write("late", () =>
-          run(sql`CREATE TABLE app_late (n BIGINT)`),
-        ),
+        database.write("late", () => run(sql`CREATE TABLE app_late (n BIGINT)`)),
       );
       await database.close({ timeout: "100ms" });
       expect(await call).toMatchObject({ code: "DATABASE_CLOSED" });

@@ -1,11 +1,7 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
-import {
-  delayRequested,
-  joinSetCreated,
-  step,
-} from "../conformance/execution/execution-events.ts";
+import { delayRequested, joinSetCreated, step } from "../conformance/execution/execution-events.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { until, withPlace } from "./place.ts";
 
@@ -37,8 +33,7 @@ test("[R17] a delay whose execution somebody holds keeps no other from being ans
     const expired = store.expireTimers();
     const answered = async (id: string): Promise<number> =>
       (await store.responses(id)).items.length;
-    for (const id of ["a", "c", "d"])
-      await until(async () => (await answered(id)) === 1);
+    for (const id of ["a", "c", "d"]) await until(async () => (await answered(id)) === 1);
     expect(await answered("b")).toBe(0);
     await barrier.lift();
     await held;
@@ -65,9 +60,7 @@ test("[R17] delays that several others hold take a call for each of those, not f
       held: readonly string[],
     ): Promise<{ readonly release: () => Promise<unknown> }> => {
       const barrier = await Barrier.raise(place);
-      const appends = held.map((id) =>
-        store.append.prepare(id, 3, [step("slow")]),
-      );
+      const appends = held.map((id) => store.append.prepare(id, 3, [step("slow")]));
       const written = database.write(
         "held",
         function* () {

@@ -23,15 +23,10 @@ describe("two pools that execute effects of one session at once", () => {
         let runs = 0;
         const values = await Promise.all(
           [...stores, ...stores].map((store, index) =>
-            store.execute(
-              { kind: "turn", session: "s", id: `t${round}` },
-              "k",
-              ask,
-              () => {
-                runs += 1;
-                return index;
-              },
-            ),
+            store.execute({ kind: "turn", session: "s", id: `t${round}` }, "k", ask, () => {
+              runs += 1;
+              return index;
+            }),
           ),
         );
         expect(runs).toBe(1);
@@ -50,14 +45,10 @@ describe("two pools that execute effects of one session at once", () => {
         const scope = { kind: "turn", session: "s", id: "t" };
         await Promise.all([
           sessions(one).delete("s"),
-          ...[1, 2, 3].map((n) =>
-            store.claim(scope, `k${n}`, ask).catch(() => undefined),
-          ),
+          ...[1, 2, 3].map((n) => store.claim(scope, `k${n}`, ask).catch(() => undefined)),
         ]);
         await sessions(one).delete("s");
-        const left = await one.read("left", () =>
-          rows(sql`SELECT key FROM holdfast_effect`),
-        );
+        const left = await one.read("left", () => rows(sql`SELECT key FROM holdfast_effect`));
         expect(left).toEqual([]);
       }
     }));

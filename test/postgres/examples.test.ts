@@ -8,9 +8,7 @@ import { compiled } from "../compile-children.ts";
 
 const root = path.join(import.meta.dirname, "../..");
 
-async function withOwnDatabase(
-  body: (url: string) => Promise<void>,
-): Promise<void> {
+async function withOwnDatabase(body: (url: string) => Promise<void>): Promise<void> {
   const place = new URL(process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "");
   const admin = postgres(place.href, { max: 1 });
   const own = `example_${randomBytes(6).toString("hex")}`;
@@ -53,8 +51,7 @@ test("the SQL of the page on operations finds runs in the schema of Postgres, to
     });
     const statements = code.split(";\n").filter((text) => text.trim() !== "");
     const counts: number[] = [];
-    for (const statement of statements)
-      counts.push((await shell.unsafe(statement)).length);
+    for (const statement of statements) counts.push((await shell.unsafe(statement)).length);
     await shell.end();
     // Two orders and two charges; none is interrupted; none is called order-42.
     expect(counts.slice(0, 3)).toEqual([4, 0, 0]);

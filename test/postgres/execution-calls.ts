@@ -7,10 +7,7 @@ import { operation, rows } from "../../src/sql/operation.ts";
 import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import {
-  appendEvents,
-  createAndLock,
-} from "../fixtures/execution-operations.ts";
+import { appendEvents, createAndLock } from "../fixtures/execution-operations.ts";
 import type { AppendEvents } from "../../src/stores/execution/log/append.ts";
 import { assertAppendable } from "../../src/stores/execution/log/event-check.ts";
 import { createExecution } from "../fixtures/execution-operations.ts";
@@ -51,10 +48,7 @@ const population: readonly (readonly [
   [
     "cancelling",
     {},
-    () => [
-      lockedEvent(),
-      { kind: "cancellationRequested", reason: null, cause: "request" },
-    ],
+    () => [lockedEvent(), { kind: "cancellationRequested", reason: null, cause: "request" }],
   ],
   ["over", {}, () => [lockedEvent(), finished()]],
   ["joining", {}, () => [lockedEvent(), joinNext("n:js")]],
@@ -64,10 +58,7 @@ const population: readonly (readonly [
   [
     "waiting",
     {},
-    () => [
-      lockedEvent(),
-      { kind: "waiting", call: 1, seen: 0, runExpiresAt: 500, wakeAt: null },
-    ],
+    () => [lockedEvent(), { kind: "waiting", call: 1, seen: 0, runExpiresAt: 500, wakeAt: null }],
   ],
   ["waiting.o:1_1", { role: "activity" }, () => [lockedEvent()]],
   ["waiting.o:1_2", { role: "activity" }, () => [lockedEvent(), finished()]],
@@ -134,17 +125,10 @@ export class Population {
   readonly prefix: string;
   readonly #isAlone: boolean;
 
-  static async make(
-    database: Database,
-    prefix: string,
-    isAlone: boolean,
-  ): Promise<Population> {
+  static async make(database: Database, prefix: string, isAlone: boolean): Promise<Population> {
     await database.write("populate", function* () {
       for (const [id, given, events] of population)
-        yield* makeExecution(
-          newExecutionOf(prefix + id, given),
-          events(prefix + id),
-        );
+        yield* makeExecution(newExecutionOf(prefix + id, given), events(prefix + id));
     });
     return new Population(database, prefix, isAlone);
   }
@@ -165,12 +149,8 @@ export class Population {
     });
     const results: PromiseSettledResult<object>[] = [];
     if (this.#isAlone)
-      for (const call of calls)
-        results.push(...(await Promise.allSettled([call()])));
-    else
-      results.push(
-        ...(await Promise.allSettled(calls.map(async (call) => call()))),
-      );
+      for (const call of calls) results.push(...(await Promise.allSettled([call()])));
+    else results.push(...(await Promise.allSettled(calls.map(async (call) => call()))));
     stop();
     return { told: [...this.#told].toSorted(), answers: results.map(answerOf) };
   }
@@ -179,12 +159,8 @@ export class Population {
     return storedUnder(this.database, this.prefix);
   }
 
-  async #calls(
-    round: readonly Asked[],
-  ): Promise<readonly (() => Promise<object>)[]> {
-    const known = await this.database.read("versions", () =>
-      versionsUnder(`${this.prefix}%`),
-    );
+  async #calls(round: readonly Asked[]): Promise<readonly (() => Promise<object>)[]> {
+    const known = await this.database.read("versions", () => versionsUnder(`${this.prefix}%`));
     return round.map((asked, index) => {
       const at = 5_000 + index;
       const { database } = this;
@@ -233,8 +209,7 @@ function appendOf(
   at: number,
   known: Known = { key: 0, version: 0 },
 ): AppendEvents {
-  const respondTo =
-    asked.respondTo === "parent" ? splitToParts(idOf(id))?.parent : "nobody";
+  const respondTo = asked.respondTo === "parent" ? splitToParts(idOf(id))?.parent : "nobody";
   return {
     id: idOf(id),
     version: known.version + 1 + asked.versionOff,
@@ -247,24 +222,16 @@ function appendOf(
     ...(asked.key !== "none" && {
       key: known.key + (asked.key === "right" ? 0 : 1_000_000),
     }),
-    ...(asked.respondTo !== "none" &&
-      respondTo !== undefined && { respondTo: idOf(respondTo) }),
+    ...(asked.respondTo !== "none" && respondTo !== undefined && { respondTo: idOf(respondTo) }),
   };
 }
 
-function eventsOf(
-  events: Events,
-  id: string,
-  version: number,
-): readonly ExecutionEvent[] {
+function eventsOf(events: Events, id: string, version: number): readonly ExecutionEvent[] {
   switch (events) {
     case "step":
       return [step("charge")];
     case "steps":
-      return [
-        step("charge"),
-        { kind: "patched", call: 2, seen: 0, patch: "p" },
-      ];
+      return [step("charge"), { kind: "patched", call: 2, seen: 0, patch: "p" }];
     case "joinNext":
       return [joinNext("n:js")];
     case "delay":
@@ -300,11 +267,7 @@ function childRequested(id: string, index: number): ExecutionEvent {
 }
 
 /** A child with a deadline, and one that is paused. The first of "joining" is there already. */
-function childrenOf(
-  events: Events,
-  id: string,
-  version: number,
-): Pick<AppendEvents, "children"> {
+function childrenOf(events: Events, id: string, version: number): Pick<AppendEvents, "children"> {
   if (events !== "child" && events !== "takenChild") return {};
   const index = events === "child" ? version + 2 : 1;
   const child = (more: number, isPaused: boolean) =>
@@ -317,11 +280,7 @@ function answerOf(result: PromiseSettledResult<object>): unknown {
   if (result.status === "fulfilled")
     return JSON.parse(
       JSON.stringify(result.value, (name, value: unknown) =>
-        name === "key"
-          ? undefined
-          : typeof value === "bigint"
-            ? String(value)
-            : value,
+        name === "key" ? undefined : typeof value === "bigint" ? String(value) : value,
       ),
     );
   const { code, details } = result.reason as {

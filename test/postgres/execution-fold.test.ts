@@ -14,10 +14,7 @@ import { withPlace } from "./place.ts";
 const sequences = isDeep ? 300 : 8;
 
 /** What was answered and what is stored, in the same words for both databases. */
-async function storyOn(
-  database: Database,
-  sequence: readonly Step[],
-): Promise<unknown> {
+async function storyOn(database: Database, sequence: readonly Step[]): Promise<unknown> {
   const { told, tables } = await runSequence(database, sequence, false);
   return { told, stored: comparable(tables, database.owner) };
 }

@@ -35,15 +35,10 @@ async function findable(log: Executions): Promise<void> {
   for (const id of ["paused", "parked", "cancelling", "running", "hot"])
     await log.create({ id, ...draft });
   await log.pause("paused");
-  await log.append("parked", 1, [
-    { kind: "parked", code: "C", reason: "r", codeVersion: null },
-  ]);
-  for (const id of ["cancelling", "running", "hot"])
-    await log.lock(id, 1, byAnn);
+  await log.append("parked", 1, [{ kind: "parked", code: "C", reason: "r", codeVersion: null }]);
+  for (const id of ["cancelling", "running", "hot"]) await log.lock(id, 1, byAnn);
   await log.cancel("cancelling");
-  await log.append("hot", 2, [
-    { kind: "waiting", runExpiresAt: 1_000, call: 0, seen: 0 },
-  ]);
+  await log.append("hot", 2, [{ kind: "waiting", runExpiresAt: 1_000, call: 0, seen: 0 }]);
   await log.signal("hot", "go", 1);
 }
 
@@ -57,10 +52,7 @@ interface PlanNode {
 /** Rows that the steps of a plan have given or thrown away. */
 function visits(node: PlanNode): number {
   const own = node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0);
-  return (node.Plans ?? []).reduce(
-    (sum, plan) => sum + visits(plan),
-    own * node["Actual Loops"],
-  );
+  return (node.Plans ?? []).reduce((sum, plan) => sum + visits(plan), own * node["Actual Loops"]);
 }
 
 test("[R11] what is parked, paused, being cancelled or run is one lookup away, however many sleep", () =>
@@ -75,21 +67,16 @@ test("[R11] what is parked, paused, being cancelled or run is one lookup away, h
       [{ status: "cancelling" }, ["cancelling"]],
       [{ status: "cancelling", function: "f" }, ["cancelling"]],
       [{ status: "running" }, ["running", "hot"]],
-      [
-        { concurrencyKey: "ada" },
-        ["running", "paused", "parked", "hot", "cancelling"],
-      ],
+      [{ concurrencyKey: "ada" }, ["running", "paused", "parked", "hot", "cancelling"]],
     ] as const) {
       let visited = 0;
       const page = await database.read("list", () =>
         lookedAt(log.list.prepare(filter)(), function* (statement) {
-          const found = yield* rows(
-            sql`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`,
-          );
+          const found = yield* rows(sql`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`);
           const text = Object.values(found[0] ?? {})[0];
-          const [plan] = (
-            typeof text === "string" ? JSON.parse(text) : text
-          ) as readonly { readonly Plan: PlanNode }[];
+          const [plan] = (typeof text === "string" ? JSON.parse(text) : text) as readonly {
+            readonly Plan: PlanNode;
+          }[];
           if (plan !== undefined) visited += visits(plan.Plan);
         }),
       );

@@ -31,8 +31,7 @@ test("a lock keeps from others only what it takes, however many functions it ser
       { isolation: "readCommitted" },
     );
     await barrier.stopped(1);
-    const lock = async () =>
-      (await store.lockPending(all)).locked.map(({ id }) => id);
+    const lock = async () => (await store.lockPending(all)).locked.map(({ id }) => id);
     expect(await lock()).toEqual(["e14", "e15", "e16", "e17"]);
     expect(await lock()).toEqual(["e18", "e19", "e20", "e21"]);
     await barrier.lift();

@@ -1,11 +1,7 @@
 import { expect, test } from "vitest";
 import type { FunctionName } from "../../src/model/ids/function-name.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import {
-  hotStatements,
-  seedExecutions,
-  usesListIndex,
-} from "../fixtures/hot-paths.ts";
+import { hotStatements, seedExecutions, usesListIndex } from "../fixtures/hot-paths.ts";
 import { finishedTrees } from "../fixtures/execution-operations.ts";
 import { withNewPlace } from "./place.ts";
 import { planOf, plans } from "./plans.ts";
@@ -33,10 +29,7 @@ test("no hot path of the execution log walks over what does not concern it", () 
     for (const statement of statements)
       for (const plan of plans)
         for (const step of await planOf(shell, statement, plan))
-          if (isFault(step))
-            faults.push(
-              `${plan} ${step.trim()}: ${statement.template.postgres}`,
-            );
+          if (isFault(step)) faults.push(`${plan} ${step.trim()}: ${statement.template.postgres}`);
     expect(faults).toEqual([]);
     // So many are recorded: fewer would mean that the driver above does less.
     expect(statements.length).toBeGreaterThan(45);

@@ -48,10 +48,7 @@ const onFixture = (body: (fixture: Fixture) => Promise<void>) => () =>
   });
 
 /** Resolves when a call is over, or waits for a row that somebody else has. */
-async function overOrWaiting(
-  { shell, app }: Fixture,
-  call: Promise<unknown>,
-): Promise<void> {
+async function overOrWaiting({ shell, app }: Fixture, call: Promise<unknown>): Promise<void> {
   let isOver = false;
   const over = (): void => {
     isOver = true;
@@ -122,16 +119,13 @@ describe("retention beside other writers", () => {
         const id = `r${round}`;
         await store.create({ id, function: "f" });
         const created = await Promise.allSettled([
-          ...[1, 2, 3].map((n) =>
-            store.create({ id: `${id}.n:x_${n}`, function: "g" }),
-          ),
+          ...[1, 2, 3].map((n) => store.create({ id: `${id}.n:x_${n}`, function: "g" })),
           store.finish(id, 1, ok),
           store.removeFinished({ function: "f", keepNewest: 0 }),
         ]);
         expect(await orphans(fixture)).toEqual(noOrphans);
         for (const [n, outcome] of created.slice(0, 3).entries())
-          if (outcome.status === "fulfilled")
-            await store.finish(`${id}.n:x_${n + 1}`, 1, ok);
+          if (outcome.status === "fulfilled") await store.finish(`${id}.n:x_${n + 1}`, 1, ok);
         await store.removeFinished({ function: "f", keepNewest: 0 });
         expect((await store.list()).items).toEqual([]);
       }
@@ -146,9 +140,7 @@ describe("retention beside other writers", () => {
       await store.create({ id: "a.n:x_1", function: "g" });
       await store.finish("a.n:x_1", 1, ok);
       await store.finish("a", 1, ok);
-      const lastWords = store.log.prepare("a.n:x_1", [
-        { level: "info", message: "last words" },
-      ]);
+      const lastWords = store.log.prepare("a.n:x_1", [{ level: "info", message: "last words" }]);
       const logging = database.write(
         "log and stop",
         function* () {

@@ -34,11 +34,7 @@ const appending: fc.Arbitrary<Asked> = fc.record({
     { weight: 2, arbitrary: fc.constant<Events>("child") },
     {
       weight: 1,
-      arbitrary: fc.constantFrom<Events>(
-        "takenDelay",
-        "sameDelay",
-        "takenChild",
-      ),
+      arbitrary: fc.constantFrom<Events>("takenDelay", "sameDelay", "takenChild"),
     },
     { weight: 1, arbitrary: fc.constant<Events>("poison") },
   ),
@@ -69,9 +65,7 @@ const rounds = fc.array(
  * nor several children when a call may send the whole set to `one`.
  */
 function inAnyOrder(round: readonly Asked[]): readonly Asked[] {
-  const isPoisoned = round.some(
-    (asked) => asked.kind === "append" && asked.events === "poison",
-  );
+  const isPoisoned = round.some((asked) => asked.kind === "append" && asked.events === "poison");
   const taken = new Map<string, string>();
   return round.filter(({ kind, id }) => {
     const family = topLevelOf(idOf(id));
@@ -83,11 +77,7 @@ function inAnyOrder(round: readonly Asked[]): readonly Asked[] {
   });
 }
 
-const append = (
-  id: string,
-  events: Events,
-  fence: "none" | "right" = "right",
-): Asked => ({
+const append = (id: string, events: Events, fence: "none" | "right" = "right"): Asked => ({
   kind: "append",
   id,
   events,
@@ -120,13 +110,9 @@ const examples: [rounds: (readonly Asked[])[]][] = [
   ],
   [
     [
-      [
-        "joining.n:js_2",
-        "joining.n:other_1",
-        "joining.n:js_1",
-        "waiting.o:1_1",
-        "task",
-      ].map((id) => append(id, "finished", "none")),
+      ["joining.n:js_2", "joining.n:other_1", "joining.n:js_1", "waiting.o:1_1", "task"].map((id) =>
+        append(id, "finished", "none"),
+      ),
       [append("joining", "finished"), append("waiting", "finished")],
     ],
   ],
@@ -145,11 +131,7 @@ const examples: [rounds: (readonly Asked[])[]][] = [
   ],
   [
     [
-      [
-        append("top1", "child"),
-        append("top2", "child"),
-        append("top3", "step"),
-      ],
+      [append("top1", "child"), append("top2", "child"), append("top3", "step")],
       [append("joining", "takenChild"), append("top1", "child")],
     ],
   ],
@@ -165,10 +147,7 @@ describe("a set form of the execution log", () => {
   test("means what the same calls mean one after the other", () =>
     withPlace((together) =>
       withPlace(async (separate) => {
-        const databases = [
-          await together.open(),
-          await separate.open(),
-        ] as const;
+        const databases = [await together.open(), await separate.open()] as const;
         let runs = 0;
         await fc.assert(
           fc.asyncProperty(rounds, async (asked) => {
@@ -178,8 +157,7 @@ describe("a set form of the execution log", () => {
               Population.make(databases[0], prefix, false),
               Population.make(databases[1], prefix, true),
             ]);
-            for (const round of asked)
-              expect(await many.ask(round)).toEqual(await one.ask(round));
+            for (const round of asked) expect(await many.ask(round)).toEqual(await one.ask(round));
             expect(await many.stored()).toEqual(await one.stored());
           }),
           {
@@ -250,9 +228,7 @@ describe("a set form of the execution log", () => {
       const names = Array.from({ length: 60 }, (_, index) => index + 1);
       // The second parent is a child of the first, so that a set may hold it as either.
       const parents = ["p", "p.n:js_99"];
-      const children = names.flatMap((index) =>
-        parents.map((parent) => `${parent}.n:js_${index}`),
-      );
+      const children = names.flatMap((index) => parents.map((parent) => `${parent}.n:js_${index}`));
       await databases[0].write("make", function* () {
         for (const id of [...parents, ...children])
           yield* makeExecution(newExecutionOf(id), [lockedEvent()]);
@@ -286,15 +262,9 @@ describe("a set form of the execution log", () => {
       await shell`BEGIN`;
       await shell`
         SELECT key FROM holdfast_execution WHERE id IN ('w-top2', 'w-joining') FOR UPDATE`;
-      const locked = population.ask([
-        append("top2", "step"),
-        append("joining.n:js_1", "finished"),
-      ]);
+      const locked = population.ask([append("top2", "step"), append("joining.n:js_1", "finished")]);
       await expect(
-        population.ask([
-          append("top1", "step"),
-          append("waiting.o:1_1", "finished"),
-        ]),
+        population.ask([append("top1", "step"), append("waiting.o:1_1", "finished")]),
       ).resolves.toMatchObject({
         answers: [{ nextVersion: 3 }, { nextVersion: 2 }],
       });

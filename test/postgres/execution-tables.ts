@@ -7,10 +7,7 @@ import type { Database } from "../../src/sql/database.ts";
  * Everything that is stored about executions whose ids begin with a text, with
  * ids in the place of generated keys, so that two databases can be compared.
  */
-export async function storedUnder(
-  database: Database,
-  prefix: string,
-): Promise<object> {
+export async function storedUnder(database: Database, prefix: string): Promise<object> {
   return database.read("stored", function* (): Tx<object> {
     const like = `${prefix}%`;
     const states = yield* rows(sql`

@@ -61,10 +61,7 @@ class Clients {
 }
 
 /** Opens once there is room: a session that has left has its slot until the server has noticed. */
-async function openedIn(
-  place: Place,
-  ...given: Parameters<Place["open"]>
-): Promise<Database> {
+async function openedIn(place: Place, ...given: Parameters<Place["open"]>): Promise<Database> {
   for (;;)
     try {
       return await place.open(...given);
@@ -78,16 +75,11 @@ function isFull(error: unknown): boolean {
 }
 
 /** The sessions that answered so many slow questions at once. */
-async function sessionsOf(
-  database: Database,
-  questions: number,
-): Promise<number> {
+async function sessionsOf(database: Database, questions: number): Promise<number> {
   const found = await Promise.all(
     Array.from({ length: questions }, () =>
       database.read("session", () =>
-        row<{ pid: number }>(
-          sql`SELECT pg_backend_pid() AS pid, pg_sleep(0.02)`,
-        ),
+        row<{ pid: number }>(sql`SELECT pg_backend_pid() AS pid, pg_sleep(0.02)`),
       ),
     ),
   );
@@ -119,9 +111,7 @@ test("a server without a free connection: an open says so, who is in goes on wit
       // The one connection there is serves all calls.
       expect(await sessionsOf(database, 12)).toBe(1);
       const create = (id: string) => log.create({ ...draft, id });
-      await Promise.all(
-        Array.from({ length: 40 }, (_, index) => create(`full-${index}`)),
-      );
+      await Promise.all(Array.from({ length: 40 }, (_, index) => create(`full-${index}`)));
 
       // It is cut, and its place taken: calls wait until there is another.
       await shell`
@@ -144,9 +134,7 @@ test("a server without a free connection: an open says so, who is in goes on wit
       // The first hint is that the session is there.
       await until(() => hints.length > 0);
       await executions(second).create({ ...draft, id: "second" });
-      await until(() =>
-        hints.some((hint) => hint.kind === "change" && hint.key === "second"),
-      );
+      await until(() => hints.some((hint) => hint.kind === "change" && hint.key === "second"));
       expect(await log.get("full-39")).toMatchObject({ id: "full-39" });
     },
     { connectionsMax },

@@ -1,11 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  autoKey,
-  belowHorizon,
-  feedTransaction,
-  strict,
-  text,
-} from "../../src/sql/dialect.ts";
+import { autoKey, belowHorizon, feedTransaction, strict, text } from "../../src/sql/dialect.ts";
 import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";

@@ -12,10 +12,7 @@ import type { Place } from "./place.ts";
 const never = 2 ** 31 - 1;
 
 /** Makes tables and heads; all that can be heard of it has been told when this returns. */
-async function prepare(
-  place: Place,
-  heads: number,
-): Promise<readonly number[]> {
+async function prepare(place: Place, heads: number): Promise<readonly number[]> {
   const database = await place.open();
   const keys = await createHeads(database, heads);
   await database.close();
@@ -37,11 +34,7 @@ describe("hints between processes", () => {
         await theirs.write(createHead, { id: "b" });
         await mine.write(createHead, { id: "c" });
         await until(() => heardByMe.length === 3 && heardByThem.length === 3);
-        expect(heardByMe.toSorted()).toEqual([
-          "createHead a",
-          "createHead b",
-          "createHead c",
-        ]);
+        expect(heardByMe.toSorted()).toEqual(["createHead a", "createHead b", "createHead c"]);
         expect(heardByThem.toSorted()).toEqual(heardByMe.toSorted());
         expect(mine.stats().polls + theirs.stats().polls).toBe(0);
       }),
@@ -71,9 +64,7 @@ describe("hints between processes", () => {
       const writer = await place.open();
       const reader = await place.open({ pollInterval: never });
       const heard = await listen(reader);
-      const ids = Array.from({ length: 400 }, (_, index) =>
-        `${index}-`.padEnd(200, "é"),
-      );
+      const ids = Array.from({ length: 400 }, (_, index) => `${index}-`.padEnd(200, "é"));
       await writer.write("many", function* () {
         for (const id of ids) yield* createHead({ id });
       });
@@ -91,9 +82,7 @@ describe("hints between processes", () => {
       const writer = await place.open();
       const reader = await place.open({ pollInterval: never });
       const heard = await listen(reader);
-      await writer.write("unnamed", () =>
-        run(sql`UPDATE app_log_head SET version = 1`),
-      );
+      await writer.write("unnamed", () => run(sql`UPDATE app_log_head SET version = 1`));
       await until(() => heard.length > 0);
       expect(heard).toEqual(["unknown"]);
     }));
@@ -153,10 +142,7 @@ describe("hints between processes", () => {
       await prepare(place, 0);
       const cable = await Cable.to(place.url);
       const writer = await place.open();
-      const reader = await place.open(
-        { pollInterval: never },
-        cable.urlFor(place.url),
-      );
+      const reader = await place.open({ pollInterval: never }, cable.urlFor(place.url));
       const heard = await listen(reader);
       await cable.unplug();
       await writer.write(createHead, { id: "missed" });
@@ -187,10 +173,7 @@ describe("hints between processes", () => {
       await prepare(place, 0);
       const writer = await place.open();
       cable.garble("LISTEN", "LISTEM");
-      const reader = await place.open(
-        { pollInterval: 20 },
-        cable.urlFor(place.url),
-      );
+      const reader = await place.open({ pollInterval: 20 }, cable.urlFor(place.url));
       const heard = await listen(reader);
       for (const id of ["a", "b", "c"]) {
         const { polls } = reader.stats();
@@ -210,12 +193,7 @@ describe("hints between processes", () => {
       // Spelled out, because processes of different versions must agree on it.
       const hash = createHash("sha256").update(place.schema).digest("hex");
       const channel = `holdfast_${hash.slice(0, 16)}`;
-      for (const payload of [
-        "",
-        "{}",
-        '{"from":1}',
-        '{"by":1,"from":"x","tx":[]}',
-      ])
+      for (const payload of ["", "{}", '{"from":1}', '{"by":1,"from":"x","tx":[]}'])
         await shell`SELECT pg_notify(${channel}, ${payload})`;
       await until(() => heard.length === 4);
       expect(new Set(heard)).toEqual(new Set(["unknown"]));

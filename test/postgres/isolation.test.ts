@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
 import { lockRow } from "../../src/sql/dialect.ts";
-import {
-  operation,
-  row,
-  rows,
-  run,
-  plainOperation,
-} from "../../src/sql/operation.ts";
+import { operation, row, rows, run, plainOperation } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database, Warning } from "../../src/sql/database.ts";
@@ -51,19 +45,12 @@ describe("the transaction of a call", () => {
       undefined,
       userLocking,
     ],
-    [
-      "one whose caller says so",
-      operation("mine", forms),
-      "readCommitted",
-      userLocking,
-    ],
+    ["one whose caller says so", operation("mine", forms), "readCommitted", userLocking],
     ["one of ours", plainOperation("ours", forms), undefined, ours],
   ] as const)("of %s", (_, called, isolation, expected) =>
     withPlace(async (place) => {
       const database = await place.open();
-      expect(await database.write(called, undefined, { isolation })).toEqual(
-        expected,
-      );
+      expect(await database.write(called, undefined, { isolation })).toEqual(expected);
     }),
   );
 
@@ -71,9 +58,9 @@ describe("the transaction of a call", () => {
     withPlace(async (place) => {
       const database = await place.open();
       expect(await database.write("mine", setting)).toEqual(user);
-      expect(
-        await database.write("mine", setting, { isolation: "readCommitted" }),
-      ).toEqual(userLocking);
+      expect(await database.write("mine", setting, { isolation: "readCommitted" })).toEqual(
+        userLocking,
+      );
     }));
 
   test("of what an effect does in the database", () =>
@@ -124,9 +111,7 @@ describe("locks between bodies of users", () => {
         waits.push((yield* setting()).lock);
         if (waits.length < 9) yield* row(sql`SELECT app_raise('55P03')`);
       });
-      expect(waits.join(" ")).toBe(
-        "40ms 80ms 160ms 320ms 640ms 1280ms 2s 2s 2s",
-      );
+      expect(waits.join(" ")).toBe("40ms 80ms 160ms 320ms 640ms 1280ms 2s 2s 2s");
     }));
 
   test("taken in opposing orders by 20 callers reject none of them, and are told of once", () =>
@@ -173,9 +158,7 @@ function* raised(key: number): Tx<number> {
     sql`SELECT version FROM app_log_head WHERE key = ${key} ${lockRow}`,
   );
   const version = (found?.version ?? 0) + 1;
-  yield* run(
-    sql`UPDATE app_log_head SET version = ${version} WHERE key = ${key}`,
-  );
+  yield* run(sql`UPDATE app_log_head SET version = ${version} WHERE key = ${key}`);
   return version;
 }
 

@@ -18,9 +18,7 @@ interface Fixture {
 }
 
 /** A database with the sessions "a" and "b". */
-function fixture(
-  body: (fixture: Fixture) => Promise<void>,
-): () => Promise<void> {
+function fixture(body: (fixture: Fixture) => Promise<void>): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const database = await place.open({ clock: manualClock(1_000) });
@@ -82,8 +80,7 @@ describe("two transactions that concern the same sessions in opposite order", ()
       await barrier.lift();
       await Promise.all(done);
       expect(database.stats().reruns).toBe(0);
-      for (const [id] of both)
-        expect((await store.grants(id)).items).toHaveLength(2);
+      for (const [id] of both) expect((await store.grants(id)).items).toHaveLength(2);
     }),
   );
 
@@ -92,11 +89,8 @@ describe("two transactions that concern the same sessions in opposite order", ()
     fixture(async ({ database }) => {
       const store = processes(database);
       const commands = processEffects(database);
-      const eventTypes = [
-        { name: "signal.go", wake: { input: { kind: "payload" } } },
-      ] as const;
-      for (const [id] of both)
-        await store.register({ id, kind: "k", wakeTarget: id, eventTypes });
+      const eventTypes = [{ name: "signal.go", wake: { input: { kind: "payload" } } }] as const;
+      for (const [id] of both) await store.register({ id, kind: "k", wakeTarget: id, eventTypes });
       for (let round = 0; round < rounds; round += 1)
         await Promise.all(
           both.flatMap(([own, other]) => {

@@ -5,9 +5,7 @@ import { until } from "./place.ts";
 export async function listen(database: Database): Promise<string[]> {
   const heard: string[] = [];
   database.subscribe((hint) =>
-    heard.push(
-      hint.kind === "change" ? `${hint.operation} ${hint.key}` : "unknown",
-    ),
+    heard.push(hint.kind === "change" ? `${hint.operation} ${hint.key}` : "unknown"),
   );
   await until(() => heard.includes("unknown"));
   heard.length = 0;

@@ -26,8 +26,7 @@ describe("whether another process lives", () => {
       const mine = await place.open();
       const theirs = await place.open({ pollInterval: 10 });
       await createHeads(theirs, 0);
-      const lives = async (): Promise<boolean> =>
-        (await mine.liveness(theirs.owner)) === "alive";
+      const lives = async (): Promise<boolean> => (await mine.liveness(theirs.owner)) === "alive";
       await until(lives);
       await place.shell()`
         SELECT pg_terminate_backend(pid) FROM pg_stat_activity

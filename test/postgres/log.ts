@@ -4,10 +4,7 @@ import type { Database } from "../../src/sql/database.ts";
 import { createHead, createLogTables } from "../fixtures/append-entry.ts";
 
 /** Makes the log's tables and heads h0, h1, …; returns their keys. */
-export async function createHeads(
-  database: Database,
-  count: number,
-): Promise<readonly number[]> {
+export async function createHeads(database: Database, count: number): Promise<readonly number[]> {
   await database.write("tables", createLogTables);
   const keys: number[] = [];
   for (let index = 0; index < count; index += 1)
@@ -22,7 +19,5 @@ export async function logOf(database: Database): Promise<string> {
       sql`SELECT head, version, payload FROM app_log ORDER BY head, version`,
     ),
   );
-  return entries
-    .map(({ head, version, payload }) => `${head}:${version} ${payload}`)
-    .join(", ");
+  return entries.map(({ head, version, payload }) => `${head}:${version} ${payload}`).join(", ");
 }

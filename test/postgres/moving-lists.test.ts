@@ -25,9 +25,7 @@ interface Moving {
   ) => Promise<Page<T>>;
 }
 
-function withMoving(
-  body: (moving: Moving) => Promise<void>,
-): () => Promise<void> {
+function withMoving(body: (moving: Moving) => Promise<void>): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const database = await place.open();
@@ -36,11 +34,9 @@ function withMoving(
         shell: place.shell(),
         async meanwhile(words, rival, part) {
           const barrier = await Barrier.raise(place);
-          const page = database.write(
-            "mine",
-            () => driveUntil(barrier, words, part()),
-            { isolation: "readCommitted" },
-          );
+          const page = database.write("mine", () => driveUntil(barrier, words, part()), {
+            isolation: "readCommitted",
+          });
           await barrier.stopped(1);
           await rival();
           await barrier.lift();
@@ -100,8 +96,7 @@ test(
     const log = executions(database);
     await log.create({ id: "a", function: "f" });
     await log.create({ id: "b", function: "f" });
-    const say = (id: string, message: string) =>
-      log.log(id, [{ level: "info", message }]);
+    const say = (id: string, message: string) => log.log(id, [{ level: "info", message }]);
     await say("a", "first");
     await say("b", "other");
     await shell`

@@ -29,9 +29,7 @@ function shown(value: unknown): string {
 
 function setting(database: Database, name: string): Promise<unknown> {
   return database.read("setting", function* () {
-    const found = yield* row<{ value: string }>(
-      sql`SELECT current_setting(${name}) AS value`,
-    );
+    const found = yield* row<{ value: string }>(sql`SELECT current_setting(${name}) AS value`);
     return found?.value;
   });
 }
@@ -43,9 +41,9 @@ describe("opening", () => {
         Array.from({ length: 16 }, () => place.open({ poolSize: 1 })),
       );
       expect(opened).toHaveLength(16);
-      expect([
-        ...(await place.shell()`SELECT number::int FROM holdfast_migration`),
-      ]).toEqual(migrationNumbers);
+      expect([...(await place.shell()`SELECT number::int FROM holdfast_migration`)]).toEqual(
+        migrationNumbers,
+      );
     }));
 
   test("our tables land in our schema", () =>
@@ -188,9 +186,7 @@ describe("a server that does not let us in", () => {
     withNewPlace(async (place) => {
       const role = `role_${place.schema}`;
       const shell = place.shell();
-      await shell.unsafe(
-        `CREATE ROLE "${role}" SUPERUSER LOGIN PASSWORD '${password}'`,
-      );
+      await shell.unsafe(`CREATE ROLE "${role}" SUPERUSER LOGIN PASSWORD '${password}'`);
       const url = urlWith((parsed) => {
         parsed.username = role;
         parsed.password = password;
@@ -202,9 +198,7 @@ describe("a server that does not let us in", () => {
       expect(error).toMatchObject({ code: "DATABASE_ACCESS_DENIED" });
       expect(shown(error)).not.toContain(password);
       await database.close();
-      await shell.unsafe(
-        `DROP OWNED BY "${role}" CASCADE; DROP ROLE "${role}"`,
-      );
+      await shell.unsafe(`DROP OWNED BY "${role}" CASCADE; DROP ROLE "${role}"`);
     }));
 
   test.each([
@@ -261,9 +255,7 @@ describe("options", () => {
     ["notify", { notify: "never" }],
     ["onWarning", { onWarning: "log" }],
   ])("a bad %s is refused by name: %o", async (option, options) => {
-    const error = await rejection(
-      openPostgres(serverUrl(), options as unknown as PostgresOptions),
-    );
+    const error = await rejection(openPostgres(serverUrl(), options as unknown as PostgresOptions));
     expect(error).toMatchObject({
       code: "OPTION_INVALID",
       details: { option },
@@ -308,9 +300,7 @@ describe("options", () => {
       const pids: number[] = [];
       const calls = Array.from({ length: 12 }, () =>
         database.read("held", function* () {
-          const found = yield* row<{ pid: number }>(
-            sql`SELECT pg_backend_pid() AS pid`,
-          );
+          const found = yield* row<{ pid: number }>(sql`SELECT pg_backend_pid() AS pid`);
           pids.push(found?.pid ?? 0);
           yield* barrier.stop();
         }),
@@ -330,9 +320,7 @@ describe("options", () => {
     withNewPlace(async (place) => {
       const prepared = (database: Database): Promise<unknown> =>
         database.read("prepared", () =>
-          row(
-            sql`SELECT count(*) AS n FROM pg_prepared_statements WHERE ${1} = 1`,
-          ),
+          row(sql`SELECT count(*) AS n FROM pg_prepared_statements WHERE ${1} = 1`),
         );
       const plain = await place.open({ prepare: false, poolSize: 1 });
       await prepared(plain);

@@ -26,8 +26,7 @@ async function withWorker(
   await withCable(async (place, cable) => {
     const heard: string[] = [];
     const onEvent = ({ level, message, details }: RuntimeEvent): void => {
-      if (message.includes("be reached"))
-        heard.push([level, details["code"]].join(" ").trim());
+      if (message.includes("be reached")) heard.push([level, details["code"]].join(" ").trim());
     };
     const database = await place.open({}, cable.urlFor(place.url));
     const holdfast = await holdfastOn(database, {}, onEvent);

@@ -20,10 +20,7 @@ export async function withOwnServer(
     { stdio: ["pipe", "pipe", "inherit"] },
   );
   try {
-    const [url] = (await once(
-      createInterface({ input: server.stdout }),
-      "line",
-    )) as [string];
+    const [url] = (await once(createInterface({ input: server.stdout }), "line")) as [string];
     const place = new Place(url);
     try {
       await body(place);

@@ -11,20 +11,14 @@ import { urlWith, withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
 const hurried = (place: Place): string =>
-  urlWith(
-    (url) => url.searchParams.set("statement_timeout", "1000"),
-    place.url,
-  );
+  urlWith((url) => url.searchParams.set("statement_timeout", "1000"), place.url);
 
 describe("a statement that Postgres cancels", () => {
   for (const reason of ["by request", "by statement_timeout"] as const)
     test(`${reason}, while a run records a step, is repeated: the step is done once`, () =>
       withPlace(async (place) => {
         const isByRequest = reason === "by request";
-        const database = await place.open(
-          {},
-          isByRequest ? place.url : hurried(place),
-        );
+        const database = await place.open({}, isByRequest ? place.url : hurried(place));
         const holdfast = await holdfastOn(database);
         const tally = new Tally();
         const begun = gate();
@@ -80,9 +74,7 @@ describe("a server that takes no writes for a while", () => {
     withOwnServer(async (place) => {
       const database = await place.open();
       const holdfast = await holdfastOn(database);
-      await database.write("tables", () =>
-        run(sql`CREATE TABLE app_booking (n BIGINT NOT NULL)`),
-      );
+      await database.write("tables", () => run(sql`CREATE TABLE app_booking (n BIGINT NOT NULL)`));
       const tally = new Tally();
       const paid = gate();
       const pay = workflow("pay", async (ctx, n: number) => {
@@ -90,9 +82,7 @@ describe("a server that takes no writes for a while", () => {
           tally.count("pay");
           await paid.opened;
         });
-        await ctx.transaction("book", () =>
-          run(sql`INSERT INTO app_booking (n) VALUES (${n})`),
-        );
+        await ctx.transaction("book", () => run(sql`INSERT INTO app_booking (n) VALUES (${n})`));
         return "done";
       });
       await holdfast.work([pay]);
@@ -113,9 +103,9 @@ describe("a server that takes no writes for a while", () => {
       await shell`SET default_transaction_read_only = off`;
       await shell`ALTER SYSTEM RESET default_transaction_read_only`;
       await shell`SELECT pg_reload_conf()`;
-      expect(
-        new Set(await Promise.all(runs.map((each) => each.result()))),
-      ).toEqual(new Set(["done"]));
+      expect(new Set(await Promise.all(runs.map((each) => each.result())))).toEqual(
+        new Set(["done"]),
+      );
       expect(tally.of("pay")).toBe(20);
       const booked = await database.read("booked", () =>
         row<{ n: number }>(sql`SELECT count(*) AS n FROM app_booking`),
@@ -127,9 +117,7 @@ describe("a server that takes no writes for a while", () => {
 
 async function takesWrites(database: Database): Promise<boolean> {
   try {
-    await database.write("probe", () =>
-      run(sql`UPDATE app_booking SET n = n WHERE n = -1`),
-    );
+    await database.write("probe", () => run(sql`UPDATE app_booking SET n = n WHERE n = -1`));
     return true;
   } catch (error) {
     expect(error).toMatchObject({ code: "READ_ONLY" });

@@ -3,13 +3,7 @@ import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { PostgresOptions } from "../../src/postgres.ts";
 import type { Database } from "../../src/sql/database.ts";
-import {
-  appSchemaOf,
-  giveBack,
-  makeAppSchema,
-  sharedSpares,
-  takeSpare,
-} from "./spare-schemas.ts";
+import { appSchemaOf, giveBack, makeAppSchema, sharedSpares, takeSpare } from "./spare-schemas.ts";
 
 /** Another client of the same server, as an app or an operator would have it. */
 export type Shell = postgres.Sql;
@@ -59,10 +53,7 @@ export class Place {
     }, url);
   }
 
-  async open(
-    options: PostgresOptions = {},
-    url: string = this.url,
-  ): Promise<Database> {
+  async open(options: PostgresOptions = {}, url: string = this.url): Promise<Database> {
     await (this.#appSchemaMade ??= makeAppSchema(
       this.schema,
       this.#isOnOwnServer ? this.url : undefined,
@@ -95,32 +86,23 @@ export class Place {
 
   async dispose(): Promise<void> {
     await this.close();
-    await Promise.all(
-      [...this.#shells].map((shell) => shell.end({ timeout: 1 })),
-    );
+    await Promise.all([...this.#shells].map((shell) => shell.end({ timeout: 1 })));
     // A server of its own goes with all that is in it.
     if (!this.#isOnOwnServer) await giveBack(this.schema, this.#spares);
   }
 }
 
 /** Runs a test body with a place that has nothing but our tables in it. */
-export async function withPlace(
-  body: (place: Place) => Promise<void>,
-): Promise<void> {
+export async function withPlace(body: (place: Place) => Promise<void>): Promise<void> {
   await within(await Place.prepared(), body);
 }
 
 /** The same for tests of opening and of plans: nobody has been there before. */
-export async function withNewPlace(
-  body: (place: Place) => Promise<void>,
-): Promise<void> {
+export async function withNewPlace(body: (place: Place) => Promise<void>): Promise<void> {
   await within(new Place(), body);
 }
 
-async function within(
-  place: Place,
-  body: (place: Place) => Promise<void>,
-): Promise<void> {
+async function within(place: Place, body: (place: Place) => Promise<void>): Promise<void> {
   try {
     await body(place);
   } finally {
@@ -129,9 +111,6 @@ async function within(
 }
 
 /** Waits for something that happens by itself; the test's timeout is the limit. */
-export async function until(
-  happened: () => boolean | Promise<boolean>,
-): Promise<void> {
-  while (!(await happened()))
-    await new Promise((resolve) => setTimeout(resolve, 5));
+export async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await happened())) await new Promise((resolve) => setTimeout(resolve, 5));
 }

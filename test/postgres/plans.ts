@@ -20,9 +20,7 @@ export async function planOf(
   await shell.unsafe(`SET plan_cache_mode = ${plan}`);
   await shell.unsafe(`PREPARE explained AS ${template.postgres}`);
   const given = parameters.map(literal).join(", ");
-  const found = await shell.unsafe(
-    `EXPLAIN EXECUTE explained${given === "" ? "" : `(${given})`}`,
-  );
+  const found = await shell.unsafe(`EXPLAIN EXECUTE explained${given === "" ? "" : `(${given})`}`);
   await shell.unsafe("DEALLOCATE explained");
   return found.map((step) => String(Object.values(step)[0]));
 }

@@ -13,17 +13,13 @@ const ids = ["z", "m", "a"] as const;
  */
 describe("whoever locks several processes begins with the one registered first", () => {
   test.each<[string, (database: Database) => Promise<unknown>]>([
-    [
-      "a transfer",
-      (database) => processes(database).transfer("t", "s", ["a", "m", "z"]),
-    ],
+    ["a transfer", (database) => processes(database).transfer("t", "s", ["a", "m", "z"])],
     ["the end of a session", (database) => sessions(database).delete("s")],
   ])("%s", (_, call) =>
     withPlace(async (place) => {
       const database = await place.open();
       const store = processes(database);
-      for (const session of ["s", "t"])
-        await sessions(database).create(session);
+      for (const session of ["s", "t"]) await sessions(database).create(session);
       for (const [index, id] of ids.entries()) {
         await store.register({ id, kind: "k" });
         // The handles are read in the order of frames, which is the other way round.

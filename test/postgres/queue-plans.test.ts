@@ -1,9 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  queuePaths,
-  sessionKey,
-  statementsOf,
-} from "../fixtures/queue-paths.ts";
+import { queuePaths, sessionKey, statementsOf } from "../fixtures/queue-paths.ts";
 import { withNewPlace } from "./place.ts";
 import type { Shell } from "./place.ts";
 import { planOf, plans } from "./plans.ts";

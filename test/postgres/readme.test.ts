@@ -49,8 +49,7 @@ beforeAll(() => {
   const tarball = path.join(source, `${name}-${version}.tgz`);
   execFileSync("tar", ["-xzf", tarball, "-C", installed, "--strip=1"]);
   rmSync(source, { recursive: true });
-  for (const other of ["commander", "croner", "better-sqlite3", "tsx"])
-    link(other);
+  for (const other of ["commander", "croner", "better-sqlite3", "tsx"]) link(other);
 });
 
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -61,10 +60,7 @@ function link(other: string): void {
   symlinkSync(path.join(root, "node_modules", other), place, "junction");
 }
 
-function node(
-  args: readonly string[],
-  { cwd = home, binary = process.execPath } = {},
-): string {
+function node(args: readonly string[], { cwd = home, binary = process.execPath } = {}): string {
   return execFileSync(binary, args, { cwd, encoding: "utf8" });
 }
 
@@ -88,14 +84,12 @@ async function untilItSleeps(place: string): Promise<void> {
     const { items } = await log.events("order-42");
     return items.some(({ event }) => event.kind === "delayRequested");
   };
-  while (!(await sleeps()))
-    await new Promise((resolve) => setTimeout(resolve, 10));
+  while (!(await sleeps())) await new Promise((resolve) => setTimeout(resolve, 10));
   await database.close();
 }
 
 const charged = "charging 500 cents, attempt 1\n";
-const result =
-  "{ receipt: 'receipt-500', label: 'label of order-42', approved: true }\n";
+const result = "{ receipt: 'receipt-500', label: 'label of order-42', approved: true }\n";
 
 /** `npx tsx orders.mts`, which is all that Node 20 can. */
 const withTsx = (): string => node(["node_modules/tsx/dist/cli.mjs", file]);
@@ -145,35 +139,28 @@ describe("README's example, in an empty folder with the packed package", () => {
   });
 
   test.each([
-    [
-      "this Node",
-      "typescript" in process.features ? "app.mts" : "app.mjs",
-      process.execPath,
-    ],
+    ["this Node", "typescript" in process.features ? "app.mts" : "app.mjs", process.execPath],
     ["Node 24", "app.mts", nodeWithSqlite()],
-  ])(
-    "holdfast init writes a file that %s runs, once and again",
-    (_, written, binary) => {
-      const command = path.join(installed, "dist/cli/main.js");
-      const project = path.join(home, "my-app");
-      try {
-        expect(node([command, "init", "my-app"], { binary })).toContain(
-          `Wrote ${path.join("my-app", written)}. Next:\n  cd my-app`,
-        );
-        const app = path.join(project, written);
-        // Its sleep is for people, who are to kill it meanwhile.
-        const text = readFileSync(app, "utf8");
-        expect(text).toContain('"3 seconds"');
-        writeFileSync(app, text.replace("3 seconds", "10 ms"));
-        const run = (): string => node([written], { cwd: project, binary });
-        const own = "{ receipt: 'receipt-500', label: 'label of order-1' }\n";
-        expect(run()).toBe(charged + own);
-        expect(run()).toBe(own);
-      } finally {
-        rmSync(project, { recursive: true, force: true });
-      }
-    },
-  );
+  ])("holdfast init writes a file that %s runs, once and again", (_, written, binary) => {
+    const command = path.join(installed, "dist/cli/main.js");
+    const project = path.join(home, "my-app");
+    try {
+      expect(node([command, "init", "my-app"], { binary })).toContain(
+        `Wrote ${path.join("my-app", written)}. Next:\n  cd my-app`,
+      );
+      const app = path.join(project, written);
+      // Its sleep is for people, who are to kill it meanwhile.
+      const text = readFileSync(app, "utf8");
+      expect(text).toContain('"3 seconds"');
+      writeFileSync(app, text.replace("3 seconds", "10 ms"));
+      const run = (): string => node([written], { cwd: project, binary });
+      const own = "{ receipt: 'receipt-500', label: 'label of order-1' }\n";
+      expect(run()).toBe(charged + own);
+      expect(run()).toBe(own);
+    } finally {
+      rmSync(project, { recursive: true, force: true });
+    }
+  });
 
   test("goes on after it was killed while it slept", async () => {
     writeFileSync(path.join(home, file), snippet());
@@ -199,8 +186,7 @@ describe("README's example, in an empty folder with the packed package", () => {
   });
 
   test("type-checks with its declarations, strictly and without leaving any out", () => {
-    for (const other of ["@types/node", "undici-types", "postgres"])
-      link(other);
+    for (const other of ["@types/node", "undici-types", "postgres"]) link(other);
     const declarations = readdirSync(path.join(installed, "dist"))
       .filter((door) => door.endsWith(".d.ts"))
       .map((door) => `node_modules/${name}/dist/${door}`);
@@ -208,20 +194,13 @@ describe("README's example, in an empty folder with the packed package", () => {
     const compiler = path.join(root, "node_modules/typescript/bin/tsc");
     const options =
       "--noEmit --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --target es2022 --module nodenext --types node";
-    expect(node([compiler, ...options.split(" "), file, ...declarations])).toBe(
-      "",
-    );
+    expect(node([compiler, ...options.split(" "), file, ...declarations])).toBe("");
   });
 });
 
 test("README's links lead to files of the package", () => {
-  const links = [...readme.matchAll(/\]\(([^)#]+)/g)].map(
-    ([, target = ""]) => target,
-  );
+  const links = [...readme.matchAll(/\]\(([^)#]+)/g)].map(([, target = ""]) => target);
   expect(links).toContain("docs/errors.md");
   for (const target of links)
-    expect([target, statSync(path.join(installed, target)).size > 0]).toEqual([
-      target,
-      true,
-    ]);
+    expect([target, statSync(path.join(installed, target)).size > 0]).toEqual([target, true]);
 });

@@ -29,9 +29,7 @@ describe("a newer version that migrates while the database is open", () => {
           details: { found: 999 },
         });
         expect(
-          await database.read("heads", () =>
-            row(sql`SELECT count(*) AS n FROM app_log_head`),
-          ),
+          await database.read("heads", () => row(sql`SELECT count(*) AS n FROM app_log_head`)),
         ).toEqual({ n: tries - 1 });
       }),
   );

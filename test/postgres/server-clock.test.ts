@@ -10,9 +10,7 @@ import { manualClock } from "../../src/model/time/clock.ts";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { serverUrl, until, withPlace } from "./place.ts";
 
-async function withConnection(
-  body: (connection: Connection) => Promise<void>,
-): Promise<void> {
+async function withConnection(body: (connection: Connection) => Promise<void>): Promise<void> {
   const connection = await Connection.open({
     driver: await loadDriver(),
     url: serverUrl(),
@@ -60,9 +58,7 @@ describe("the server's clock", () => {
       expect(clock.offsetMs).toBeGreaterThan(1_000_000_000);
       await clock.measure(connection);
       expect(warnings.map((warning) => warning.code)).toEqual(["CLOCK_SKEW"]);
-      expect(warnings[0]?.message).toContain(
-        String(clock.offsetMs).slice(0, 6),
-      );
+      expect(warnings[0]?.message).toContain(String(clock.offsetMs).slice(0, 6));
     }));
 
   test("fires timers and keeps leases while the machine's clock is an hour behind", () =>
@@ -90,9 +86,7 @@ describe("the server's clock", () => {
       // Renewed at a third of it; the rest is for a machine that is slow.
       await holdfast.work([naps, works], { lease: "6s" });
       const machineTime = Date.now;
-      const wallClock = vi
-        .spyOn(Date, "now")
-        .mockImplementation(() => machineTime() - 3_600_000);
+      const wallClock = vi.spyOn(Date, "now").mockImplementation(() => machineTime() - 3_600_000);
       try {
         const nap = await holdfast.start(naps, undefined);
         const work = await holdfast.start(works, undefined);

@@ -52,16 +52,12 @@ class Writer {
 }
 
 function codeOf(error: unknown): string {
-  return isHoldfastError(error) && error.retryable
-    ? error.code
-    : `not retryable: ${String(error)}`;
+  return isHoldfastError(error) && error.retryable ? error.code : `not retryable: ${String(error)}`;
 }
 
 async function versionOf(database: Database, head: number): Promise<number> {
   const [found] = await database.read("version", () =>
-    rows<{ version: number }>(
-      sql`SELECT version FROM app_log_head WHERE key = ${head}`,
-    ),
+    rows<{ version: number }>(sql`SELECT version FROM app_log_head WHERE key = ${head}`),
   );
   return found?.version ?? -1;
 }
@@ -72,8 +68,7 @@ describe("a server that crashes and recovers under load", () => {
       const database = await place.open({ poolSize: 8 });
       const heads = await createHeads(database, writers);
       const all = heads.map((head) => new Writer(database, head));
-      const progress = (): number =>
-        all.reduce((sum, writer) => sum + writer.acknowledged, 0);
+      const progress = (): number => all.reduce((sum, writer) => sum + writer.acknowledged, 0);
       for (let round = 0; round < (isDeep ? 10 : 2); round += 1) {
         const before = progress();
         await until(() => progress() > before + 500);
@@ -83,8 +78,7 @@ describe("a server that crashes and recovers under load", () => {
       await until(() => progress() > after + 500);
       await Promise.all(all.map((writer) => writer.stop()));
       const errors = new Set(all.flatMap((writer) => writer.errors));
-      for (const code of errors)
-        expect(["CONNECTION_LOST", "OUTCOME_UNKNOWN"]).toContain(code);
+      for (const code of errors) expect(["CONNECTION_LOST", "OUTCOME_UNKNOWN"]).toContain(code);
       const stored = await database.read("stored", () =>
         rows<{ head: number; n: number; newest: number }>(sql`
           SELECT head, count(*) AS n, max(version) AS newest FROM app_log GROUP BY head ORDER BY head`),

@@ -5,10 +5,7 @@ import { usageOut } from "../../src/stores/session/copy/copy-out.ts";
 import { graphPage } from "../../src/stores/session/graph/graph.ts";
 import { measureNodes } from "../../src/stores/session/read/sizes.ts";
 import { lastUsage, sumUsage } from "../../src/stores/session/read/usage.ts";
-import {
-  reclaimSlice,
-  removeRowsOf,
-} from "../../src/stores/session/reclaim.ts";
+import { reclaimSlice, removeRowsOf } from "../../src/stores/session/reclaim.ts";
 import { sessionPlanContext as context } from "../fixtures/long-session.ts";
 import { withNewPlace } from "./place.ts";
 import type { Shell } from "./place.ts";
@@ -23,10 +20,8 @@ const session = { id: "s" as never };
 
 /** What is read or removed in pages or slices, however much others have. */
 const paths: Readonly<Record<string, () => Tx<unknown>>> = {
-  "a page of a graph": () =>
-    graphPage({ key, fork_node: null, fork_top: null }, 1, 500, until),
-  "a page of sizes": () =>
-    measureNodes(context).one({ session, after: 1, limit: 500 }),
+  "a page of a graph": () => graphPage({ key, fork_node: null, fork_top: null }, 1, 500, until),
+  "a page of sizes": () => measureNodes(context).one({ session, after: 1, limit: 500 }),
   "a page of usage to be copied": () =>
     usageOut(context).one({ session, after: 1, until, limit: 500 }),
   "a page of usage to be summed": () =>
@@ -85,8 +80,7 @@ function isFault(step: string, next: string): boolean {
   return (
     /Seq Scan on holdfast_session_(node|usage|turn)\b/.test(step) ||
     /Sort Key: (holdfast_session_\w+\.|n\.)?(session|key)\b/.test(step) ||
-    (/holdfast_session_(node|usage)_pkey/.test(step) &&
-      !/Index Cond: \(\(?key = /.test(next))
+    (/holdfast_session_(node|usage)_pkey/.test(step) && !/Index Cond: \(\(?key = /.test(next))
   );
 }
 
@@ -103,8 +97,7 @@ test("no page and no slice of a session walks over other sessions' rows", () =>
         for (const plan of plans) {
           const steps = await planOf(shell, statement, plan);
           for (const [index, step] of steps.entries())
-            if (isFault(step, steps[index + 1] ?? ""))
-              faults.push(`${what} (${plan}): ${step}`);
+            if (isFault(step, steps[index + 1] ?? "")) faults.push(`${what} (${plan}): ${step}`);
         }
       }
     expect(faults).toEqual([]);

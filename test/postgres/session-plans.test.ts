@@ -14,10 +14,7 @@ interface PlanNode {
 /** Rows that the steps of a plan have given or thrown away. */
 function visits(node: PlanNode): number {
   const own = node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0);
-  return (node.Plans ?? []).reduce(
-    (sum, plan) => sum + visits(plan),
-    own * node["Actual Loops"],
-  );
+  return (node.Plans ?? []).reduce((sum, plan) => sum + visits(plan), own * node["Actual Loops"]);
 }
 
 /** Each step of a climb counts several times: its index, its join, its union. */
@@ -32,13 +29,11 @@ test("what reaches far back in a session of 10,000 nodes visits few of them", ()
     for (const [what, body] of longReaches)
       await database.write(what, () =>
         lookedAt(body(), function* (statement) {
-          const found = yield* rows(
-            sql`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`,
-          );
+          const found = yield* rows(sql`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`);
           const text = Object.values(found[0] ?? {})[0];
-          const [plan] = (
-            typeof text === "string" ? JSON.parse(text) : text
-          ) as readonly { readonly Plan: PlanNode }[];
+          const [plan] = (typeof text === "string" ? JSON.parse(text) : text) as readonly {
+            readonly Plan: PlanNode;
+          }[];
           const before = counts.get(what) ?? 0;
           if (plan !== undefined) counts.set(what, before + visits(plan.Plan));
         }),

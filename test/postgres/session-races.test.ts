@@ -15,9 +15,7 @@ interface Fixture {
 }
 
 /** Waiting for a row is Postgres' own: on SQLite one waits for the other before it begins. */
-function fixture(
-  body: (fixture: Fixture) => Promise<void>,
-): () => Promise<void> {
+function fixture(body: (fixture: Fixture) => Promise<void>): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const clock = manualClock(1_000);
@@ -76,10 +74,7 @@ describe("two pools that change one session at once", () => {
     fixture(async ({ stores: [one, two], held: { handle } }) => {
       for (let round = 0; round < rounds; round += 1) {
         const id = `f${round}`;
-        const [created, forked] = await Promise.allSettled([
-          one.create(id),
-          two.fork(handle, id),
-        ]);
+        const [created, forked] = await Promise.allSettled([one.create(id), two.fork(handle, id)]);
         if (forked.status === "rejected")
           expect(forked.reason).toMatchObject({ code: "SESSION_EXISTS" });
         expect(created).toMatchObject({
@@ -94,10 +89,7 @@ describe("two pools that change one session at once", () => {
     fixture(async ({ stores: [one, two], held: { handle } }) => {
       for (let round = 0; round < rounds; round += 1) {
         const id = `f${round}`;
-        const both = await Promise.all([
-          one.fork(handle, id),
-          two.fork(handle, id),
-        ]);
+        const both = await Promise.all([one.fork(handle, id), two.fork(handle, id)]);
         expect(both.filter(({ existed }) => existed)).toHaveLength(1);
       }
     }),

@@ -11,14 +11,11 @@ import { createHeads, logOf } from "./log.ts";
 import { withPlace } from "./place.ts";
 
 /** The same meaning without the set form. */
-const appendAlone: Operation<AppendEntry, AppendOutcome> = operation(
-  "appendAlone",
-  {
-    key: appendEntry.key,
-    one: appendEntry.one,
-    isolation: "readCommitted",
-  },
-);
+const appendAlone: Operation<AppendEntry, AppendOutcome> = operation("appendAlone", {
+  key: appendEntry.key,
+  one: appendEntry.one,
+  isolation: "readCommitted",
+});
 
 const headCount = 6;
 
@@ -79,11 +76,7 @@ describe("a set form", () => {
               );
               const sequence: PromiseSettledResult<AppendOutcome>[] = [];
               for (const input of inputs)
-                sequence.push(
-                  ...(await Promise.allSettled([
-                    one.write(appendAlone, input),
-                  ])),
-                );
+                sequence.push(...(await Promise.allSettled([one.write(appendAlone, input)])));
               expect(gathered.map(told)).toEqual(sequence.map(told));
             }
             expect(await logOf(many)).toBe(await logOf(one));

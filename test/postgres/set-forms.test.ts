@@ -44,9 +44,7 @@ describe("calls that run as a set", () => {
           ),
         ),
       );
-      expect(answers.map((answer) => answer.version)).toEqual([
-        1, 1, 2, 2, 3, 3, 4, 4,
-      ]);
+      expect(answers.map((answer) => answer.version)).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
       expect(await logOf(database)).toBe(
         "1:1 p0, 1:2 p1, 1:3 p2, 1:4 p3, 2:1 p0, 2:2 p1, 2:3 p2, 2:4 p3",
       );
@@ -127,10 +125,7 @@ describe("calls that run as a set", () => {
       const heads = await createHeads(databases[0] ?? (await place.open()), 4);
       const known = new Map(heads.map((head) => [head, 0]));
       let applied = 0;
-      const contend = async (
-        database: Database,
-        head: number,
-      ): Promise<void> => {
+      const contend = async (database: Database, head: number): Promise<void> => {
         for (let round = 0; round < 15; round += 1) {
           const expectedVersion = known.get(head) ?? 0;
           const entry = { head, expectedVersion, payload: "p" };
@@ -139,8 +134,7 @@ describe("calls that run as a set", () => {
               known.set(head, version);
               applied += 1;
             },
-            (error: unknown) =>
-              expect(error).toMatchObject({ code: "VERSION_CONFLICT" }),
+            (error: unknown) => expect(error).toMatchObject({ code: "VERSION_CONFLICT" }),
           );
         }
       };
@@ -155,8 +149,7 @@ describe("calls that run as a set", () => {
           SELECT count(*) AS n, max(e.version) AS newest, max(h.version) AS version
           FROM app_log_head h JOIN app_log e ON e.head = h.key GROUP BY h.key`),
       );
-      for (const { n, newest, version } of stored)
-        expect([n, newest]).toEqual([version, version]);
+      for (const { n, newest, version } of stored) expect([n, newest]).toEqual([version, version]);
       expect(stored.reduce((sum, { n }) => sum + n, 0)).toBe(applied);
     }));
 
@@ -194,9 +187,7 @@ describe("calls that run as a set", () => {
         },
       });
       await Promise.all(
-        Array.from({ length: 600 }, (_, index) =>
-          database.write(count, { id: `${index}` }),
-        ),
+        Array.from({ length: 600 }, (_, index) => database.write(count, { id: `${index}` })),
       );
       expect(sizes.toSorted((a, b) => b - a)).toEqual([256, 256, 88]);
     }));
@@ -297,13 +288,7 @@ describe("calls that run as a set", () => {
           ) AS given(t, n, b)`),
       );
       expect(found.map(({ t }) => t)).toEqual(texts);
-      expect(found.map(({ n }) => n)).toEqual([
-        1,
-        -2,
-        null,
-        9_007_199_254_740_991,
-        5,
-      ]);
+      expect(found.map(({ n }) => n)).toEqual([1, -2, null, 9_007_199_254_740_991, 5]);
       expect(found.map(({ b }) => b)).toEqual([
         new Uint8Array([0, 92, 34, 255]),
         null,
@@ -312,11 +297,7 @@ describe("calls that run as a set", () => {
         null,
       ]);
       expect(
-        await rejection(
-          database.read("bad", () =>
-            row(sql`SELECT unnest(${["a\0b"]}::text[])`),
-          ),
-        ),
+        await rejection(database.read("bad", () => row(sql`SELECT unnest(${["a\0b"]}::text[])`))),
       ).toMatchObject({ code: "PARAMETER_INVALID", details: { position: 1 } });
     }));
 });

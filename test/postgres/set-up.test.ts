@@ -12,9 +12,9 @@ describe("setting up in a schema", () => {
       const told = `${place.url}#${place.schema}`;
       expect(await setUpAtOnce(told)).toEqual(setUpOnce);
       const database = await place.open();
-      expect(
-        await database.read("goods", () => rows(sql`SELECT * FROM app_goods`)),
-      ).toEqual([{ id: "hat", n: 1 }]);
+      expect(await database.read("goods", () => rows(sql`SELECT * FROM app_goods`))).toEqual([
+        { id: "hat", n: 1 },
+      ]);
     }));
 
   test("waits for another that is at it for as long as that takes", () =>
@@ -45,10 +45,7 @@ describe("setting up in a schema", () => {
 
 async function lockOf(schema: string): Promise<string> {
   const bytes = new Uint8Array(
-    await crypto.subtle.digest(
-      "SHA-256",
-      new TextEncoder().encode(`holdfast schema ${schema}`),
-    ),
+    await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`holdfast schema ${schema}`)),
   );
   const view = new DataView(bytes.buffer);
   return `${view.getInt32(0)}, ${view.getInt32(4)}`;

@@ -22,9 +22,7 @@ async function isThere(oid: number): Promise<boolean> {
 }
 
 /** Whether the schema lives on after a test that did this to it. */
-async function livesOn(
-  change: (shell: Shell) => Promise<unknown>,
-): Promise<boolean> {
+async function livesOn(change: (shell: Shell) => Promise<unknown>): Promise<boolean> {
   const place = new Place();
   await place.open();
   await change(place.shell());
@@ -68,36 +66,26 @@ describe("a schema that a test has used", () => {
   });
 
   test.each<[string, (shell: Shell) => Promise<unknown>]>([
-    [
-      "a column was added",
-      (shell) => shell`ALTER TABLE holdfast_schedule ADD COLUMN more TEXT`,
-    ],
+    ["a column was added", (shell) => shell`ALTER TABLE holdfast_schedule ADD COLUMN more TEXT`],
     [
       "a column was loosened",
-      (shell) =>
-        shell`ALTER TABLE holdfast_schedule ALTER COLUMN kind DROP NOT NULL`,
+      (shell) => shell`ALTER TABLE holdfast_schedule ALTER COLUMN kind DROP NOT NULL`,
     ],
     ["an index is gone", (shell) => shell`DROP INDEX holdfast_schedule_due`],
     ["a table is gone", (shell) => shell`DROP TABLE holdfast_schedule`],
-    [
-      "a table was added",
-      (shell) => shell`CREATE TABLE holdfast_more (n BIGINT)`,
-    ],
+    ["a table was added", (shell) => shell`CREATE TABLE holdfast_more (n BIGINT)`],
     ["a table was analyzed", (shell) => shell`ANALYZE holdfast_schedule`],
     [
       "a migration was added",
-      (shell) =>
-        shell`INSERT INTO holdfast_migration VALUES (1000, 'n', 'c', 'h', 0)`,
+      (shell) => shell`INSERT INTO holdfast_migration VALUES (1000, 'n', 'c', 'h', 0)`,
     ],
     [
       "a migration was changed",
-      (shell) =>
-        shell`UPDATE holdfast_migration SET checksum = 'c' WHERE number = 1`,
+      (shell) => shell`UPDATE holdfast_migration SET checksum = 'c' WHERE number = 1`,
     ],
     [
       "a function was added",
-      (shell) =>
-        shell`CREATE FUNCTION f() RETURNS INT LANGUAGE sql AS 'SELECT 1'`,
+      (shell) => shell`CREATE FUNCTION f() RETURNS INT LANGUAGE sql AS 'SELECT 1'`,
     ],
   ])("is removed when %s", async (_, change) => {
     expect(await livesOn(change)).toBe(false);

@@ -7,8 +7,7 @@ import { migrations } from "../../src/sql/migrations.generated.ts";
  * are this run's alone: making all tables takes longer than most tests of what
  * is in them. They go from process to process, since renaming one is taking it.
  */
-export const sharedSpares: string | undefined =
-  process.env["HOLDFAST_TEST_SPARES"];
+export const sharedSpares: string | undefined = process.env["HOLDFAST_TEST_SPARES"];
 
 /** The server of this run; spares are there and nowhere else. */
 const url = process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "";
@@ -19,10 +18,7 @@ export function appSchemaOf(schema: string): string {
 }
 
 /** Makes it before anything is opened, unless it is there. */
-export async function makeAppSchema(
-  schema: string,
-  server: string = url,
-): Promise<void> {
+export async function makeAppSchema(schema: string, server: string = url): Promise<void> {
   const made = `CREATE SCHEMA IF NOT EXISTS ${appSchemaOf(schema)}`;
   if (server === url) return void (await client().unsafe(made));
   const maker = postgres(server, { max: 1, onnotice: () => undefined });
@@ -44,10 +40,7 @@ function client(): postgres.Sql {
 }
 
 /** Gives a schema this name that has our tables without content, if there is a spare one. */
-export async function takeSpare(
-  schema: string,
-  prefix = sharedSpares,
-): Promise<void> {
+export async function takeSpare(schema: string, prefix = sharedSpares): Promise<void> {
   if (prefix === undefined) return;
   const spares = await client()<{ readonly name: string }[]>`
     SELECT nspname AS name FROM pg_namespace WHERE starts_with(nspname, ${prefix})`;
@@ -62,10 +55,7 @@ export async function takeSpare(
 }
 
 /** Removes a schema that nobody has open any more, or empties it for the next test. */
-export async function giveBack(
-  schema: string,
-  prefix = sharedSpares,
-): Promise<void> {
+export async function giveBack(schema: string, prefix = sharedSpares): Promise<void> {
   const gone = `DROP SCHEMA IF EXISTS ${appSchemaOf(schema)} CASCADE`;
   if (prefix !== undefined && (await isAsMade(schema).catch(() => false))) {
     try {
@@ -82,15 +72,11 @@ export async function giveBack(
 }
 
 /** Removes what is left at the end of a run. */
-export async function removeSpares(
-  server: string,
-  names: string,
-): Promise<void> {
+export async function removeSpares(server: string, names: string): Promise<void> {
   const cleaner = postgres(server, { max: 1, onnotice: () => undefined });
   const spares = await cleaner<{ readonly name: string }[]>`
     SELECT nspname AS name FROM pg_namespace WHERE starts_with(nspname, ${names})`;
-  for (const { name } of spares)
-    await cleaner.unsafe(`DROP SCHEMA ${name} CASCADE`);
+  for (const { name } of spares) await cleaner.unsafe(`DROP SCHEMA ${name} CASCADE`);
   await cleaner.end();
 }
 

@@ -30,8 +30,7 @@ describe("an effect done and recorded with an old snapshot", () => {
       const { database } = stale;
       await database.write("table", createNoteTable);
       await sessions(database).create("s");
-      const rival = () =>
-        effects(database).execute(scope, "k", ask, () => "theirs");
+      const rival = () => effects(database).execute(scope, "k", ask, () => "theirs");
       expect(await transacted(stale, rival)).toEqual({
         runs: again,
         value: "theirs",
@@ -46,9 +45,10 @@ describe("an effect done and recorded with an old snapshot", () => {
       const { database } = stale;
       await database.write("table", createNoteTable);
       await sessions(database).create("s");
-      expect(
-        await transacted(stale, () => sessions(database).delete("s")),
-      ).toMatchObject({ runs: again, code: "SESSION_NOT_FOUND" });
+      expect(await transacted(stale, () => sessions(database).delete("s"))).toMatchObject({
+        runs: again,
+        code: "SESSION_NOT_FOUND",
+      });
       expect(await noteHalves(database)).toBe("");
     }),
   );
@@ -60,8 +60,7 @@ describe("a blob kept with an old snapshot", () => {
     withStale(async ({ database, after }) => {
       const store = blobs(database);
       const content = new Uint8Array([7]);
-      const hash =
-        "ca358758f6d27e6cf45272937977a748fd88391db679ceda7dc7bf1f005ee879";
+      const hash = "ca358758f6d27e6cf45272937977a748fd88391db679ceda7dc7bf1f005ee879";
       const keep = store.keep.prepare(hash, "invoice-7");
       expect(
         await after(

@@ -30,10 +30,7 @@ describe("events appended with an old snapshot", () => {
       const log = executions(database);
       await log.create({ id, function: "orders/fulfil" });
       expect(
-        await after(
-          () => log.append(id, 1, [note]),
-          log.append.prepare(id, 1, [note]),
-        ),
+        await after(() => log.append(id, 1, [note]), log.append.prepare(id, 1, [note])),
       ).toMatchObject({ runs: again, value: { nextVersion: 2 } });
     }),
   );
@@ -84,9 +81,10 @@ describe("events appended with an old snapshot", () => {
     withStale(async ({ database, after }) => {
       const log = executions(database);
       const draft = { id, function: "orders/fulfil", input: { cents: 5 } };
-      expect(
-        await after(() => log.create(draft), log.create.prepare(draft)),
-      ).toMatchObject({ runs: again, value: { existed: true } });
+      expect(await after(() => log.create(draft), log.create.prepare(draft))).toMatchObject({
+        runs: again,
+        value: { existed: true },
+      });
     }),
   );
 });
@@ -122,10 +120,7 @@ describe("an event of a process appended with an old snapshot", () => {
         replayKey: "r",
       });
       expect(
-        await after(
-          () => store.claim("p", { owner: "w", incarnation: "1" }),
-          part,
-        ),
+        await after(() => store.claim("p", { owner: "w", incarnation: "1" }), part),
       ).toMatchObject({ runs: again, code: "PROCESS_LEASED" });
     }),
   );
@@ -136,11 +131,7 @@ describe("an event of a process appended with an old snapshot", () => {
       const store = processes(database);
       await store.register({ id: "p", kind: "k", eventTypes });
       const claim = async (owner: string) => {
-        const outcome = await store.claim(
-          "p",
-          { owner, incarnation: owner },
-          { lease: "10s" },
-        );
+        const outcome = await store.claim("p", { owner, incarnation: owner }, { lease: "10s" });
         if (outcome.kind !== "acquired") throw new Error("It is not free.");
         return outcome.lease;
       };
@@ -193,10 +184,7 @@ describe("an event of a process appended with an old snapshot", () => {
         replayKey: "r",
       });
       expect(
-        await after(
-          () => store.complete("p", { kind: "completed", value: 2 }),
-          part,
-        ),
+        await after(() => store.complete("p", { kind: "completed", value: 2 }), part),
       ).toMatchObject({ runs: again, code: "PROCESS_TERMINAL" });
     }),
   );
@@ -213,9 +201,7 @@ describe("an event of a process appended with an old snapshot", () => {
         eventTypes: [{ name: "tell", wake: { input: { kind: "payload" } } }],
       });
       const part = store.append.prepare("p", { type: "tell", payload: "hi" });
-      expect(
-        await after(() => sessions(database).delete("s"), part),
-      ).toMatchObject({
+      expect(await after(() => sessions(database).delete("s"), part)).toMatchObject({
         runs: again,
         value: { event: { wake: { delivery: { kind: "noTarget" } } } },
       });
@@ -230,10 +216,7 @@ describe("an event of a process appended with an old snapshot", () => {
       await store.register(process);
       const part = store.register.prepare(process);
       expect(
-        await after(
-          () => store.complete("p", { kind: "completed", value: 2 }),
-          part,
-        ),
+        await after(() => store.complete("p", { kind: "completed", value: 2 }), part),
       ).toMatchObject({
         runs: again,
         value: { existed: true, record: { status: "completed" } },

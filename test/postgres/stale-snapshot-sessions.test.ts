@@ -5,13 +5,7 @@ import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
 import type { Lease } from "../../src/sessions.ts";
 import type { Database } from "../../src/sql/database.ts";
 import type { TurnDraft } from "../../src/stores/session/turn/draft.ts";
-import {
-  again,
-  heldSession,
-  leaseOf,
-  once,
-  withStale,
-} from "./stale-snapshot.ts";
+import { again, heldSession, leaseOf, once, withStale } from "./stale-snapshot.ts";
 
 function turnOf(database: Database, fence: Lease, turn: TurnDraft) {
   return sessions(database).commit.prepare(fence.session, { fence, ...turn });
@@ -28,10 +22,7 @@ test(
     const fence = await heldSession(database, "s");
     const { commit, lock } = sessions(database);
     expect(
-      await after(
-        () => commit(fence.session, { fence, ...hello }),
-        lock.prepare("s"),
-      ),
+      await after(() => commit(fence.session, { fence, ...hello }), lock.prepare("s")),
     ).toMatchObject({ runs: again, value: { revision: 1 } });
   }),
 );
@@ -58,10 +49,7 @@ describe("a turn committed with an old snapshot", () => {
     withStale(async ({ database, after }) => {
       const fence = await heldSession(database, "s");
       expect(
-        await after(
-          () => leases(database).release(fence),
-          turnOf(database, fence, hello),
-        ),
+        await after(() => leases(database).release(fence), turnOf(database, fence, hello)),
       ).toMatchObject({ runs: again, code: "LEASE_LOST" });
     }),
   );
@@ -119,10 +107,7 @@ describe("a turn committed with an old snapshot", () => {
     withStale(async ({ database, after }) => {
       const fence = await heldSession(database, "s");
       expect(
-        await after(
-          () => sessions(database).delete("s"),
-          turnOf(database, fence, hello),
-        ),
+        await after(() => sessions(database).delete("s"), turnOf(database, fence, hello)),
       ).toMatchObject({ runs: again, code: "SESSION_DELETED" });
     }),
   );
@@ -272,14 +257,9 @@ describe("a batch enqueued with an old snapshot", () => {
       const rival = async (): Promise<void> => {
         await work.enqueue("s", draft);
         const claimed = await work.claimTurn(fence, { boundary: "idle" });
-        await work.completeWithoutCommit(
-          fence,
-          claimed === undefined ? [] : [claimed.ref],
-        );
+        await work.completeWithoutCommit(fence, claimed === undefined ? [] : [claimed.ref]);
       };
-      expect(
-        await after(rival, queue(database).enqueue.prepare("s", draft)),
-      ).toMatchObject({
+      expect(await after(rival, queue(database).enqueue.prepare("s", draft))).toMatchObject({
         runs: again,
         value: { kind: "consumed" },
       });
@@ -296,10 +276,7 @@ describe("a batch enqueued with an old snapshot", () => {
         await sessions(database).create("s");
       };
       expect(
-        await after(
-          rival,
-          queue(database).enqueue.prepare({ id, generation }, draft),
-        ),
+        await after(rival, queue(database).enqueue.prepare({ id, generation }, draft)),
       ).toMatchObject({ runs: again, code: "SESSION_DELETED" });
     }),
   );

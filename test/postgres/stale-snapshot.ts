@@ -18,19 +18,12 @@ export const again = 2;
 export const once = 1;
 
 /** A new session, and the lease of it. */
-export async function heldSession(
-  database: Database,
-  id: string,
-): Promise<Lease> {
+export async function heldSession(database: Database, id: string): Promise<Lease> {
   await sessions(database).create(id);
   return leaseOf(database, id, "alice");
 }
 
-export async function leaseOf(
-  database: Database,
-  id: string,
-  owner: string,
-): Promise<Lease> {
+export async function leaseOf(database: Database, id: string, owner: string): Promise<Lease> {
   const outcome = await leases(database).acquire(
     id,
     { owner, incarnation: owner },
@@ -50,10 +43,7 @@ export interface Stale {
    * the rival does: the body takes its snapshot and stops, the rival commits,
    * the body goes on.
    */
-  readonly after: (
-    rival: () => Promise<unknown>,
-    part: () => Tx<unknown>,
-  ) => Promise<Outcome>;
+  readonly after: (rival: () => Promise<unknown>, part: () => Tx<unknown>) => Promise<Outcome>;
 }
 
 /** How a body ended, and how often it was run for that. */
@@ -63,9 +53,7 @@ export interface Outcome {
   readonly code?: string;
 }
 
-export function withStale(
-  body: (stale: Stale) => Promise<void>,
-): () => Promise<void> {
+export function withStale(body: (stale: Stale) => Promise<void>): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const clock = manualClock(1_000);
@@ -106,9 +94,7 @@ export async function pastRival(
   return { runs, ...outcome };
 }
 
-async function outcomeOf(
-  call: Promise<unknown>,
-): Promise<Omit<Outcome, "runs">> {
+async function outcomeOf(call: Promise<unknown>): Promise<Omit<Outcome, "runs">> {
   try {
     return { value: await call };
   } catch (error) {

@@ -11,10 +11,7 @@ describe("a subscription of the host, while an occurrence is recorded for it", (
   test.each<[string, (store: Triggers) => Promise<unknown>]>([
     ["disabled", (store) => store.disable("a")],
     ["deleted", (store) => store.delete("a")],
-    [
-      "revised",
-      (store) => store.revise("a", { source, target: { kind: "other" } }),
-    ],
+    ["revised", (store) => store.revise("a", { source, target: { kind: "other" } })],
   ])("is %s only after the recording", (_, change) =>
     withPlace(async (place) => {
       const [one, two] = [await place.open(), await place.open()];
@@ -32,11 +29,9 @@ describe("a subscription of the host, while an occurrence is recorded for it", (
       });
       const ended: string[] = [];
       const recorded = one
-        .write(
-          "record",
-          () => driveUntil(barrier, "INSERT INTO holdfast_process", record()),
-          { isolation: "readCommitted" },
-        )
+        .write("record", () => driveUntil(barrier, "INSERT INTO holdfast_process", record()), {
+          isolation: "readCommitted",
+        })
         .then((outcome) => {
           ended.push("recorded");
           return outcome;
@@ -49,9 +44,7 @@ describe("a subscription of the host, while an occurrence is recorded for it", (
       await barrier.lift();
       const { deliveries } = await recorded;
       await changed;
-      expect(deliveries).toMatchObject([
-        { subscription: { revision: 1 }, refusal: null },
-      ]);
+      expect(deliveries).toMatchObject([{ subscription: { revision: 1 }, refusal: null }]);
     }),
   );
 });

@@ -99,9 +99,7 @@ describe("values of an app's own Postgres tables", () => {
     withPlace(async (place) => {
       const database = await place.open();
       const error = await rejection(
-        database.read("odd", () =>
-          row(sql`SELECT ${value as Parameter}::text`),
-        ),
+        database.read("odd", () => row(sql`SELECT ${value as Parameter}::text`)),
       );
       expect(error).toMatchObject({ code: "PARAMETER_INVALID" });
     }),
@@ -109,26 +107,22 @@ describe("values of an app's own Postgres tables", () => {
 
   test.each([
     ["a bigint", sql`SELECT 9007199254740993::bigint AS far`],
-    [
-      "a sum",
-      sql`SELECT sum(n) AS far FROM (VALUES (9007199254740991), (2)) AS given(n)`,
-    ],
+    ["a sum", sql`SELECT sum(n) AS far FROM (VALUES (9007199254740991), (2)) AS given(n)`],
     ["a negative one", sql`SELECT (-9007199254740993)::bigint AS far`],
   ])("%s beyond 2^53 is a corrupt row that names its column", (_, statement) =>
     withPlace(async (place) => {
       const database = await place.open();
-      expect(
-        await rejection(database.read("far", () => rows(statement))),
-      ).toMatchObject({ code: "CORRUPT_ROW", details: { column: "far" } });
+      expect(await rejection(database.read("far", () => rows(statement)))).toMatchObject({
+        code: "CORRUPT_ROW",
+        details: { column: "far" },
+      });
     }),
   );
 
   test("a number that is too large for INTEGER says how to make the column wider", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      await database.write("table", () =>
-        run(sql`CREATE TABLE app_account (cents INTEGER)`),
-      );
+      await database.write("table", () => run(sql`CREATE TABLE app_account (cents INTEGER)`));
       const error = await rejection(
         database.write("deposit", () =>
           run(sql`INSERT INTO app_account (cents) VALUES (${3_000_000_000})`),
@@ -149,12 +143,8 @@ describe("values of an app's own Postgres tables", () => {
       const database = await place.open();
       const counts = await database.write("counts", function* () {
         const created = yield* run(sql`CREATE TABLE app_n (n BIGINT)`);
-        const inserted = yield* run(
-          sql`INSERT INTO app_n VALUES (1), (2), (3)`,
-        );
-        const updated = yield* run(
-          sql`UPDATE app_n SET n = n + 1 WHERE n > ${1}`,
-        );
+        const inserted = yield* run(sql`INSERT INTO app_n VALUES (1), (2), (3)`);
+        const updated = yield* run(sql`UPDATE app_n SET n = n + 1 WHERE n > ${1}`);
         const first = yield* row(sql`SELECT n FROM app_n ORDER BY n DESC`);
         const none = yield* row(sql`SELECT n FROM app_n WHERE n > 9`);
         return { created, inserted, updated, first, none };

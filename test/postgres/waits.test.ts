@@ -47,12 +47,8 @@ describe("waiting for a connection", () => {
         { signal: abort.signal, timeout: "2s" },
       );
       await barrier.stopped(1);
-      const aborted = rejection(
-        database.write(appendEntry, entry, { signal: abort.signal }),
-      );
-      const late = rejection(
-        database.write(appendEntry, entry, { timeout: "2s" }),
-      );
+      const aborted = rejection(database.write(appendEntry, entry, { signal: abort.signal }));
+      const late = rejection(database.write(appendEntry, entry, { timeout: "2s" }));
       const lateRead = rejection(
         database.read("late", () => row(sql`SELECT 1`), { timeout: "50ms" }),
       );
@@ -112,9 +108,9 @@ describe("waiting for a connection", () => {
         details: { limit: 4 },
       });
       expect(refused.message).toContain("writable()");
-      expect(
-        await rejection(database.writable({ timeout: "20ms" })),
-      ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(await rejection(database.writable({ timeout: "20ms" }))).toMatchObject({
+        code: "DEADLINE_EXCEEDED",
+      });
       await barrier.lift();
       await database.writable();
       expect(database.stats().queueDepth).toBeLessThanOrEqual(2);
@@ -184,9 +180,7 @@ describe("closing", () => {
       await createHeads(database, 0);
       const stuck = rejection(
         database.write("stuck", function* () {
-          yield* run(
-            sql`INSERT INTO app_log (head, version, payload) VALUES (1, 1, 'p')`,
-          );
+          yield* run(sql`INSERT INTO app_log (head, version, payload) VALUES (1, 1, 'p')`);
           yield* row(sql`SELECT pg_sleep(30)`);
         }),
       );
@@ -247,9 +241,9 @@ describe("closing", () => {
   test("with a wrong timeout is refused, and the database stays open", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      await expect(
-        database.close({ timeout: "soon" as "1s" }),
-      ).rejects.toMatchObject({ code: "DURATION_INVALID" });
+      await expect(database.close({ timeout: "soon" as "1s" })).rejects.toMatchObject({
+        code: "DURATION_INVALID",
+      });
       await slow(database, 0);
     }));
 });

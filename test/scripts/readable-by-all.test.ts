@@ -1,24 +1,11 @@
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  copyForEveryone,
-  everyoneCanRead,
-  sharedTemporaryFolder,
-} from "../readable-by-all.ts";
+import { copyForEveryone, everyoneCanRead, sharedTemporaryFolder } from "../readable-by-all.ts";
 
 describe("what a process of another user can read", () => {
   test("is nothing below a folder that only its owner may enter, but the copies of it", () => {
-    const folder = mkdtempSync(
-      path.join(sharedTemporaryFolder(), "holdfast-test-"),
-    );
+    const folder = mkdtempSync(path.join(sharedTemporaryFolder(), "holdfast-test-"));
     try {
       const closed = path.join(folder, "closed");
       mkdirSync(path.join(closed, "package"), { recursive: true });

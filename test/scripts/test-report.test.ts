@@ -15,10 +15,7 @@ function file(name: string, ...statuses: readonly string[]) {
 describe("counting a test run", () => {
   test("adds up what passed, failed and was skipped, and names the last", () => {
     const report = {
-      testResults: [
-        file("a", "passed", "failed"),
-        file("b", "passed", "pending"),
-      ],
+      testResults: [file("a", "passed", "failed"), file("b", "passed", "pending")],
     };
     expect(countRun(report, 1, ["a", "b"])).toEqual({
       passed: 2,
@@ -67,9 +64,7 @@ describe("counting a test run", () => {
 
 test("the closing line sums the runs and mentions skipped tests only if any", () => {
   const first = { passed: 3, failed: 0, skipped: 0 };
-  expect(closingLine([first, { passed: 4, failed: 1, skipped: 0 }])).toBe(
-    "7 passed, 1 failed",
-  );
+  expect(closingLine([first, { passed: 4, failed: 1, skipped: 0 }])).toBe("7 passed, 1 failed");
   expect(closingLine([first, { passed: 0, failed: 0, skipped: 2 }])).toBe(
     "3 passed, 0 failed, 2 skipped",
   );

@@ -40,9 +40,7 @@ describe("a backup", () => {
       });
       const done = seen.map((progress) => progress.done);
       expect(done).toEqual(done.toSorted((a, b) => a - b));
-      expect(seen.every((progress) => progress.done <= progress.total)).toBe(
-        true,
-      );
+      expect(seen.every((progress) => progress.done <= progress.total)).toBe(true);
       expect(seen.at(-1)).toEqual({ done: bytes, total: bytes });
     }));
 
@@ -57,8 +55,7 @@ describe("a backup", () => {
     withHeavyReads(async ({ heavy, folder }) => {
       const names = ["one.db", "two.db", "three.db"];
       await Promise.all(names.map((name) => heavy.backup(folder.file(name))));
-      for (const name of names)
-        expect(statSync(folder.file(name)).size).toBeGreaterThan(0);
+      for (const name of names) expect(statSync(folder.file(name)).size).toBeGreaterThan(0);
     }));
 
   test("removes what a killed one to the same name left, and nothing else", () =>
@@ -69,22 +66,19 @@ describe("a backup", () => {
         "copy.db.tmp-lock",
       ];
       const others = ["copy.db.tmp-mine", "other.db.tmp-0123456789abcdef"];
-      for (const name of [...left, ...others])
-        writeFileSync(folder.file(name), "");
+      for (const name of [...left, ...others]) writeFileSync(folder.file(name), "");
       await heavy.backup(folder.file("copy.db"));
       expect(remains(folder)).toEqual(others);
     }));
 });
 
 describe("a backup is refused", () => {
-  test.each(["", ":memory:", "file:copy.db", "a\0b"])(
-    "to the path %j",
-    (path) =>
-      withHeavyReads(async ({ heavy }) => {
-        expect(await rejection(heavy.backup(path))).toMatchObject({
-          code: "TARGET_INVALID",
-        });
-      }),
+  test.each(["", ":memory:", "file:copy.db", "a\0b"])("to the path %j", (path) =>
+    withHeavyReads(async ({ heavy }) => {
+      expect(await rejection(heavy.backup(path))).toMatchObject({
+        code: "TARGET_INVALID",
+      });
+    }),
   );
 
   test("to the database itself, by whatever name, and to its log", () =>
@@ -133,11 +127,8 @@ describe("a backup is refused", () => {
   test("when a file of that name appears while it is written", () =>
     withHeavyReads(async ({ heavy, folder }) => {
       fill(folder, 2_000);
-      const onProgress = (): void =>
-        writeFileSync(folder.file("copy.db"), "precious");
-      const error = await rejection(
-        heavy.backup(folder.file("copy.db"), { onProgress }),
-      );
+      const onProgress = (): void => writeFileSync(folder.file("copy.db"), "precious");
+      const error = await rejection(heavy.backup(folder.file("copy.db"), { onProgress }));
       expect(error).toMatchObject({ code: "TARGET_EXISTS" });
       expect(readFileSync(folder.file("copy.db"), "utf8")).toBe("precious");
       expect(remains(folder)).toEqual([]);
@@ -151,9 +142,10 @@ describe("a backup is refused", () => {
       );
       const half = folder.file("copy.db.tmp-0123456789abcdef");
       writeFileSync(half, "half");
-      expect(
-        await rejection(heavy.backup(folder.file("copy.db"))),
-      ).toMatchObject({ code: "TARGET_BUSY", retryable: true });
+      expect(await rejection(heavy.backup(folder.file("copy.db")))).toMatchObject({
+        code: "TARGET_BUSY",
+        retryable: true,
+      });
       expect(readFileSync(half, "utf8")).toBe("half");
       lock?.release();
       await heavy.backup(folder.file("copy.db"));
@@ -162,9 +154,9 @@ describe("a backup is refused", () => {
 
   test("where a file is in the place of its folder", () =>
     withHeavyReads(async ({ heavy, folder }) => {
-      expect(
-        await rejection(heavy.backup(folder.file("app.db/copy.db"))),
-      ).toMatchObject({ code: "TARGET_INVALID" });
+      expect(await rejection(heavy.backup(folder.file("app.db/copy.db")))).toMatchObject({
+        code: "TARGET_INVALID",
+      });
     }));
 
   test("when no process can be started for it", () =>
@@ -196,9 +188,7 @@ describe("a backup that is given up", () => {
           },
         }),
       );
-      expect([error.message, (error as { code?: string }).code]).toContain(
-        expected,
-      );
+      expect([error.message, (error as { code?: string }).code]).toContain(expected);
       expect(existsSync(folder.file("copy.db"))).toBe(false);
       expect(remains(folder)).toEqual([]);
       await database.write(addNote, { id: "after" });
@@ -212,18 +202,12 @@ describe("a backup that is given up", () => {
     withHeavyReads(async ({ heavy, folder }) => {
       fill(folder, 20_000);
       const first = heavy.backup(folder.file("first.db"));
-      const waiting = rejection(
-        heavy.backup(folder.file("second.db"), { timeout: 5 }),
-      );
+      const waiting = rejection(heavy.backup(folder.file("second.db"), { timeout: 5 }));
       expect(await waiting).toMatchObject({ code: "DEADLINE_EXCEEDED" });
       await first;
-      const late = rejection(
-        heavy.backup(folder.file("third.db"), { timeout: 5 }),
-      );
+      const late = rejection(heavy.backup(folder.file("third.db"), { timeout: 5 }));
       expect(await late).toMatchObject({ code: "DEADLINE_EXCEEDED" });
-      const found = readdirSync(folder.path).filter((name) =>
-        /second|third/.test(name),
-      );
+      const found = readdirSync(folder.path).filter((name) => /second|third/.test(name));
       expect(found).toEqual([]);
     }));
 

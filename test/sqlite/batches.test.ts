@@ -2,17 +2,11 @@ import { statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { rejection } from "../conformance/backend.ts";
-import {
-  addNote,
-  addNoteAndThrow,
-  createNoteTable,
-  noteCount,
-} from "../conformance/notes.ts";
+import { addNote, addNoteAndThrow, createNoteTable, noteCount } from "../conformance/notes.ts";
 import { isDeep } from "../depth.ts";
 import { unhurried, withFolder } from "./place.ts";
 
-const ids = (count: number): string[] =>
-  Array.from({ length: count }, (_, index) => `n${index}`);
+const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${index}`);
 
 describe("a batch", () => {
   test("ends after so many calls", () =>
@@ -30,9 +24,7 @@ describe("a batch", () => {
       const database = await folder.open({ limits: { batchBytes: 1_000 } });
       await database.write("tables", createNoteTable);
       const body = "x".repeat(600);
-      await Promise.all(
-        ids(20).map((id) => database.write(addNote, { id, body })),
-      );
+      await Promise.all(ids(20).map((id) => database.write(addNote, { id, body })));
       expect(database.stats().batchSize.max).toBe(1);
     }));
 
@@ -60,9 +52,7 @@ describe("a batch", () => {
       await database.write("tables", createNoteTable);
       const before = database.stats().commits;
       const body = "x".repeat(600);
-      const [first, ...others] = ids(3).map((id) =>
-        database.write(addNote, { id, body }),
-      );
+      const [first, ...others] = ids(3).map((id) => database.write(addNote, { id, body }));
       await first;
       expect(database.stats().commits - before).toBe(2);
       await Promise.all(others);
@@ -104,9 +94,7 @@ describe("the write-ahead log", () => {
       const body = "x".repeat(500);
       const write = (round: number, calls: number): Promise<unknown> =>
         Promise.all(
-          ids(calls).map((id) =>
-            database.write(addNote, { id: `${round}-${id}`, body }),
-          ),
+          ids(calls).map((id) => database.write(addNote, { id: `${round}-${id}`, body })),
         );
       // The thread that looks after the log starts with the first need of it, which takes its time on a busy machine.
       let round = 0;
@@ -117,11 +105,9 @@ describe("the write-ahead log", () => {
       const few = round;
       const rounds = isDeep ? 60 : 12;
       const { checkpoints } = database.stats();
-      const restarts = (): number =>
-        database.stats().checkpoints.restarts - checkpoints.restarts;
+      const restarts = (): number => database.stats().checkpoints.restarts - checkpoints.restarts;
       // As long as it takes on a busy machine: without restarts this would not end.
-      while (round < few + rounds || restarts() < 3)
-        await write((round += 1), 1_000);
+      while (round < few + rounds || restarts() < 3) await write((round += 1), 1_000);
       // A batch of 256 calls adds about 0.5 MB between two looks at the log; a thread that has to wait for a processor looks late.
       const writtenBytes = (round - few) * 2_000 * body.length;
       expect(statSync(`${folder.file()}-wal`).size).toBeLessThan(
@@ -135,8 +121,6 @@ describe("the write-ahead log", () => {
       const database = await folder.open();
       await database.write("tables", createNoteTable);
       await database.close();
-      expect(
-        statSync(`${folder.file()}-wal`, { throwIfNoEntry: false }),
-      ).toBeUndefined();
+      expect(statSync(`${folder.file()}-wal`, { throwIfNoEntry: false })).toBeUndefined();
     }));
 });

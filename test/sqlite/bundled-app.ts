@@ -5,18 +5,14 @@ import { integer, operation, row, run, sql } from "holdfast/kernel";
 const add = operation("add", {
   key: (id: number) => String(id),
   *one(id) {
-    yield* run(
-      sql`INSERT INTO note (id, body) VALUES (${id}, ${"x".repeat(200)})`,
-    );
+    yield* run(sql`INSERT INTO note (id, body) VALUES (${id}, ${"x".repeat(200)})`);
   },
 });
 
 const count = operation("count", {
   key: () => "notes",
   *one() {
-    return yield* row<{ notes: number }>(
-      sql`SELECT count(*) AS notes FROM note`,
-    );
+    return yield* row<{ notes: number }>(sql`SELECT count(*) AS notes FROM note`);
   },
 });
 
@@ -26,9 +22,7 @@ async function main([path = "", copy = ""]: readonly string[]): Promise<void> {
     {
       name: "0001 notes",
       *up() {
-        yield* run(
-          sql`CREATE TABLE note (id ${integer} PRIMARY KEY, body TEXT)`,
-        );
+        yield* run(sql`CREATE TABLE note (id ${integer} PRIMARY KEY, body TEXT)`);
       },
     },
   ]);

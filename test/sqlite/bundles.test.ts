@@ -22,10 +22,7 @@ beforeAll(async () => {
   await bundleDoors(path.join(installed, "dist"));
   cpSync(path.join(root, "package.json"), path.join(installed, "package.json"));
   link("croner", project);
-  cpSync(
-    path.join(import.meta.dirname, "bundled-app.ts"),
-    path.join(project, "app.ts"),
-  );
+  cpSync(path.join(import.meta.dirname, "bundled-app.ts"), path.join(project, "app.ts"));
   for (const format of formats)
     await build({
       absWorkingDir: project,
@@ -79,20 +76,12 @@ describe("an app that was bundled", () => {
       );
       expect(copied).toEqual([{ notes: second["written"] }]);
 
-      function runApp(
-        database: string,
-        copy: string,
-        nodeOptions = "",
-      ): Record<string, unknown> {
-        const output = execFileSync(
-          binary(),
-          [bundleOf(format), database, copy],
-          {
-            cwd: folder.path,
-            encoding: "utf8",
-            env: { ...process.env, NODE_OPTIONS: nodeOptions },
-          },
-        );
+      function runApp(database: string, copy: string, nodeOptions = ""): Record<string, unknown> {
+        const output = execFileSync(binary(), [bundleOf(format), database, copy], {
+          cwd: folder.path,
+          encoding: "utf8",
+          env: { ...process.env, NODE_OPTIONS: nodeOptions },
+        });
         return JSON.parse(output) as Record<string, unknown>;
       }
     },

@@ -21,8 +21,7 @@ test("a failing flush gives each of the calls that it ends an error of its own, 
       rejection(firstCaller()),
       rejection(secondCaller()),
     ]);
-    for (const error of [first, second])
-      expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+    for (const error of [first, second]) expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" });
     expect(first.stack).toMatch(/firstCaller.*caller-lines\.test\.ts/);
     expect(first.stack).not.toContain("secondCaller");
     expect(second.stack).toMatch(/secondCaller.*caller-lines\.test\.ts/);

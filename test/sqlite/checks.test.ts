@@ -22,27 +22,17 @@ const unsound: Readonly<Record<string, readonly Statement[]>> = {
     sql`UPDATE holdfast_execution SET state = 'finished', lifecycle = 'active', result_kind = NULL`,
     sql`UPDATE holdfast_execution SET state = 'finished', lifecycle = 'active', finished_at = 1, result_kind = 'odd'`,
   ],
-  holdfast_execution_response: [
-    sql`UPDATE holdfast_execution_response SET kind = 'odd'`,
-  ],
-  holdfast_execution_delay: [
-    sql`UPDATE holdfast_execution_delay SET is_paused = 2`,
-  ],
-  holdfast_execution_log: [
-    sql`UPDATE holdfast_execution_log SET level = 'odd'`,
-  ],
+  holdfast_execution_response: [sql`UPDATE holdfast_execution_response SET kind = 'odd'`],
+  holdfast_execution_delay: [sql`UPDATE holdfast_execution_delay SET is_paused = 2`],
+  holdfast_execution_log: [sql`UPDATE holdfast_execution_log SET level = 'odd'`],
   holdfast_session: [
     sql`UPDATE holdfast_session SET fork_node = 1, fork_top = NULL`,
     sql`UPDATE holdfast_session SET deleted_at = NULL, reclaimed_at = 1`,
     sql`UPDATE holdfast_session SET deleted_at = NULL, importing_at = 1`,
     sql`UPDATE holdfast_session SET node_count = -1`,
   ],
-  holdfast_session_usage: [
-    sql`UPDATE holdfast_session_usage SET input_tokens = -1`,
-  ],
-  holdfast_session_lease: [
-    sql`UPDATE holdfast_session_lease SET token = 't', owner = NULL`,
-  ],
+  holdfast_session_usage: [sql`UPDATE holdfast_session_usage SET input_tokens = -1`],
+  holdfast_session_lease: [sql`UPDATE holdfast_session_lease SET token = 't', owner = NULL`],
   holdfast_queue_batch: [
     sql`UPDATE holdfast_queue_batch SET slot = 'odd'`,
     sql`UPDATE holdfast_queue_batch SET claim = 'c', claim_fence = NULL`,
@@ -51,9 +41,7 @@ const unsound: Readonly<Record<string, readonly Statement[]>> = {
     sql`UPDATE holdfast_blob SET encoding = 'odd'`,
     sql`UPDATE holdfast_blob SET size = -1`,
   ],
-  holdfast_attachment_copy: [
-    sql`UPDATE holdfast_attachment_copy SET state = 'odd'`,
-  ],
+  holdfast_attachment_copy: [sql`UPDATE holdfast_attachment_copy SET state = 'odd'`],
   holdfast_process: [
     sql`UPDATE holdfast_process SET status = 'odd'`,
     sql`UPDATE holdfast_process SET disposition = 'odd'`,
@@ -61,9 +49,7 @@ const unsound: Readonly<Record<string, readonly Statement[]>> = {
     sql`UPDATE holdfast_process SET status = 'completed', ended_sequence = NULL`,
     sql`UPDATE holdfast_process SET is_pruning = 2`,
   ],
-  holdfast_process_lease: [
-    sql`UPDATE holdfast_process_lease SET token = 't', owner = NULL`,
-  ],
+  holdfast_process_lease: [sql`UPDATE holdfast_process_lease SET token = 't', owner = NULL`],
   holdfast_effect: [
     sql`UPDATE holdfast_effect SET status = 'odd'`,
     sql`UPDATE holdfast_effect SET status = 'completed', outcome = NULL`,
@@ -89,9 +75,7 @@ const unsound: Readonly<Record<string, readonly Statement[]>> = {
     sql`UPDATE holdfast_schedule_function SET skips = -1`,
     sql`UPDATE holdfast_schedule_function SET skip_reason = 'full'`,
   ],
-  holdfast_trigger_subscription: [
-    sql`UPDATE holdfast_trigger_subscription SET is_enabled = 2`,
-  ],
+  holdfast_trigger_subscription: [sql`UPDATE holdfast_trigger_subscription SET is_enabled = 2`],
 };
 
 /** Tries each on rows of every kind; those that no check refuses. */
@@ -99,12 +83,9 @@ async function unrefused(database: Database): Promise<readonly string[]> {
   const passed: string[] = [];
   for (const [table, statements] of Object.entries(unsound))
     for (const statement of statements) {
-      const { code, details } = await rejection(
-        database.write("unsound", () => run(statement)),
-      );
+      const { code, details } = await rejection(database.write("unsound", () => run(statement)));
       const isRefused =
-        code === "CONSTRAINT_VIOLATED" &&
-        details?.["constraint"] === `${table}_sound`;
+        code === "CONSTRAINT_VIOLATED" && details?.["constraint"] === `${table}_sound`;
       if (!isRefused) passed.push(statement.template.sqlite);
     }
   return passed;

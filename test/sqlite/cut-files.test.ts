@@ -1,10 +1,6 @@
 import { closeSync, openSync, statSync, truncateSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import {
-  findHole,
-  noteLog,
-  watchedSizes,
-} from "../../src/backends/sqlite/log/cut-files.js";
+import { findHole, noteLog, watchedSizes } from "../../src/backends/sqlite/log/cut-files.js";
 import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import type { RawConnection } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { run } from "../../src/sql/operation.ts";
@@ -28,10 +24,7 @@ async function filled(folder: Folder, count: number): Promise<SqliteDatabase> {
 }
 
 /** Nothing is acknowledged any more, and everybody is told why. */
-async function expectStopped(
-  database: SqliteDatabase,
-  reason: string,
-): Promise<void> {
+async function expectStopped(database: SqliteDatabase, reason: string): Promise<void> {
   const settled = await Promise.allSettled(
     ["a", "b"].map((id) => database.write(addNote, { id, body })),
   );
@@ -50,21 +43,17 @@ describe("a log that is cut off while it is open", () => {
     ["in the middle", (bytes) => Math.floor(bytes / 2)],
     ["by its last frame", (bytes) => bytes - 4_120],
     ["whole", () => 0],
-  ])(
-    "stops writes when it is cut off %s, and leaves a database that opens",
-    (_, left) =>
-      withFolder(async (folder) => {
-        const database = await filled(folder, 20);
-        const log = `${folder.file()}-wal`;
-        truncateSync(log, left(statSync(log).size));
-        await expectStopped(database, "log was cut off");
-        await database.close();
-        // What SQLite would have made of it: "file is not a database".
-        expect(folder.shell(["PRAGMA integrity_check"])).toEqual([
-          { integrity_check: "ok" },
-        ]);
-        await (await folder.open()).close();
-      }),
+  ])("stops writes when it is cut off %s, and leaves a database that opens", (_, left) =>
+    withFolder(async (folder) => {
+      const database = await filled(folder, 20);
+      const log = `${folder.file()}-wal`;
+      truncateSync(log, left(statSync(log).size));
+      await expectStopped(database, "log was cut off");
+      await database.close();
+      // What SQLite would have made of it: "file is not a database".
+      expect(folder.shell(["PRAGMA integrity_check"])).toEqual([{ integrity_check: "ok" }]);
+      await (await folder.open()).close();
+    }),
   );
 
   test.each<[string, number]>([
@@ -105,11 +94,7 @@ describe("a log that is cut off while it is open", () => {
 /** Another client that limits the log: its first commit in a restarted log cuts off the rest. */
 function limiting(folder: Folder): RawConnection {
   const other = loadDriver(driverName).open(folder.file(), { readOnly: false });
-  for (const pragma of [
-    "journal_size_limit = 0",
-    "wal_autocheckpoint = 0",
-    "cache_size = 10",
-  ])
+  for (const pragma of ["journal_size_limit = 0", "wal_autocheckpoint = 0", "cache_size = 10"])
     other.exec(`PRAGMA ${pragma}`);
   return other;
 }
@@ -118,30 +103,28 @@ describe("a log whose end SQLite cuts off by itself", () => {
   test.each<[string, string]>([
     ["commits", "COMMIT"],
     ["is rolled back", "ROLLBACK"],
-  ])(
-    "is whole after a transaction that spilled into a restarted log %s",
-    (_, end) =>
-      withFolder(async (folder) => {
-        const database = await filled(folder, 100);
-        const log = `${folder.file()}-wal`;
-        const before = statSync(log).size;
-        const other = limiting(folder);
-        try {
-          other.exec("UPDATE app_note SET body = 'other' WHERE half = 1");
-          other.prepare("PRAGMA wal_checkpoint(RESTART)").all();
-          other.exec("BEGIN IMMEDIATE");
-          other.exec("UPDATE app_note SET body = body || 'spilled'");
-          expect(await noteCount(database)).toBe(200);
-          other.exec(end);
-          other.exec("UPDATE app_note SET body = 'x' WHERE id = 'before-1'");
-          expect(statSync(log).size).toBeLessThan(before);
-          await database.write(addNote, { id: "a", body });
-          await database.write(addNote, { id: "b", body });
-        } finally {
-          other.close();
-        }
-        expect(await noteCount(database)).toBe(204);
-      }),
+  ])("is whole after a transaction that spilled into a restarted log %s", (_, end) =>
+    withFolder(async (folder) => {
+      const database = await filled(folder, 100);
+      const log = `${folder.file()}-wal`;
+      const before = statSync(log).size;
+      const other = limiting(folder);
+      try {
+        other.exec("UPDATE app_note SET body = 'other' WHERE half = 1");
+        other.prepare("PRAGMA wal_checkpoint(RESTART)").all();
+        other.exec("BEGIN IMMEDIATE");
+        other.exec("UPDATE app_note SET body = body || 'spilled'");
+        expect(await noteCount(database)).toBe(200);
+        other.exec(end);
+        other.exec("UPDATE app_note SET body = 'x' WHERE id = 'before-1'");
+        expect(statSync(log).size).toBeLessThan(before);
+        await database.write(addNote, { id: "a", body });
+        await database.write(addNote, { id: "b", body });
+      } finally {
+        other.close();
+      }
+      expect(await noteCount(database)).toBe(204);
+    }),
   );
 
   test("is counted without the frames of an earlier generation behind it", () =>
@@ -152,13 +135,8 @@ describe("a log whose end SQLite cuts off by itself", () => {
         const files = { fd, database: folder.file(), seen: watchedSizes() };
         expect(noteLog(files)).toBe(true);
         const frames = () => Number((files.seen[0] ?? 0n) & 0xffff_ffffn);
-        expect(frames()).toBe(
-          (statSync(`${folder.file()}-wal`).size - 32) / 4_120,
-        );
-        folder.shell([
-          "PRAGMA wal_checkpoint(RESTART)",
-          "UPDATE holdfast_tick SET n = n + 1",
-        ]);
+        expect(frames()).toBe((statSync(`${folder.file()}-wal`).size - 32) / 4_120);
+        folder.shell(["PRAGMA wal_checkpoint(RESTART)", "UPDATE holdfast_tick SET n = n + 1"]);
         expect(noteLog(files)).toBe(true);
         expect(frames()).toBe(1);
       } finally {

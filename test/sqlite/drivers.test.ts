@@ -2,10 +2,7 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  loadBetterSqlite3,
-  loadDriver,
-} from "../../src/backends/sqlite/drivers/drivers.ts";
+import { loadBetterSqlite3, loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
@@ -15,8 +12,7 @@ const refusalIn = (folder: Folder) =>
   rejection(
     (async () =>
       loadDriver(undefined, {
-        "better-sqlite3": () =>
-          loadBetterSqlite3(createRequire(folder.file("app.js"))),
+        "better-sqlite3": () => loadBetterSqlite3(createRequire(folder.file("app.js"))),
         "node:sqlite": () => {
           throw new Error("No such built-in module: node:sqlite");
         },
@@ -66,9 +62,7 @@ describe("a missing driver", () => {
           filter: (file) => !/better-sqlite3\/(build|deps|src)$/.test(file),
         });
       const { message } = await refusalIn(folder);
-      expect(message).toContain(
-        "better-sqlite3: installed, but its addon was not built;",
-      );
+      expect(message).toContain("better-sqlite3: installed, but its addon was not built;");
       expect(message).toContain(rebuild);
     }));
 
@@ -94,8 +88,7 @@ describe("a missing driver", () => {
       "has no addon for this system",
       {
         code: "MODULE_NOT_FOUND",
-        message:
-          "Cannot find module '/app/build/Release/better_sqlite3.node'\nRequire stack:",
+        message: "Cannot find module '/app/build/Release/better_sqlite3.node'\nRequire stack:",
       },
       "installed, but its addon was not built;",
     ],

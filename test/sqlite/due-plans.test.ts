@@ -33,11 +33,7 @@ const timerIndexes = [
 ];
 
 test.each([
-  [
-    "earliestDue",
-    driveToStatements(earliestDue([mail, tax])),
-    ["holdfast_execution_pending"],
-  ],
+  ["earliestDue", driveToStatements(earliestDue([mail, tax])), ["holdfast_execution_pending"]],
   [
     "findLockable",
     driveToStatements(
@@ -56,11 +52,7 @@ test.each([
       "holdfast_execution_pending",
     ],
   ],
-  [
-    "earliestTimer",
-    driveToStatements(earliestTimer.one(undefined)),
-    timerIndexes,
-  ],
+  ["earliestTimer", driveToStatements(earliestTimer.one(undefined)), timerIndexes],
   [
     "finishedTrees",
     driveToStatements(
@@ -74,33 +66,21 @@ test.each([
     ["holdfast_execution_retention"],
   ],
   ["expiredTimers", driveToStatements(expiredTimers.one(at)), timerIndexes],
-  [
-    "a later page",
-    driveToStatements(expiredTimers.one({ ...at, after })),
-    timerIndexes,
-  ],
-])(
-  "%s reads the front of its indexes and sorts nothing",
-  (_, statements, indexes) =>
-    withFolder(async (folder) => {
-      const database = await folder.open();
-      const plan: string[] = [];
-      for (const statement of statements) {
-        const steps = await database.write("plan", () =>
-          rows<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${statement}`),
-        );
-        plan.push(...steps.map(({ detail }) => detail));
-      }
-      const used = plan.flatMap(
-        (detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? [],
+  ["a later page", driveToStatements(expiredTimers.one({ ...at, after })), timerIndexes],
+])("%s reads the front of its indexes and sorts nothing", (_, statements, indexes) =>
+  withFolder(async (folder) => {
+    const database = await folder.open();
+    const plan: string[] = [];
+    for (const statement of statements) {
+      const steps = await database.write("plan", () =>
+        rows<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${statement}`),
       );
-      expect(used).toEqual(indexes);
-      // A scan of an index is stopped by its LIMIT; one of a table, or a sort, is not.
-      expect(plan.filter((detail) => detail.includes("TEMP B-TREE"))).toEqual(
-        [],
-      );
-      expect(
-        plan.filter((detail) => /^SCAN (?!held$)\w+$/.test(detail)),
-      ).toEqual([]);
-    }),
+      plan.push(...steps.map(({ detail }) => detail));
+    }
+    const used = plan.flatMap((detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? []);
+    expect(used).toEqual(indexes);
+    // A scan of an index is stopped by its LIMIT; one of a table, or a sort, is not.
+    expect(plan.filter((detail) => detail.includes("TEMP B-TREE"))).toEqual([]);
+    expect(plan.filter((detail) => /^SCAN (?!held$)\w+$/.test(detail))).toEqual([]);
+  }),
 );

@@ -7,11 +7,7 @@ import { effectContext } from "../../src/stores/effect/context.ts";
 import { effectsOwned } from "../../src/stores/effect/effect-row.ts";
 import { forgetEffects } from "../../src/stores/effect/forget.ts";
 import { removeOwned } from "../../src/stores/removal.ts";
-import {
-  askEffect,
-  effectList,
-  readEffect,
-} from "../../src/stores/effect/read.ts";
+import { askEffect, effectList, readEffect } from "../../src/stores/effect/read.ts";
 import { withFolder } from "./place.ts";
 
 const scope = { kind: "turn", id: "t", session: undefined };

@@ -5,27 +5,21 @@ import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { rejection } from "../conformance/backend.ts";
-import {
-  addNote,
-  createNoteTable,
-  noteCount,
-  noteHalves,
-} from "../conformance/notes.ts";
+import { addNote, createNoteTable, noteCount, noteHalves } from "../conformance/notes.ts";
 import { unhurried, withFolder } from "./place.ts";
 
 describe("when SQLite ends the transaction by itself", () => {
   /** A trigger of the app's that does what a full disk may do. */
-  const withRollbackTrigger =
-    (body: (database: Database) => Promise<void>) => () =>
-      withFolder(async (folder) => {
-        const first = await folder.open();
-        await first.write("tables", createNoteTable);
-        await first.close();
-        folder.shell([
-          "CREATE TRIGGER app_note_bomb BEFORE INSERT ON app_note WHEN NEW.id = 'bomb' BEGIN SELECT RAISE(ROLLBACK, 'boom'); END",
-        ]);
-        await body(await folder.open({ limits: unhurried }));
-      });
+  const withRollbackTrigger = (body: (database: Database) => Promise<void>) => () =>
+    withFolder(async (folder) => {
+      const first = await folder.open();
+      await first.write("tables", createNoteTable);
+      await first.close();
+      folder.shell([
+        "CREATE TRIGGER app_note_bomb BEFORE INSERT ON app_note WHEN NEW.id = 'bomb' BEGIN SELECT RAISE(ROLLBACK, 'boom'); END",
+      ]);
+      await body(await folder.open({ limits: unhurried }));
+    });
 
   test(
     "the call whose doing it is fails, and the others are stored",
@@ -59,19 +53,13 @@ describe("when SQLite ends the transaction by itself", () => {
       let resumed = false;
       const error = await rejection(
         database.write("catches", function* (): Tx<string> {
-          yield* run(
-            sql`INSERT INTO app_note (id, half, body) VALUES ('first', 1, NULL)`,
-          );
+          yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('first', 1, NULL)`);
           try {
-            yield* run(
-              sql`INSERT INTO app_note (id, half, body) VALUES ('bomb', 1, NULL)`,
-            );
+            yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('bomb', 1, NULL)`);
           } catch {
             resumed = true;
           }
-          yield* run(
-            sql`INSERT INTO app_note (id, half, body) VALUES ('second', 1, NULL)`,
-          );
+          yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('second', 1, NULL)`);
           return "done";
         }),
       );
@@ -97,17 +85,11 @@ describe("when SQLite ends the transaction by itself", () => {
           .then(
             () => said.push(`${who} has it`),
             async ({ code }: HoldfastError) => {
-              const taken = await database.read("taken", () =>
-                rows(sql`SELECT id FROM seat`),
-              );
+              const taken = await database.read("taken", () => rows(sql`SELECT id FROM seat`));
               said.push(`${who}: ${code}`, taken);
             },
           );
       await Promise.all([take("first"), take("second")]);
-      expect(said).toEqual([
-        "first has it",
-        "second: CONSTRAINT_VIOLATED",
-        [{ id: "7" }],
-      ]);
+      expect(said).toEqual(["first has it", "second: CONSTRAINT_VIOLATED", [{ id: "7" }]]);
     }));
 });

@@ -3,18 +3,11 @@ import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import {
-  hotStatements,
-  seedExecutions,
-  usesListIndex,
-} from "../fixtures/hot-paths.ts";
+import { hotStatements, seedExecutions, usesListIndex } from "../fixtures/hot-paths.ts";
 import { withFolder } from "./place.ts";
 
 /** What is wrong with how a statement is going to be run. */
-async function faultsOf(
-  database: Database,
-  statement: Statement,
-): Promise<readonly string[]> {
+async function faultsOf(database: Database, statement: Statement): Promise<readonly string[]> {
   const found = await database.write("plan", () =>
     rows<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${statement}`),
   );
@@ -41,8 +34,7 @@ test.each(["without statistics", "with statistics"])(
     withFolder(async (folder) => {
       const first = await folder.open();
       await first.write("seed", () => seedExecutions(6_000));
-      if (statistics === "with statistics")
-        await first.write("analyze", () => run(sql`ANALYZE`));
+      if (statistics === "with statistics") await first.write("analyze", () => run(sql`ANALYZE`));
       await first.close();
       const database = await folder.open();
       const statements = await hotStatements(database);

@@ -47,9 +47,7 @@ function plansOf<O>(
       continue;
     }
     plans.push(planOf(connection, statement));
-    const found = connection
-      .prepare(statement.template.sqlite)
-      .all(...bound(statement.parameters));
+    const found = connection.prepare(statement.template.sqlite).all(...bound(statement.parameters));
     step = read.next(want === "row" ? found[0] : found);
   }
   return { plans, answer: step.value };
@@ -66,9 +64,7 @@ function planOf(connection: RawConnection, statement: Statement): Plan {
 
 /** As the seam binds them: a whole number is an integer, not a real. */
 function bound(parameters: readonly Parameter[]): never[] {
-  return parameters.map((value) =>
-    typeof value === "number" ? BigInt(value) : value,
-  ) as never[];
+  return parameters.map((value) => (typeof value === "number" ? BigInt(value) : value)) as never[];
 }
 
 /** The steps that look at a table of ours from end to end, not along an index with an end to it. */
@@ -117,24 +113,19 @@ describe("the plans of reads", () => {
   });
 
   const expectNoScan = (plans: readonly Plan[]): void => {
-    for (const plan of plans)
-      expect([plan.text, scans(plan)]).toEqual([plan.text, []]);
+    for (const plan of plans) expect([plan.text, scans(plan)]).toEqual([plan.text, []]);
   };
 
   test("would be noticed if they scanned", () => {
     const whole = sql`SELECT key FROM holdfast_execution WHERE role = 'x' LIMIT 1`;
     const unbounded = sql`SELECT id FROM holdfast_execution ORDER BY id`;
-    expect(scans(planOf(connection, whole))).toEqual([
-      "SCAN holdfast_execution",
-    ]);
+    expect(scans(planOf(connection, whole))).toEqual(["SCAN holdfast_execution"]);
     expect(scans(planOf(connection, unbounded))).toHaveLength(1);
   });
 
   test("of single reads and of the parts of one execution never scan", () => {
     const limit = 1;
-    const after = String(
-      plansOf(connection, log.tree.prepare(root, { limit })()).answer.next,
-    );
+    const after = String(plansOf(connection, log.tree.prepare(root, { limit })()).answer.next);
     const plans = [
       log.get.prepare(root),
       log.created.prepare(root),
@@ -156,11 +147,7 @@ describe("the plans of reads", () => {
     ].flatMap((read) => plansOf<unknown>(connection, read()).plans);
     expect(plans.length).toBeGreaterThan(20);
     expectNoScan(plans);
-    expect(
-      plans.filter(({ steps }) =>
-        steps.some((step) => /TEMP B-TREE/.test(step)),
-      ),
-    ).toEqual([]);
+    expect(plans.filter(({ steps }) => steps.some((step) => /TEMP B-TREE/.test(step)))).toEqual([]);
   });
 
   test("of responses of one set go by number, not by set", () => {
@@ -168,8 +155,7 @@ describe("the plans of reads", () => {
     const { plans } = plansOf(connection, read());
     expectNoScan(plans);
     expect(plans).toHaveLength(2);
-    for (const { steps } of plans.slice(1))
-      expect(steps[0]).toContain(`${order}response_seq`);
+    for (const { steps } of plans.slice(1)) expect(steps[0]).toContain(`${order}response_seq`);
   });
 
   test("of counts go from key to key", async () => {
@@ -210,10 +196,7 @@ describe("the plans of reads", () => {
 
   test("of backtraces go by their key", () => {
     for (const which of ["first", "last", { version: 1 }] as const) {
-      const { plans } = plansOf(
-        connection,
-        log.backtrace.prepare(root, which)(),
-      );
+      const { plans } = plansOf(connection, log.backtrace.prepare(root, which)());
       expect(plans[1]?.steps).toEqual([
         expect.stringMatching(/^SEARCH r USING PRIMARY KEY \(execution=\?/),
         "SEARCH b USING PRIMARY KEY (hash=?)",
@@ -245,10 +228,7 @@ describe("the plans of reads", () => {
     ["parent", { parent: root }],
   ])("of a list walk along the %s index for %j", (index, filter) => {
     const list = (options: ListExecutionsOptions) =>
-      plansOf(
-        connection,
-        log.list.prepare({ ...filter, limit: 1, ...options })(),
-      );
+      plansOf(connection, log.list.prepare({ ...filter, limit: 1, ...options })());
     const { next, items } = list({}).answer;
     for (const options of [
       {},
@@ -271,10 +251,7 @@ describe("the plans of reads", () => {
     [`INDEX ${order}holder (owner=? AND lease_until>?`, { status: "running" }],
     [`INDEX ${order}function`, { functionPrefix: "orders" }],
   ])("of a list begin with the few rows by %s for %j", (index, filter) => {
-    const { plans } = plansOf(
-      connection,
-      log.list.prepare({ ...filter, limit: 1 })(),
-    );
+    const { plans } = plansOf(connection, log.list.prepare({ ...filter, limit: 1 })());
     expectNoScan(plans);
     const page = plans.find(({ text }) => text.includes("AS near"));
     const steps = page?.steps.join("\n");

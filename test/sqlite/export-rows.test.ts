@@ -101,17 +101,15 @@ describe("an export of a table", () => {
       const after = first?.last ?? [];
       const rest = flat(await collected(heavy.rows("app_bulk", { after })));
       expect(rest.map(({ id }) => id)).toEqual([5, 6, 7, 8, 9, 10]);
-      expect(
-        await rejection(collected(heavy.rows("app_bulk", { after: [1, 2] }))),
-      ).toMatchObject({ code: "OPTION_INVALID" });
+      expect(await rejection(collected(heavy.rows("app_bulk", { after: [1, 2] })))).toMatchObject({
+        code: "OPTION_INVALID",
+      });
     }, patient));
 
   test("ends a page at a megabyte, whatever the number of rows", () =>
     withHeavyReads(async ({ heavy, folder }) => {
       fill(folder, 3_000);
-      const pages = await collected(
-        heavy.rows("app_bulk", { pageRows: 100_000 }),
-      );
+      const pages = await collected(heavy.rows("app_bulk", { pageRows: 100_000 }));
       expect(pages.length).toBeGreaterThan(2);
       expect(flat(pages)).toHaveLength(3_000);
     }));
@@ -147,11 +145,7 @@ describe("an export of a table", () => {
     ["a function as the table", () => 1, {}],
     ["nothing as the table", undefined, {}],
     ["a symbol as the table", Symbol("app_note"), {}],
-    [
-      "a function among the values to begin behind",
-      "app_note",
-      { after: [() => 1] },
-    ],
+    ["a function among the values to begin behind", "app_note", { after: [() => 1] }],
     ["a single value to begin behind", "app_note", { after: 5 }],
     ["null to begin behind", "app_note", { after: null }],
   ])("refuses %s, and every later read works", (_, table, options) =>
@@ -181,11 +175,7 @@ describe("an export of a table", () => {
         folder.shell([`UPDATE app_n SET n = ${change}`]);
       }
       // Each page shows the change that was made after the one before it was taken.
-      expect(seen).toEqual([
-        [{ id: 1, n: 0 }],
-        [{ id: 2, n: 1 }],
-        [{ id: 3, n: 2 }],
-      ]);
+      expect(seen).toEqual([[{ id: 1, n: 0 }], [{ id: 2, n: 1 }], [{ id: 3, n: 2 }]]);
     }));
 
   test("ends when its signal aborts, and others go on", () =>
@@ -220,13 +210,9 @@ describe("an export of a table", () => {
         collected(heavy.rows("app_note", { pageRows: 50 })),
         write("during"),
       ]);
-      const ids = flat(pages).map(
-        (note) => `${String(note["id"])}/${String(note["half"])}`,
-      );
+      const ids = flat(pages).map((note) => `${String(note["id"])}/${String(note["half"])}`);
       expect(new Set(ids).size).toBe(ids.length);
-      expect(ids.filter((id) => id.startsWith("before"))).toHaveLength(
-        2 * notes,
-      );
+      expect(ids.filter((id) => id.startsWith("before"))).toHaveLength(2 * notes);
     }));
 });
 
@@ -244,10 +230,7 @@ test("a question that cannot be sent to the thread is refused alone", () =>
         requests.ask("page", { table: () => 1 }, signal),
         requests.ask("tables", {}, signal),
       ]);
-      expect(answers.map(({ status }) => status)).toEqual([
-        "rejected",
-        "fulfilled",
-      ]);
+      expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
     } finally {
       await requests.close();
     }

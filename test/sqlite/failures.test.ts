@@ -4,12 +4,7 @@ import { row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { rejection } from "../conformance/backend.ts";
-import {
-  addNote,
-  createNoteTable,
-  noteCount,
-  noteHalves,
-} from "../conformance/notes.ts";
+import { addNote, createNoteTable, noteCount, noteHalves } from "../conformance/notes.ts";
 import { unhurried, withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 import { schemaNumber } from "../fixtures/schema.ts";
@@ -23,9 +18,7 @@ describe("a full disk", () => {
       await database.write("tables", createNoteTable);
       await database.write(addNote, { id: "small" });
       const big = "x".repeat(8_000_000);
-      const error = await rejection(
-        database.write(addNote, { id: "big", body: big }),
-      );
+      const error = await rejection(database.write(addNote, { id: "big", body: big }));
       expect(error).toMatchObject({ code: "DISK_FULL", retryable: true });
       expect(await noteHalves(database)).toBe("small1 small2");
       await database.write(addNote, { id: "tiny" });
@@ -39,17 +32,11 @@ describe("a full disk", () => {
       const big = "x".repeat(8_000_000);
       const error = await rejection(
         database.write("catches", function* (): Tx<void> {
-          yield* run(
-            sql`INSERT INTO app_note (id, half, body) VALUES ('first', 1, NULL)`,
-          );
+          yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('first', 1, NULL)`);
           try {
-            yield* run(
-              sql`INSERT INTO app_note (id, half, body) VALUES ('big', 1, ${big})`,
-            );
+            yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('big', 1, ${big})`);
           } catch {
-            yield* run(
-              sql`INSERT INTO app_note (id, half, body) VALUES ('second', 1, NULL)`,
-            );
+            yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('second', 1, NULL)`);
           }
         }),
       );
@@ -90,21 +77,14 @@ describe("a failing flush", () => {
 
   test("rejects the calls that wait behind it", () =>
     withFolder(async (folder) => {
-      const database = await folder.open(
-        { limits: { batchCalls: 10 } },
-        failing(1),
-      );
+      const database = await folder.open({ limits: { batchCalls: 10 } }, failing(1));
       await database.write("tables", createNoteTable);
       const settled = await Promise.allSettled(
-        Array.from({ length: 100 }, (_, index) =>
-          database.write(addNote, { id: `n${index}` }),
-        ),
+        Array.from({ length: 100 }, (_, index) => database.write(addNote, { id: `n${index}` })),
       );
       const codes = new Set(
         settled.map((result) =>
-          result.status === "rejected"
-            ? (result.reason as { code: string }).code
-            : "fulfilled",
+          result.status === "rejected" ? (result.reason as { code: string }).code : "fulfilled",
         ),
       );
       expect(codes).toEqual(new Set(["OUTCOME_UNKNOWN", "WRITES_STOPPED"]));
@@ -135,9 +115,9 @@ describe("a failing flush", () => {
       const error = await rejection(database.write(addNote, { id: "a" }));
       expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" });
       expect((error.cause as Error).message).toContain("removed or replaced");
-      expect(
-        await rejection(database.write(addNote, { id: "b" })),
-      ).toMatchObject({ code: "WRITES_STOPPED" });
+      expect(await rejection(database.write(addNote, { id: "b" }))).toMatchObject({
+        code: "WRITES_STOPPED",
+      });
     }));
 
   test("is what a moved database file is taken for", () =>
@@ -148,9 +128,9 @@ describe("a failing flush", () => {
       const error = await rejection(database.write(addNote, { id: "a" }));
       expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" });
       expect((error.cause as Error).message).toContain("moved, removed");
-      expect(
-        await rejection(database.write(addNote, { id: "b" })),
-      ).toMatchObject({ code: "WRITES_STOPPED" });
+      expect(await rejection(database.write(addNote, { id: "b" }))).toMatchObject({
+        code: "WRITES_STOPPED",
+      });
     }));
 
   test.each([
@@ -186,22 +166,19 @@ describe("a failing flush", () => {
         { flush: { place: "inline", faults: { failAfter: 1 } } },
       );
       await database.write("tables", createNoteTable);
-      expect(
-        await rejection(database.write(addNote, { id: "a" })),
-      ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
-      expect(
-        await rejection(database.write(addNote, { id: "b" })),
-      ).toMatchObject({ code: "WRITES_STOPPED" });
+      expect(await rejection(database.write(addNote, { id: "a" }))).toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+      });
+      expect(await rejection(database.write(addNote, { id: "b" }))).toMatchObject({
+        code: "WRITES_STOPPED",
+      });
     }));
 });
 
 describe("a slow flush", () => {
   test("holds back the acknowledgement, not the event loop", () =>
     withFolder(async (folder) => {
-      const database = await folder.open(
-        {},
-        { flush: { faults: { delayMs: 60 } } },
-      );
+      const database = await folder.open({}, { flush: { faults: { delayMs: 60 } } });
       await database.write("tables", createNoteTable);
       const before = database.stats();
       let flushes = 0;
@@ -248,9 +225,9 @@ describe("a schema that moves on", () => {
         code: "SCHEMA_NEWER",
         details: { found: schemaNumber + 1, expected: schemaNumber },
       });
-      expect(
-        await rejection(database.write(addNote, { id: "b" })),
-      ).toMatchObject({ code: "SCHEMA_NEWER" });
+      expect(await rejection(database.write(addNote, { id: "b" }))).toMatchObject({
+        code: "SCHEMA_NEWER",
+      });
       expect(await noteCount(database)).toBe(0);
     }));
 });
@@ -263,9 +240,7 @@ describe("a read", () => {
       const before = database.stats().flushes;
       for (let index = 0; index < 10; index += 1) await noteCount(database);
       expect(database.stats().flushes).toBe(before);
-      folder.shell([
-        "INSERT INTO app_note (id, half, body) VALUES ('shell', 1, NULL)",
-      ]);
+      folder.shell(["INSERT INTO app_note (id, half, body) VALUES ('shell', 1, NULL)"]);
       expect(await noteCount(database)).toBe(1);
       expect(database.stats().flushes).toBe(before + 1);
       await noteCount(database);
@@ -294,15 +269,9 @@ describe("a read", () => {
       const database = await folder.open();
       await database.write("tables", createNoteTable);
       const counts = await database.read("twice", function* () {
-        const first = yield* row<{ n: number }>(
-          sql`SELECT count(*) AS n FROM app_note`,
-        );
-        folder.shell([
-          "INSERT INTO app_note (id, half, body) VALUES ('between', 1, NULL)",
-        ]);
-        const second = yield* row<{ n: number }>(
-          sql`SELECT count(*) AS n FROM app_note`,
-        );
+        const first = yield* row<{ n: number }>(sql`SELECT count(*) AS n FROM app_note`);
+        folder.shell(["INSERT INTO app_note (id, half, body) VALUES ('between', 1, NULL)"]);
+        const second = yield* row<{ n: number }>(sql`SELECT count(*) AS n FROM app_note`);
         return [first?.n, second?.n];
       });
       expect(counts).toEqual([0, 0]);
@@ -320,9 +289,7 @@ async function repeatAndLook(folder: Folder): Promise<void> {
   // Whether b survived is unknown; repeating the call with its key settles it.
   await reopened
     .write(addNote, { id: "b" })
-    .catch((error: { code: string }) =>
-      expect(error.code).toBe("CONSTRAINT_VIOLATED"),
-    );
+    .catch((error: { code: string }) => expect(error.code).toBe("CONSTRAINT_VIOLATED"));
   await reopened.write(addNote, { id: "c" });
   expect(await noteHalves(reopened)).toBe("a1 a2 b1 b2 c1 c2");
 }

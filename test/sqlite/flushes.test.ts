@@ -8,11 +8,7 @@ import { leases } from "../../src/stores/lease/leases.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import { rejection } from "../conformance/backend.ts";
 import { byAnn } from "../conformance/execution/fixture.ts";
-import {
-  addNote,
-  addNoteAndThrow,
-  createNoteTable,
-} from "../conformance/notes.ts";
+import { addNote, addNoteAndThrow, createNoteTable } from "../conformance/notes.ts";
 import { withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 
@@ -20,9 +16,7 @@ import type { Folder } from "./place.ts";
 const claim: Operation<undefined, readonly string[]> = operation("claim", {
   key: () => "worker",
   *one(): Tx<readonly string[]> {
-    const seen = yield* rows<{ id: string }>(
-      sql`SELECT DISTINCT id FROM app_note ORDER BY id`,
-    );
+    const seen = yield* rows<{ id: string }>(sql`SELECT DISTINCT id FROM app_note ORDER BY id`);
     yield* run(sql`UPDATE app_note SET body = 'taken' WHERE id = 'nobody'`);
     yield* row(sql`DELETE FROM app_note WHERE id = 'nobody' RETURNING id`);
     return seen.map(({ id }) => id);
@@ -69,9 +63,7 @@ describe("a write that changed nothing", () => {
       });
       await database.write(addNote, { id: "a" });
       const change = (body: string) =>
-        database.write("change", () =>
-          run(sql`UPDATE app_view SET body = ${body} WHERE id = 'a'`),
-        );
+        database.write("change", () => run(sql`UPDATE app_view SET body = ${body} WHERE id = 'a'`));
       for (let round = 1; round <= 5; round += 1) {
         const { flushes } = database.stats();
         expect(await change(`kept ${round}`)).toBe(0);
@@ -145,9 +137,7 @@ describe("a write that changed nothing", () => {
       await database.write("tables", createNoteTable);
       const before = database.stats();
       const order: string[] = [];
-      const written = database
-        .write(addNote, { id: "a" })
-        .then(() => order.push("written"));
+      const written = database.write(addNote, { id: "a" }).then(() => order.push("written"));
       // Committed, and being flushed.
       while (database.stats().commits === before.commits)
         await new Promise((resolve) => setImmediate(resolve));

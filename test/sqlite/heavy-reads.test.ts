@@ -131,9 +131,7 @@ describe("a full check", () => {
       expect(await heavy.check()).toMatchObject({ ok: true });
       const { problems } = await heavy.check({ full: true });
       await heavy.close();
-      expect(problems.join()).toContain(
-        "row 1 missing from index holdfast_a_x",
-      );
+      expect(problems.join()).toContain("row 1 missing from index holdfast_a_x");
     }));
 
   test("names and skips a table that needs a function only the app has", () =>
@@ -177,9 +175,9 @@ describe("a full check", () => {
   test("is ended by a timeout in the midst of it", () =>
     withHeavyReads(async ({ heavy, folder, database }) => {
       fill(folder, 20_000);
-      expect(
-        await rejection(heavy.check({ full: true, timeout: 1 })),
-      ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(await rejection(heavy.check({ full: true, timeout: 1 }))).toMatchObject({
+        code: "DEADLINE_EXCEEDED",
+      });
       await database.write(addNote, { id: "after" });
       expect(await noteCount(database)).toBe(2);
     }));
@@ -194,8 +192,7 @@ describe("sizes", () => {
         "INSERT INTO app_pair VALUES ('x', 1), ('x', 2)",
       ]);
       const sizes = await heavy.sizes();
-      const find = (name: string): object | undefined =>
-        sizes.find((size) => size.name === name);
+      const find = (name: string): object | undefined => sizes.find((size) => size.name === name);
       expect(find("app_note")).toEqual({
         name: "app_note",
         kind: "table",
@@ -241,10 +238,7 @@ describe("sizes", () => {
 });
 
 describe("a file that is replaced while it is open", () => {
-  const everyCall: [
-    string,
-    (heavy: HeavyReads, to: string) => Promise<unknown>,
-  ][] = [
+  const everyCall: [string, (heavy: HeavyReads, to: string) => Promise<unknown>][] = [
     ["a quick check", (heavy) => heavy.check()],
     ["a full check", (heavy) => heavy.check({ full: true })],
     ["sizes", (heavy) => heavy.sizes()],
@@ -262,9 +256,9 @@ describe("a file that is replaced while it is open", () => {
       expect(error.message).toContain("Close the database");
       expect(existsSync(folder.file("backup.db"))).toBe(false);
       unlinkSync(folder.file());
-      expect(
-        await rejection(call(heavy, folder.file("backup.db"))),
-      ).toMatchObject({ code: "DATABASE_MOVED" });
+      expect(await rejection(call(heavy, folder.file("backup.db")))).toMatchObject({
+        code: "DATABASE_MOVED",
+      });
     }),
   );
 });
@@ -272,12 +266,8 @@ describe("a file that is replaced while it is open", () => {
 describe("the thread of heavy reads", () => {
   test("refuses what is more than its queue holds, and serves the rest", () =>
     withHeavyReads(async ({ heavy }) => {
-      const settled = await Promise.allSettled(
-        Array.from({ length: 65 }, () => heavy.check()),
-      );
-      expect(
-        settled.filter(({ status }) => status === "fulfilled"),
-      ).toHaveLength(64);
+      const settled = await Promise.allSettled(Array.from({ length: 65 }, () => heavy.check()));
+      expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(64);
       expect(settled.at(-1)).toMatchObject({
         reason: { code: "QUEUE_FULL", retryable: true },
       });
@@ -294,8 +284,7 @@ describe("the thread of heavy reads", () => {
         rejection(heavy.rows("app_bulk").next()),
       ];
       await heavy.close();
-      for (const call of calls)
-        expect(await call).toMatchObject({ code: "DATABASE_CLOSED" });
+      for (const call of calls) expect(await call).toMatchObject({ code: "DATABASE_CLOSED" });
       expect(await rejection(heavy.check())).toMatchObject({
         code: "DATABASE_CLOSED",
       });
@@ -307,10 +296,7 @@ describe("the thread of heavy reads", () => {
       const pages = heavy.rows("app_bulk", { pageRows: 10 });
       await pages.next();
       // Between two pages there is no snapshot that would keep the log from being emptied.
-      const emptied = folder.shell([
-        "PRAGMA wal_checkpoint(TRUNCATE)",
-        "PRAGMA wal_checkpoint",
-      ]);
+      const emptied = folder.shell(["PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint"]);
       expect(emptied).toEqual([{ busy: 0, log: 0, checkpointed: 0 }]);
       await pages.return();
     }));

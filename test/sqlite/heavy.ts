@@ -14,10 +14,7 @@ interface Heavy {
   readonly database: Database;
 }
 
-export function heavyReads(
-  path: string,
-  parts: Partial<HeavyReadsParts> = {},
-): HeavyReads {
+export function heavyReads(path: string, parts: Partial<HeavyReadsParts> = {}): HeavyReads {
   const driver = loadDriver(driverName);
   return new HeavyReads({ driver, path: realpathSync(path), ...parts });
 }
@@ -53,9 +50,7 @@ export function remains(folder: Folder): readonly string[] {
   return readdirSync(folder.path).filter((name) => name.includes(".tmp-"));
 }
 
-export async function collected(
-  pages: AsyncIterable<RowPage>,
-): Promise<readonly RowPage[]> {
+export async function collected(pages: AsyncIterable<RowPage>): Promise<readonly RowPage[]> {
   const all: RowPage[] = [];
   for await (const page of pages) all.push(page);
   return all;

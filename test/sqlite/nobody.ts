@@ -7,18 +7,10 @@ import { driverName } from "./place.ts";
 export const mayBeNobody: boolean = !isRoot || temporaryFilesAreShared;
 
 /** Permissions mean nothing to root, so the open happens in a process without rights. */
-export function openAsNobody(
-  path: string,
-  { gid = 65_534, readOnly = false } = {},
-): string {
+export function openAsNobody(path: string, { gid = 65_534, readOnly = false } = {}): string {
   const child = spawnSync(
     nodeForEveryone(),
-    [
-      compiled("sqlite/open-and-report.ts"),
-      path,
-      driverName,
-      readOnly ? "readOnly" : "write",
-    ],
+    [compiled("sqlite/open-and-report.ts"), path, driverName, readOnly ? "readOnly" : "write"],
     { encoding: "utf8", ...(isRoot && { uid: 65_534, gid }) },
   );
   return child.stdout + child.stderr;

@@ -38,12 +38,8 @@ describe("opening a file", () => {
         "CREATE TABLE app_user (id INTEGER)",
       ]);
       await (await folder.open()).close();
-      expect(folder.shell(["PRAGMA user_version"])).toEqual([
-        { user_version: 41 },
-      ]);
-      expect(folder.shell(["PRAGMA application_id"])).toEqual([
-        { application_id: 77 },
-      ]);
+      expect(folder.shell(["PRAGMA user_version"])).toEqual([{ user_version: 41 }]);
+      expect(folder.shell(["PRAGMA application_id"])).toEqual([{ application_id: 77 }]);
       expect(folder.shell(["PRAGMA page_size"])).toEqual([{ page_size: 8192 }]);
     }));
 
@@ -51,9 +47,7 @@ describe("opening a file", () => {
     withFolder(async (folder) => {
       writeFileSync(folder.file(), "");
       await (await folder.open()).close();
-      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual(
-        migrationNumbers,
-      );
+      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual(migrationNumbers);
     }));
 
   test("rolls back what a power cut left of the switch to a log, whatever of the log there is", () =>
@@ -70,10 +64,7 @@ describe("opening a file", () => {
         `INSERT INTO app_user VALUES ${Array.from({ length: 100 }, () => `('${"x".repeat(1_000)}')`).join()}`,
       );
       for (const part of ["", "-journal"])
-        copyFileSync(
-          folder.file(`old.db${part}`),
-          folder.file(`app.db${part}`),
-        );
+        copyFileSync(folder.file(`old.db${part}`), folder.file(`app.db${part}`));
       half.exec("ROLLBACK");
       half.close();
       await folder.open({}, {}, "logged.db").then(async (logged) => {
@@ -83,9 +74,7 @@ describe("opening a file", () => {
       truncateSync(folder.file("app.db-wal"), 32);
       expect(readFileSync(folder.file()).includes("bob")).toBe(true);
       await (await folder.open()).close();
-      expect(folder.shell(["SELECT name FROM app_user"])).toEqual([
-        { name: "ada" },
-      ]);
+      expect(folder.shell(["SELECT name FROM app_user"])).toEqual([{ name: "ada" }]);
     }));
 
   test("refuses a directory", () =>
@@ -100,19 +89,14 @@ describe("opening a file", () => {
     const error = await rejection(openSqlite("postgres://ada:secret@db/app"));
     expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
     expect(error.message).toContain("openPostgres");
-    expect(JSON.stringify([error.message, error.details])).not.toContain(
-      "secret",
-    );
+    expect(JSON.stringify([error.message, error.details])).not.toContain("secret");
   });
 
-  test.each(["", "file:app.db", "a\0b", undefined, 5])(
-    "refuses the path %j",
-    async (path) => {
-      expect(await rejection(openSqlite(path as string))).toMatchObject({
-        code: "DATABASE_PATH_INVALID",
-      });
-    },
-  );
+  test.each(["", "file:app.db", "a\0b", undefined, 5])("refuses the path %j", async (path) => {
+    expect(await rejection(openSqlite(path as string))).toMatchObject({
+      code: "DATABASE_PATH_INVALID",
+    });
+  });
 
   test.each([
     ["white space at its end", "app.db\n", "white space"],
@@ -147,18 +131,13 @@ describe("opening a file", () => {
       symlinkSync(folder.file("app.db "), folder.file());
       const error = await rejection(folder.open());
       expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
-      expect(readdirSync(folder.path).toSorted()).toEqual([
-        "app.db",
-        "app.db ",
-      ]);
+      expect(readdirSync(folder.path).toSorted()).toEqual(["app.db", "app.db "]);
     }));
 
   test("does not show the password of a URL with white space before it", async () => {
     const error = await rejection(openSqlite(" postgres://ada:secret@db/app"));
     expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
-    expect(JSON.stringify([error.message, error.details])).not.toContain(
-      "secret",
-    );
+    expect(JSON.stringify([error.message, error.details])).not.toContain("secret");
   });
 
   test("refuses what is not a database, and leaves it as it was", () =>
@@ -198,9 +177,7 @@ describe("opening a file", () => {
 
   test("refuses a network file system by name, and warns of a doubtful one", () =>
     withFolder(async (folder) => {
-      const error = await rejection(
-        folder.open({}, { fileSystem: () => 0x6969 }),
-      );
+      const error = await rejection(folder.open({}, { fileSystem: () => 0x6969 }));
       expect(error).toMatchObject({
         code: "NETWORK_FILE_SYSTEM",
         details: { fileSystem: "NFS" },
@@ -259,10 +236,7 @@ describe("opening a file", () => {
         code: "DRIVER_MISSING",
         details: {
           node: process.version,
-          reasons: [
-            "better-sqlite3: built for another Node",
-            "node:sqlite: no such module",
-          ],
+          reasons: ["better-sqlite3: built for another Node", "node:sqlite: no such module"],
         },
       }),
     );
@@ -316,9 +290,9 @@ describe("opening a file read-only", () => {
       const reader = await folder.open({ readOnly: true });
       await writer.write(addNote, { id: "a" });
       expect(await noteHalves(reader)).toBe("a1 a2");
-      expect(await rejection(reader.write(addNote, { id: "b" }))).toMatchObject(
-        { code: "READ_ONLY" },
-      );
+      expect(await rejection(reader.write(addNote, { id: "b" }))).toMatchObject({
+        code: "READ_ONLY",
+      });
       await writer.close();
       expect(await noteHalves(reader)).toBe("a1 a2");
     }));

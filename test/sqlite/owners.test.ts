@@ -16,25 +16,22 @@ import { withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 
 const ownersOf = (folder: Folder): string => `${folder.file()}-owners`;
-const modeOf = (path: string): string =>
-  (statSync(path).mode & 0o777).toString(8);
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe("the folder of owners' locks", () => {
   test.each([
     ["600", "700"],
     ["660", "770"],
     ["640", "750"],
-  ])(
-    "of a database with mode %s has mode %s, whatever the umask",
-    (fileMode, folderMode) =>
-      withFolder(async (folder) => {
-        writeFileSync(folder.file(), "");
-        chmodSync(folder.file(), `0${fileMode}`);
-        const database = await folder.open();
-        const owners = ownersOf(folder);
-        expect(modeOf(owners)).toBe(folderMode);
-        expect(modeOf(join(owners, `${database.owner}.lock`))).toBe(fileMode);
-      }),
+  ])("of a database with mode %s has mode %s, whatever the umask", (fileMode, folderMode) =>
+    withFolder(async (folder) => {
+      writeFileSync(folder.file(), "");
+      chmodSync(folder.file(), `0${fileMode}`);
+      const database = await folder.open();
+      const owners = ownersOf(folder);
+      expect(modeOf(owners)).toBe(folderMode);
+      expect(modeOf(join(owners, `${database.owner}.lock`))).toBe(fileMode);
+    }),
   );
 
   test.runIf(isRoot && mayBeNobody)(
@@ -49,24 +46,20 @@ describe("the folder of owners' locks", () => {
         chmodSync(folder.path, 0o770);
         const database = await folder.open();
         expect(openAsNobody(folder.file(), { gid })).toBe("opened\n");
-        expect(readdirSync(ownersOf(folder))).toEqual([
-          `${database.owner}.lock`,
-        ]);
+        expect(readdirSync(ownersOf(folder))).toEqual([`${database.owner}.lock`]);
       }),
   );
 
-  test.runIf(isRoot && mayBeNobody)(
-    "that may not be written is named in the refusal",
-    () =>
-      withFolder(async (folder) => {
-        await (await folder.open()).close();
-        chownSync(folder.file(), 65_534, 65_534);
-        chownSync(folder.path, 65_534, 65_534);
-        mkdirSync(ownersOf(folder), { mode: 0o700 });
-        const said = openAsNobody(folder.file());
-        expect(said).toContain("DATABASE_NOT_WRITABLE");
-        expect(said).toContain(`"${ownersOf(folder)}"`);
-      }),
+  test.runIf(isRoot && mayBeNobody)("that may not be written is named in the refusal", () =>
+    withFolder(async (folder) => {
+      await (await folder.open()).close();
+      chownSync(folder.file(), 65_534, 65_534);
+      chownSync(folder.path, 65_534, 65_534);
+      mkdirSync(ownersOf(folder), { mode: 0o700 });
+      const said = openAsNobody(folder.file());
+      expect(said).toContain("DATABASE_NOT_WRITABLE");
+      expect(said).toContain(`"${ownersOf(folder)}"`);
+    }),
   );
 
   test("loses what a process left that died before its lock had a name, and nothing that is locked", () =>

@@ -4,16 +4,12 @@ import { join } from "node:path";
 import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import type { DriverName } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { openSqliteWith } from "../../src/backends/sqlite/open.ts";
-import type {
-  SqliteOptions,
-  SqliteSeams,
-} from "../../src/backends/sqlite/options.ts";
+import type { SqliteOptions, SqliteSeams } from "../../src/backends/sqlite/options.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
 
 /** The driver under test: both are, in turn, by the two runs of the suites. */
 export const driverName: DriverName =
-  (process.env["HOLDFAST_TEST_DRIVER"] as DriverName | undefined) ??
-  "better-sqlite3";
+  (process.env["HOLDFAST_TEST_DRIVER"] as DriverName | undefined) ?? "better-sqlite3";
 
 /** Batches that do not end early because the machine is slow. */
 export const unhurried: { readonly batchMs: number } = { batchMs: 60_000 };
@@ -68,9 +64,7 @@ export class Folder {
   }
 }
 
-export async function withFolder(
-  body: (folder: Folder) => Promise<void>,
-): Promise<void> {
+export async function withFolder(body: (folder: Folder) => Promise<void>): Promise<void> {
   const folder = new Folder();
   try {
     await body(folder);

@@ -16,19 +16,14 @@ test.each(queuePaths.map((path) => [path.name, path] as const))(
         );
         plan.push(...steps.map(({ detail }) => detail));
       }
-      const used = plan.flatMap(
-        (detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? [],
-      );
+      const used = plan.flatMap((detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? []);
       expect(used).toEqual(path.indexes);
       const sorts = plan.filter((detail) => detail.includes("TEMP B-TREE"));
       expect(sorts).toEqual([]);
       const scans = plan.filter((detail) => /^SCAN holdfast_\w+$/.test(detail));
       expect(scans).toEqual([]);
       // A page begins at its key: the rows before it are not walked over.
-      const searches = plan.filter((detail) =>
-        detail.includes("holdfast_queue_batch_order"),
-      );
-      for (const detail of searches)
-        expect(detail).toContain("(session=? AND key>? AND key<?)");
+      const searches = plan.filter((detail) => detail.includes("holdfast_queue_batch_order"));
+      for (const detail of searches) expect(detail).toContain("(session=? AND key>? AND key<?)");
     }),
 );

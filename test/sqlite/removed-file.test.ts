@@ -21,8 +21,7 @@ test("when the file is removed a wait for a result ends, and the worker stops wi
     await holdfast.work([ticking]);
     const run = await holdfast.start(ticking);
     const result = rejection(run.result());
-    for (const end of ["", "-wal", "-shm"])
-      unlinkSync(`${folder.file()}${end}`);
+    for (const end of ["", "-wal", "-shm"]) unlinkSync(`${folder.file()}${end}`);
     expect(await result).toMatchObject({ code: "FLUSH_FAILED" });
     await until(() => said.some(({ level }) => level === "error"));
     const errors = said.filter(({ level }) => level === "error");
@@ -38,8 +37,7 @@ test("a worker that only waits notices that its file was removed, and stops", ()
       onEvent: (event) => said.push(event),
     });
     await holdfast.work([workflow("idle", () => "done")]);
-    for (const end of ["", "-wal", "-shm"])
-      rmSync(`${folder.file()}${end}`, { force: true });
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${folder.file()}${end}`, { force: true });
     await until(() => said.some(({ level }) => level === "error"));
     expect(said.filter(({ level }) => level === "error")).toMatchObject([
       { message: expect.stringMatching(/^This worker stops\. .+ reopen/) },
@@ -56,8 +54,7 @@ test("when the file is removed a scheduler stops, and a worker's says so once", 
     const scheduler = schedules(holdfast.database).run({});
     const tick = workflow("tick", () => "tock");
     await holdfast.work([schedule("ticks", { every: "1h" }, tick)]);
-    for (const end of ["", "-wal", "-shm"])
-      unlinkSync(`${folder.file()}${end}`);
+    for (const end of ["", "-wal", "-shm"]) unlinkSync(`${folder.file()}${end}`);
     await rejection(holdfast.start(tick));
     await scheduler.stopped;
     await until(() => said.some(({ level }) => level === "error"));

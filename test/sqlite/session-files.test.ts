@@ -1,11 +1,4 @@
-import {
-  existsSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
@@ -24,9 +17,7 @@ const mark = "holdfast-sessions.last";
 
 /** What is in the folder besides its mark. */
 function left(folder: Folder): readonly string[] {
-  return readdirSync(join(folder.path, "sessions")).filter(
-    (name) => name !== mark,
-  );
+  return readdirSync(join(folder.path, "sessions")).filter((name) => name !== mark);
 }
 
 function filesIn(folder: Folder): SessionFiles {
@@ -40,17 +31,13 @@ describe("sessions in files of their own", () => {
     withFolder(async (folder) => {
       const files = filesIn(folder);
       const path = files.path("../team/chat 7");
-      expect(path).toBe(
-        join(folder.path, "sessions", "team_chat_7-6b5f3a47c4b7f9ea.db"),
-      );
+      expect(path).toBe(join(folder.path, "sessions", "team_chat_7-6b5f3a47c4b7f9ea.db"));
       const made = await files.create("../team/chat 7");
       expect(made.path).toBe(path);
       await made.close();
       expect(left(folder)).toEqual(["team_chat_7-6b5f3a47c4b7f9ea.db"]);
       expect(statSync(path).mode & 0o777).toBe(0o600);
-      expect(() => files.path("")).toThrow(
-        expect.objectContaining({ code: "ID_MALFORMED" }),
-      );
+      expect(() => files.path("")).toThrow(expect.objectContaining({ code: "ID_MALFORMED" }));
     }));
 
   test("[A53] create seeds and preserves the meta, open finds only what exists, delete takes the file and may be repeated", () =>
@@ -99,21 +86,20 @@ describe("sessions in files of their own", () => {
       for (const fence of [1, 2, 3]) {
         const outcome = await leases(first.database).acquire("s", claimant);
         expect(outcome).toMatchObject({ lease: { fence } });
-        if (outcome.kind === "acquired")
-          await leases(first.database).release(outcome.lease);
+        if (outcome.kind === "acquired") await leases(first.database).release(outcome.lease);
       }
       await first.close();
       await files.delete("s");
       clock.set(1_000);
       const second = await files.create("s");
       expect(second.session).toEqual({ id: "s", generation: 4 });
-      expect(
-        await leases(second.database).acquire("s", claimant),
-      ).toMatchObject({ lease: { fence: 4 } });
+      expect(await leases(second.database).acquire("s", claimant)).toMatchObject({
+        lease: { fence: 4 },
+      });
       const meta = await second.sessions.meta("s");
-      expect(
-        await rejection(second.sessions.saveMeta(first.session, meta)),
-      ).toMatchObject({ code: "SESSION_DELETED" });
+      expect(await rejection(second.sessions.saveMeta(first.session, meta))).toMatchObject({
+        code: "SESSION_DELETED",
+      });
       await second.close();
       // Removed by hand: no deletion could tell of it.
       rmSync(second.path);
@@ -142,11 +128,7 @@ describe("sessions in files of their own", () => {
     withFolder(async (folder) => {
       const files = filesIn(folder);
       const open = await files.create("s");
-      const own = await holding(
-        open.sessions,
-        leases(open.database),
-        open.session,
-      );
+      const own = await holding(open.sessions, leases(open.database), open.session);
       await own.commit({ turn: "t1", nodes: [said("hi")] });
       expect(await files.delete("s")).toBe(true);
       for (const attempt of [
@@ -176,11 +158,7 @@ describe("sessions in files of their own", () => {
             .catch(() => undefined);
           if (made === undefined) return undefined;
           try {
-            const own = await holding(
-              made.sessions,
-              leases(made.database),
-              made.session,
-            );
+            const own = await holding(made.sessions, leases(made.database), made.session);
             await own.commit({ turn: `t${index}`, nodes: [said("hi")] });
             return undefined;
           } catch {

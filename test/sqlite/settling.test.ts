@@ -22,9 +22,9 @@ describe("a write settles", () => {
       await database.write("tables", createNoteTable);
       const abort = new AbortController();
       const options = { signal: abort.signal, timeout: "soon" as "1s" };
-      expect(
-        await rejection(database.write(addNote, { id: "a" }, options)),
-      ).toMatchObject({ code: "DURATION_INVALID" });
+      expect(await rejection(database.write(addNote, { id: "a" }, options))).toMatchObject({
+        code: "DURATION_INVALID",
+      });
       abort.abort();
       await database.write(addNote, { id: "b" });
       expect(await noteHalves(database)).toBe("b1 b2");
@@ -42,9 +42,9 @@ describe("a write settles", () => {
       expect(await vandal.ended).toBe(0);
       const error = await rejection(database.write(addNote, { id: "a" }));
       expect(error).toMatchObject({ code: "DATABASE_DAMAGED" });
-      expect(
-        await rejection(database.write(addNote, { id: "b" })),
-      ).toMatchObject({ code: "DATABASE_DAMAGED" });
+      expect(await rejection(database.write(addNote, { id: "b" }))).toMatchObject({
+        code: "DATABASE_DAMAGED",
+      });
       await database.close();
     }));
 
@@ -53,11 +53,7 @@ describe("a write settles", () => {
       const database = await folder.open();
       await database.write("tables", createNoteTable);
       const abort = new AbortController();
-      const kept = database.write(
-        addNote,
-        { id: "kept" },
-        { signal: abort.signal },
-      );
+      const kept = database.write(addNote, { id: "kept" }, { signal: abort.signal });
       const failed = rejection(database.write(addNoteAndThrow, { id: "f" }));
       await Promise.all([kept, failed]);
       abort.abort();
@@ -112,9 +108,9 @@ describe("close", () => {
         { flush: { place: "thread", faults: { failAfter: 2 } } },
       );
       await database.write("tables", createNoteTable);
-      expect(
-        await rejection(database.write(addNote, { id: "a" })),
-      ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect(await rejection(database.write(addNote, { id: "a" }))).toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+      });
       await database.close();
       expect(await noteCount(await folder.open())).toBe(2);
     }));
@@ -139,15 +135,11 @@ describe("an open", () => {
       expect(await rejection(folder.open())).toMatchObject({
         code: "SCHEMA_ORPHANED",
       });
-      expect(folder.shell(["PRAGMA journal_mode"])).toEqual([
-        { journal_mode: "delete" },
-      ]);
+      expect(folder.shell(["PRAGMA journal_mode"])).toEqual([{ journal_mode: "delete" }]);
     }));
 
   test("in memory cannot be read-only", async () => {
-    expect(
-      await rejection(openSqlite(":memory:", { readOnly: true })),
-    ).toMatchObject({
+    expect(await rejection(openSqlite(":memory:", { readOnly: true }))).toMatchObject({
       code: "OPTION_INVALID",
       details: { option: "readOnly" },
     });

@@ -59,9 +59,7 @@ describe("a call that fails leaves no trace even when", () => {
     onTables(async (database) => {
       const error = await rejection(
         database.write("large", () =>
-          row(
-            sql`INSERT INTO app_number (n) VALUES (9007199254740993) RETURNING n`,
-          ),
+          row(sql`INSERT INTO app_number (n) VALUES (9007199254740993) RETURNING n`),
         ),
       );
       expect(error).toMatchObject({ code: "CORRUPT_ROW" });
@@ -91,8 +89,7 @@ describe("a call that fails leaves no trace even when", () => {
 });
 
 describe("a template is refused that", () => {
-  const written = (text: string) => () =>
-    sql(Object.assign([text], { raw: [text] }));
+  const written = (text: string) => () => sql(Object.assign([text], { raw: [text] }));
 
   test.each([
     "-- a comment first\nCOMMIT",
@@ -103,18 +100,14 @@ describe("a template is refused that", () => {
     "UPDATE OR ROLLBACK t SET n = 1",
     "ABORT",
   ])("controls the transaction: %j", (text) => {
-    expect(written(text)).toThrow(
-      expect.objectContaining({ code: "OPERATION_INVALID" }),
-    );
+    expect(written(text)).toThrow(expect.objectContaining({ code: "OPERATION_INVALID" }));
   });
 
   test("holds several statements", () => {
     expect(written("SELECT 1; COMMIT")).toThrow("several statements");
     expect(written("SELECT ';' AS semicolon;")).not.toThrow();
     expect(written("SELECT 1 -- ; COMMIT")).not.toThrow();
-    expect(
-      written("CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; END"),
-    ).not.toThrow();
+    expect(written("CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; END")).not.toThrow();
     expect(written("DO $body$ BEGIN NULL; END $body$")).not.toThrow();
   });
 });

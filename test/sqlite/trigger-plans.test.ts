@@ -57,26 +57,17 @@ const questions: readonly [string, () => Tx<unknown>, readonly string[]][] = [
   [
     "a list of subscriptions",
     () => subscriptionList.operation(context).one(first({ registrant: null })),
-    [
-      "holdfast_trigger_subscription_name",
-      "holdfast_trigger_subscription_name",
-    ],
+    ["holdfast_trigger_subscription_name", "holdfast_trigger_subscription_name"],
   ],
   [
     "a list of subscriptions by the definition of their target",
     () => subscriptionList.operation(context).one(first({ definition: "d" })),
-    [
-      "holdfast_trigger_subscription_definition",
-      "holdfast_trigger_subscription_definition",
-    ],
+    ["holdfast_trigger_subscription_definition", "holdfast_trigger_subscription_definition"],
   ],
   [
     "a list of occurrences of a source",
     () => occurrenceList.operation(context).one(first({ source })),
-    [
-      "holdfast_trigger_occurrence_source",
-      "holdfast_trigger_occurrence_source",
-    ],
+    ["holdfast_trigger_occurrence_source", "holdfast_trigger_occurrence_source"],
   ],
   ["the question what was delivered", () => deliveriesOf([1]), []],
   [
@@ -109,10 +100,7 @@ const questions: readonly [string, () => Tx<unknown>, readonly string[]][] = [
         occurredAt: 1,
         at: 1,
       }),
-    [
-      "holdfast_trigger_subscription_source",
-      "holdfast_trigger_subscription_source",
-    ],
+    ["holdfast_trigger_subscription_source", "holdfast_trigger_subscription_source"],
   ],
 ];
 
@@ -127,12 +115,8 @@ test("every question reads by its indexes", () =>
         );
         plan.push(...steps.map(({ detail }) => detail));
       }
-      const used = plan.flatMap(
-        (detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? [],
-      );
+      const used = plan.flatMap((detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? []);
       expect([name, used]).toEqual([name, indexes]);
-      expect(
-        plan.filter((detail) => /^SCAN holdfast_\w+$/.test(detail)),
-      ).toEqual([]);
+      expect(plan.filter((detail) => /^SCAN holdfast_\w+$/.test(detail))).toEqual([]);
     }
   }));

@@ -94,8 +94,7 @@ describe("a workflow that does not", () => {
 
   test("is tried at so many events and no more", async () => {
     const many = workflow("many", async (ctx) => {
-      for (let step = 0; step < 20; step += 1)
-        await ctx.step(`step ${step}`, () => step);
+      for (let step = 0; step < 20; step += 1) await ctx.step(`step ${step}`, () => step);
     });
     const report = await surviveCrashes(many, undefined, { roundsMax: 3 });
     expect(report).toMatchObject({ rounds: 3, differences: [] });

@@ -69,9 +69,7 @@ describe("a recorded history", () => {
       await ctx.step("invoice", () => "new");
       return { paid };
     });
-    expect(
-      await replayHistory(changed, history, { codeVersion: "43" }),
-    ).toMatchObject({
+    expect(await replayHistory(changed, history, { codeVersion: "43" })).toMatchObject({
       kind: "differs",
       error: {
         code: "NONDETERMINISM",
@@ -179,9 +177,7 @@ function withoutHolders({ events, ...rest }: RunHistory): unknown {
 
 describe("what is no history", () => {
   const without = (name: string) => (history: object) =>
-    Object.fromEntries(
-      Object.entries(history).filter(([each]) => each !== name),
-    );
+    Object.fromEntries(Object.entries(history).filter(([each]) => each !== name));
   const withField =
     (name: string, value: unknown) =>
     (history: object): unknown => ({ ...history, [name]: value });
@@ -193,69 +189,51 @@ describe("what is no history", () => {
       return { ...history, events: [{ ...first, event }, ...others] };
     };
 
-  const faults: readonly (readonly [string, string, (h: object) => unknown])[] =
+  const faults: readonly (readonly [string, string, (h: object) => unknown])[] = [
+    ["null", "format", () => null],
+    ["a text", "format", (history) => JSON.stringify(history)],
+    ["a list", "format", () => []],
+    ["an empty object", "format", () => ({})],
+    ["another document", "format", withField("format", "x")],
+    ["a newer format", "newer", withField("formatVersion", 2)],
+    ["an older format than there was", "field", withField("formatVersion", -1)],
+    ["no events", "field", without("events")],
+    ["a field too many", "field", withField("extra", 1)],
+    ["a seed that is no number", "field", withField("seed", "0x1")],
+    ["an id that is none", "field", withField("run", "a b")],
+    ["a name that is none", "field", withField("function", "")],
+    ["an input with a broken tag", "field", withField("input", { $holdfast: 1, x: 2 })],
+    ["events that are no list", "field", withField("events", {})],
+    ["an event that is no object", "field", withField("events", [1])],
+    ["an event of no kind", "field", withEvent({ kind: "danced" })],
+    ["an event of Object's", "field", withEvent({ kind: "constructor" })],
+    ["an event with a field too many", "field", withEvent({ extra: 1 })],
+    ["an event whose place is none", "field", withEvent({ call: -1, kind: "patched", patch: "x" })],
     [
-      ["null", "format", () => null],
-      ["a text", "format", (history) => JSON.stringify(history)],
-      ["a list", "format", () => []],
-      ["an empty object", "format", () => ({})],
-      ["another document", "format", withField("format", "x")],
-      ["a newer format", "newer", withField("formatVersion", 2)],
-      [
-        "an older format than there was",
-        "field",
-        withField("formatVersion", -1),
-      ],
-      ["no events", "field", without("events")],
-      ["a field too many", "field", withField("extra", 1)],
-      ["a seed that is no number", "field", withField("seed", "0x1")],
-      ["an id that is none", "field", withField("run", "a b")],
-      ["a name that is none", "field", withField("function", "")],
-      [
-        "an input with a broken tag",
-        "field",
-        withField("input", { $holdfast: 1, x: 2 }),
-      ],
-      ["events that are no list", "field", withField("events", {})],
-      ["an event that is no object", "field", withField("events", [1])],
-      ["an event of no kind", "field", withEvent({ kind: "danced" })],
-      ["an event of Object's", "field", withEvent({ kind: "constructor" })],
-      ["an event with a field too many", "field", withEvent({ extra: 1 })],
-      [
-        "an event whose place is none",
-        "field",
-        withEvent({ call: -1, kind: "patched", patch: "x" }),
-      ],
-      [
-        "a response of no kind",
-        "field",
-        withField("responses", [
-          { seq: 1, at: 1, response: { kind: "toString" } },
-        ]),
-      ],
-      [
-        "a response without its value",
-        "field",
-        withField("responses", [
-          {
-            seq: 1,
-            at: 1,
-            response: { kind: "signal", signal: "a", signalKey: "b" },
-          },
-        ]),
-      ],
-      [
-        "a cancellation that is none",
-        "field",
-        withField("cancellation", { cause: "whim" }),
-      ],
-    ];
+      "a response of no kind",
+      "field",
+      withField("responses", [{ seq: 1, at: 1, response: { kind: "toString" } }]),
+    ],
+    [
+      "a response without its value",
+      "field",
+      withField("responses", [
+        {
+          seq: 1,
+          at: 1,
+          response: { kind: "signal", signal: "a", signalKey: "b" },
+        },
+      ]),
+    ],
+    ["a cancellation that is none", "field", withField("cancellation", { cause: "whim" })],
+  ];
 
   test.each(faults)("is refused: %s", async (_, reason, change) => {
     const { history } = await shared;
-    await expect(
-      replayHistory(order, change(history) as RunHistory),
-    ).rejects.toMatchObject({ code: "HISTORY_INVALID", details: { reason } });
+    await expect(replayHistory(order, change(history) as RunHistory)).rejects.toMatchObject({
+      code: "HISTORY_INVALID",
+      details: { reason },
+    });
   });
 
   const shared = (async () => {
@@ -280,8 +258,8 @@ describe("what is no history", () => {
   test("is refused in any order of events but its own", async () => {
     const { history } = await shared;
     const events = history.events.toReversed();
-    await expect(
-      replayHistory(order, { ...history, events }),
-    ).rejects.toMatchObject({ code: "HISTORY_INVALID" });
+    await expect(replayHistory(order, { ...history, events })).rejects.toMatchObject({
+      code: "HISTORY_INVALID",
+    });
   });
 });

@@ -1,16 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  isHoldfastError,
-  workflow,
-  type RunHistory,
-} from "../../src/index.ts";
-import {
-  fake,
-  replayHistory,
-  surviveCrashes,
-  testHoldfast,
-} from "../../src/testing.ts";
+import { activity, isHoldfastError, workflow, type RunHistory } from "../../src/index.ts";
+import { fake, replayHistory, surviveCrashes, testHoldfast } from "../../src/testing.ts";
 import { opening } from "./kit.ts";
 
 const open = opening();
@@ -77,9 +67,7 @@ describe("hostile values", () => {
     await attempt(async () => (await testHoldfast([given])).close());
     await attempt(async () => (await testHoldfast([nap], given)).close());
     for (const option of ["autoSkip", "now", "seed", "work", "onEvent"])
-      await attempt(async () =>
-        (await testHoldfast([nap], { [option]: given })).close(),
-      );
+      await attempt(async () => (await testHoldfast([nap], { [option]: given })).close());
     await attempt(() => fake(given, { returns: 1 }));
     await attempt(() => fake(work, given));
     await attempt(() => replayHistory(given, {} as RunHistory));
@@ -88,12 +76,8 @@ describe("hostile values", () => {
     await attempt(() => surviveCrashes(given, 1));
     for (const option of ["functions", "during", "effects", "roundsMax"])
       if (typeof value !== "function")
-        await attempt(() =>
-          surviveCrashes(nap, 1, { roundsMax: 1, [option]: given }),
-        );
-    await attempt(() =>
-      surviveCrashes(nap, 1, { functions: () => given, roundsMax: 1 }),
-    );
+        await attempt(() => surviveCrashes(nap, 1, { roundsMax: 1, [option]: given }));
+    await attempt(() => surviveCrashes(nap, 1, { functions: () => given, roundsMax: 1 }));
     expect(strange).toEqual([]);
   });
 
@@ -128,8 +112,7 @@ describe("hostile values", () => {
       await attempt(() => kit.skipTo(value as Any));
     }
     const run = await kit.start(nap, "still here");
-    for (const [, value] of hostile)
-      await attempt(() => run.result(value as Any));
+    for (const [, value] of hostile) await attempt(() => run.result(value as Any));
     expect(await run.result()).toBe("still here");
     expect(strange).toEqual([]);
   });
@@ -146,9 +129,7 @@ describe("hostile values", () => {
     expect(() => fake(nap as Any, { returns: 1 })).toThrow(
       expect.objectContaining({ code: "OPTION_INVALID" }),
     );
-    expect(() => fake(work)).toThrow(
-      expect.objectContaining({ code: "OPTION_INVALID" }),
-    );
+    expect(() => fake(work)).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }));
   });
 
   test("after its end a kit refuses whatever it is asked", async () => {

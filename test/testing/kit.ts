@@ -1,9 +1,5 @@
 import { afterEach, vi } from "vitest";
-import {
-  testHoldfast,
-  type TestHoldfast,
-  type TestOptions,
-} from "../../src/testing.ts";
+import { testHoldfast, type TestHoldfast, type TestOptions } from "../../src/testing.ts";
 
 /** When the tests begin. */
 export const start: number = Date.UTC(2026, 0, 1);

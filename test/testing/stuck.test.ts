@@ -44,9 +44,7 @@ describe("a result that cannot come", () => {
     await run.pause();
     await expect(run.result()).rejects.toMatchObject({
       code: "RUN_STUCK",
-      message: expect.stringMatching(
-        /It is paused\. Resume it before you await its result\.$/,
-      ),
+      message: expect.stringMatching(/It is paused\. Resume it before you await its result\.$/),
     });
   });
 

@@ -126,9 +126,7 @@ describe("time in a test", () => {
     const gate = new Promise<string>((resolve) => {
       unlock = resolve;
     });
-    const gated = workflow("gated", async (ctx) =>
-      ctx.step("gated", () => gate),
-    );
+    const gated = workflow("gated", async (ctx) => ctx.step("gated", () => gate));
     const poll = workflow("poll", async (ctx) => {
       for (;;) await ctx.sleep("1 hour");
     });
@@ -210,16 +208,12 @@ describe("time in a test", () => {
 
   test("stops at the instants of a schedule when it is moved, and does not wait for them", async () => {
     const seen: number[] = [];
-    const tidy = workflow("tidy", async (ctx) =>
-      ctx.step("note", () => void seen.push(ctx.now())),
-    );
+    const tidy = workflow("tidy", async (ctx) => ctx.step("note", () => void seen.push(ctx.now())));
     const nightly = schedule("nightly", { cron: "0 2 * * *" }, tidy);
     const kit = await open([tidy, decide, nightly]);
     await kit.skip("3 days");
     const hourMs = 3_600_000;
-    expect(seen).toEqual(
-      [0, 1, 2].map((days) => start + days * dayMs + 2 * hourMs),
-    );
+    expect(seen).toEqual([0, 1, 2].map((days) => start + days * dayMs + 2 * hourMs));
     expect(await kit.run(decide)).toBe("nobody answered");
   });
 
@@ -264,17 +258,13 @@ describe("a fake", () => {
     const charged = fake(charge, { returns: { receipt: "r-1" } });
     const kit = await open([order, charge, charged]);
     expect(await kit.run(order, 500, { id: "o" })).toBe("r-1");
-    expect(charged.calls).toEqual([
-      { input: 500, id: expect.stringMatching(/^o\./), attempt: 1 },
-    ]);
+    expect(charged.calls).toEqual([{ input: 500, id: expect.stringMatching(/^o\./), attempt: 1 }]);
   });
 
   test("takes its answers in order, and stays with the last", async () => {
-    const charged = fake(
-      charge,
-      { throws: new Error("no answer") },
-      (ctx, cents) => ({ receipt: `r-${cents}-${ctx.attempt}` }),
-    );
+    const charged = fake(charge, { throws: new Error("no answer") }, (ctx, cents) => ({
+      receipt: `r-${cents}-${ctx.attempt}`,
+    }));
     const kit = await open([order, charged]);
     expect(await kit.run(order, 500)).toBe("r-500-2");
     expect(await kit.run(order, 700)).toBe("r-700-1");

@@ -3,10 +3,8 @@ import type { Syntax } from "./syntax.ts";
 import { isCode, isTest } from "./tree.ts";
 import type { Tree } from "./tree.ts";
 
-const useClock =
-  "take the time from the Clock you are given (the real one is host/clock.ts)";
-const useEntropy =
-  "take it from the Entropy you are given (the real one is host/entropy.ts)";
+const useClock = "take the time from the Clock you are given (the real one is host/clock.ts)";
+const useEntropy = "take it from the Entropy you are given (the real one is host/entropy.ts)";
 const useMonotonic = "measure with monotonicMs of host/timers.ts";
 const useTimers = "wait with sleep, later or soon of host/timers.ts";
 
@@ -39,9 +37,7 @@ export function bannedCalls(tree: Tree): readonly string[] {
       const name = machineAccess(node);
       const instead = name === undefined ? undefined : replacements[name];
       if (instead !== undefined)
-        problems.push(
-          `${file}:${node.firstLine}: ${name} is only for src/host/: ${instead}.`,
-        );
+        problems.push(`${file}:${node.firstLine}: ${name} is only for src/host/: ${instead}.`);
     }
   }
   return problems;
@@ -53,14 +49,11 @@ function machineAccess(node: Syntax): string | undefined {
     case "MemberExpression":
       return memberAccess(node);
     case "NewExpression":
-      return node.child("callee")?.text === "Date" &&
-        node.children("arguments").length === 0
+      return node.child("callee")?.text === "Date" && node.children("arguments").length === 0
         ? "new Date()"
         : undefined;
     case "Identifier":
-      return node.text.startsWith("set") && isReference(node)
-        ? node.text
-        : undefined;
+      return node.text.startsWith("set") && isReference(node) ? node.text : undefined;
     case "ImportSpecifier":
       return node.parent?.child("source")?.text.includes("node:")
         ? node.child("imported")?.text

@@ -1,10 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  brokenMap,
-  conformanceIds,
-  errorDocumentation,
-  readmeSnippets,
-} from "./documents.ts";
+import { brokenMap, conformanceIds, errorDocumentation, readmeSnippets } from "./documents.ts";
 import { treeOf } from "./tree.ts";
 
 test("codes and sections that do not match are reported", () => {

@@ -10,9 +10,7 @@ const conformancePage = "docs/conformance.md";
 export function errorDocumentation(tree: Tree): readonly string[] {
   const page = tree.get(errorPage);
   if (page === undefined)
-    return [
-      `${errorPage} is missing: give each error code a "## CODE" section.`,
-    ];
+    return [`${errorPage} is missing: give each error code a "## CODE" section.`];
   const codes = new Set(
     [
       ...(tree.get(errorSource) ?? "").matchAll(
@@ -50,12 +48,9 @@ export function errorDocumentation(tree: Tree): readonly string[] {
 /** The ids in test titles ("[E1] …") are those the page lists. */
 export function conformanceIds(tree: Tree): readonly string[] {
   const page = tree.get(conformancePage);
-  if (page === undefined)
-    return [`${conformancePage} is missing: state every id in one sentence.`];
+  if (page === undefined) return [`${conformancePage} is missing: state every id in one sentence.`];
   const listed = new Set(
-    [...page.matchAll(/^(?:[-*|#]+\s*)?\W*([A-Z]{1,3}\d+)\b/gm)].map(
-      (match) => match[1] ?? "",
-    ),
+    [...page.matchAll(/^(?:[-*|#]+\s*)?\W*([A-Z]{1,3}\d+)\b/gm)].map((match) => match[1] ?? ""),
   );
   const proven = new Set(testTitles(tree).flatMap(idsIn));
   return [
@@ -67,28 +62,21 @@ export function conformanceIds(tree: Tree): readonly string[] {
       ),
     ...[...listed]
       .filter((id) => !proven.has(id))
-      .map(
-        (id) =>
-          `${conformancePage} lists ${id} but no test title has [${id}]: write the test.`,
-      ),
+      .map((id) => `${conformancePage} lists ${id} but no test title has [${id}]: write the test.`),
   ];
 }
 
 function idsIn(title: string): readonly string[] {
-  return [...title.matchAll(/\[([A-Z]{1,3}\d+)\]/g)].map(
-    (match) => match[1] ?? "",
-  );
+  return [...title.matchAll(/\[([A-Z]{1,3}\d+)\]/g)].map((match) => match[1] ?? "");
 }
 
 function testTitles(tree: Tree): readonly string[] {
   const titles: string[] = [];
   for (const [file, text] of tree) {
-    if (!isCode(file) || !isTest(file) || file.startsWith("test/tidy/"))
-      continue;
+    if (!isCode(file) || !isTest(file) || file.startsWith("test/tidy/")) continue;
     for (const node of parse(file, text).all()) {
       const name = node.type === "CallExpression" ? rootName(node) : undefined;
-      if (name === undefined || !["test", "it", "describe"].includes(name))
-        continue;
+      if (name === undefined || !["test", "it", "describe"].includes(name)) continue;
       titles.push(node.children("arguments")[0]?.text ?? "");
     }
   }
@@ -99,9 +87,7 @@ function testTitles(tree: Tree): readonly string[] {
 export function readmeSnippets(tree: Tree): readonly string[] {
   const readme = tree.get("README.md");
   if (readme === undefined)
-    return [
-      "README.md is missing: open with one sentence and an example that runs.",
-    ];
+    return ["README.md is missing: open with one sentence and an example that runs."];
   const examples = [...tree]
     .filter(([file]) => file.startsWith("examples/") && isCode(file))
     .map(([, text]) => text);
@@ -118,14 +104,9 @@ const mapPage = "ARCHITECTURE.md";
 
 /** A map that names a file which is gone leads astray: files in backquotes are found by the end of their path. */
 export function brokenMap(tree: Tree): readonly string[] {
-  const named = (tree.get(mapPage) ?? "").matchAll(
-    /`([a-z0-9.-]+(?:\/[a-z0-9.-]+)*\.(?:ts|js))`/g,
-  );
+  const named = (tree.get(mapPage) ?? "").matchAll(/`([a-z0-9.-]+(?:\/[a-z0-9.-]+)*\.(?:ts|js))`/g);
   const files = [...tree.keys()];
   return [...new Set([...named].map((match) => match[1] ?? ""))]
     .filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))
-    .map(
-      (name) =>
-        `${mapPage} names ${name}, which is not there: name the file that has it now.`,
-    );
+    .map((name) => `${mapPage} names ${name}, which is not there: name the file that has it now.`);
 }

@@ -12,8 +12,6 @@ const tree = treeOf({
 test("doors with more names than there may be are reported, with what each has", () => {
   expect(tooManyNames(tree, 4)).toEqual([]);
   expect(tooManyNames(tree, 3)).toEqual([
-    expect.stringContaining(
-      "The doors hand out 4 names (index 1, kernel 3), 3 at most: ",
-    ),
+    expect.stringContaining("The doors hand out 4 names (index 1, kernel 3), 3 at most: "),
   ]);
 });

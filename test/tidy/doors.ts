@@ -14,9 +14,7 @@ export function tooManyNames(tree: Tree, namesMax: number): readonly string[] {
     .map((door) => ({ door, names: namesOf(door, tree.get(door) ?? "") }));
   const total = counts.reduce((sum, { names }) => sum + names, 0);
   if (total <= namesMax) return [];
-  const each = counts
-    .map(({ door, names }) => `${path.basename(door, ".ts")} ${names}`)
-    .join(", ");
+  const each = counts.map(({ door, names }) => `${path.basename(door, ".ts")} ${names}`).join(", ");
   return [
     `The doors hand out ${total} names (${each}), ${namesMax} at most: let a page write down small answers where they stand, leave out options and parts that nobody names, or raise the number and say why (docs/adr, "doors hand out what is written down").`,
   ];

@@ -1,10 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  closedDoors,
-  forwardingFiles,
-  mutualImports,
-  writingAnswers,
-} from "./house.ts";
+import { closedDoors, forwardingFiles, mutualImports, writingAnswers } from "./house.ts";
 import { treeOf } from "./tree.ts";
 
 test("one aggregate reaches into another through its page, rows, parts and topics alone", () => {
@@ -29,8 +24,7 @@ test("two folders of stores that import each other are reported, but for the end
   const tree = treeOf({
     "src/stores/queue/a.ts": 'import { x } from "../session/session-row.ts";',
     "src/stores/session/b.ts": 'import { y } from "../queue/batch-row.ts";',
-    "src/stores/execution/log/end.ts":
-      'import { z } from "../../process/parts.ts";',
+    "src/stores/execution/log/end.ts": 'import { z } from "../../process/parts.ts";',
     "src/stores/process/spawn.ts": 'import { z } from "../execution/parts.ts";',
     "src/stores/blob/keep.ts": 'import { z } from "../queue/batch-row.ts";',
   });
@@ -41,12 +35,10 @@ test("two folders of stores that import each other are reported, but for the end
 
 test("a predicate or a participle that writes is reported", () => {
   const tree = treeOf({
-    "src/stores/a.ts":
-      "function* isConsumed(): Tx<boolean> { yield* run(sql`DELETE FROM a`); }",
+    "src/stores/a.ts": "function* isConsumed(): Tx<boolean> { yield* run(sql`DELETE FROM a`); }",
     "src/stores/b.ts":
       "function* recordedEffect(): Tx<void> { yield* run(sql`INSERT INTO b VALUES (1)`); }",
-    "src/stores/c.ts":
-      "function* consume(): Tx<void> { yield* run(sql`UPDATE c SET x = 1`); }",
+    "src/stores/c.ts": "function* consume(): Tx<void> { yield* run(sql`UPDATE c SET x = 1`); }",
     "src/stores/d.ts":
       "function* hasRows(): Tx<boolean> { return (yield* row(sql`SELECT 1`)) !== undefined; }",
     "src/stores/e.ts":

@@ -9,8 +9,7 @@ import type { Tree } from "./tree.ts";
  * rows, the parts of transactions that it offers, what it announces, and what
  * a check of its tables is made of.
  */
-const openFiles =
-  /(-row|^parts|^topics|^session-name|^table-checks(-beside)?|^context)$/;
+const openFiles = /(-row|^parts|^topics|^session-name|^table-checks(-beside)?|^context)$/;
 
 /** The end of an execution ends the process that stands for it, in one transaction. */
 const allowedPairs: ReadonlySet<string> = new Set(["execution process"]);
@@ -47,8 +46,7 @@ export function closedDoors(tree: Tree): readonly string[] {
   const problems: string[] = [];
   for (const { file, target } of importsBetweenStores(tree)) {
     const name = path.posix.basename(target, ".ts");
-    if (openFiles.test(name) || isPage(target, tree.get(target) ?? ""))
-      continue;
+    if (openFiles.test(name) || isPage(target, tree.get(target) ?? "")) continue;
     problems.push(
       `${file} imports ${target}: reach into another aggregate through its page, its row file or its parts.ts.`,
     );
@@ -59,8 +57,7 @@ export function closedDoors(tree: Tree): readonly string[] {
 /** No two folders of stores import each other: then neither could be read alone. */
 export function mutualImports(tree: Tree): readonly string[] {
   const pairs = new Map<string, string>();
-  for (const { file, from, to } of importsBetweenStores(tree))
-    pairs.set(`${from} ${to}`, file);
+  for (const { file, from, to } of importsBetweenStores(tree)) pairs.set(`${from} ${to}`, file);
   const problems: string[] = [];
   for (const [pair, file] of pairs) {
     const [from, to] = pair.split(" ");
@@ -78,9 +75,7 @@ export function mutualImports(tree: Tree): readonly string[] {
 export function isPage(file: string, text: string): boolean {
   const name = /^src\/stores\/.*\/([a-z-]+)\.ts$/.exec(file)?.[1];
   if (name === undefined) return false;
-  const type = name.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) =>
-    letter.toUpperCase(),
-  );
+  const type = name.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase());
   return new RegExp(`export interface ${type}\\b[^;]*\\{`).test(text);
 }
 
@@ -96,8 +91,7 @@ export function writingAnswers(tree: Tree): readonly string[] {
     if (!file.startsWith("src/") || !isCode(file) || isTest(file)) continue;
     for (const node of parse(file, text).all()) {
       const name = node.child("id")?.value("name");
-      if (node.type !== "FunctionDeclaration" || typeof name !== "string")
-        continue;
+      if (node.type !== "FunctionDeclaration" || typeof name !== "string") continue;
       const kind = kindOf(name);
       if (kind === undefined || !writes(node)) continue;
       problems.push(
@@ -110,8 +104,7 @@ export function writingAnswers(tree: Tree): readonly string[] {
 
 function kindOf(name: string): "predicate" | "value" | undefined {
   if (/^(is|has)[A-Z]/.test(name)) return "predicate";
-  return /^[a-z]+ed([A-Z]|$)/.test(name) &&
-    !/^(need|seed|feed|embed)/.test(name)
+  return /^[a-z]+ed([A-Z]|$)/.test(name) && !/^(need|seed|feed|embed)/.test(name)
     ? "value"
     : undefined;
 }
@@ -139,9 +132,7 @@ export function forwardingFiles(tree: Tree): readonly string[] {
       .children("body")
       .filter(({ type }) => type !== "ImportDeclaration");
     if (own.length === 1 && own.every(isForwarding))
-      problems.push(
-        `${file} only forwards: call what is behind it, and delete the file.`,
-      );
+      problems.push(`${file} only forwards: call what is behind it, and delete the file.`);
   }
   return problems;
 }
@@ -153,8 +144,6 @@ function isForwarding(statement: Syntax): boolean {
   const [only] = lines;
   if (lines.length !== 1 || only === undefined) return false;
   const called =
-    only.type === "ReturnStatement"
-      ? only.child("argument")
-      : only.child("expression");
+    only.type === "ReturnStatement" ? only.child("argument") : only.child("expression");
   return called?.type === "CallExpression";
 }

@@ -59,8 +59,7 @@ test("doors, tests and unknown folders are refused", () => {
 
 test("a door with code of its own, or that exports everything, is reported", () => {
   const tree = treeOf({
-    "src/index.ts":
-      'export { a } from "./model/a.ts";\nexport const version = 1;',
+    "src/index.ts": 'export { a } from "./model/a.ts";\nexport const version = 1;',
     "src/stores.ts": 'export * from "./sql/statement.ts";',
     "src/sqlite.ts": 'export { openSqlite } from "./backends/sqlite/open.ts";',
   });

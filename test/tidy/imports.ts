@@ -8,10 +8,7 @@ import type { Tree } from "./tree.ts";
 export type ImportRules = Readonly<Record<string, readonly string[]>>;
 
 /** Folders import downwards only; model/ imports nothing at all. */
-export function importDirections(
-  tree: Tree,
-  mayImport: ImportRules,
-): readonly string[] {
+export function importDirections(tree: Tree, mayImport: ImportRules): readonly string[] {
   const problems: string[] = [];
   for (const [file, text] of tree) {
     if (!file.startsWith("src/") || !isCode(file) || isTest(file)) continue;
@@ -76,10 +73,7 @@ export function doorsAndBarrels(tree: Tree): readonly string[] {
 }
 
 function isReExport(statement: Syntax): boolean {
-  return (
-    statement.type === "ExportNamedDeclaration" &&
-    statement.child("source") !== undefined
-  );
+  return statement.type === "ExportNamedDeclaration" && statement.child("source") !== undefined;
 }
 
 /** `model` of src/model/ids.ts; undefined for the doors, which have no room. */

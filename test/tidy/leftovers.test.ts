@@ -6,11 +6,7 @@ test.each([
   ["src/a.ts", "// TODO later", "TODO"],
   ["docs/a.md", "FIXME", "FIXME"],
   ["test/a.test.ts", 'test.only("a", f);', "test.only"],
-  [
-    "test/a.test.ts",
-    'describe.concurrent.skip("a", f);',
-    "describe.concurrent.skip",
-  ],
+  ["test/a.test.ts", 'describe.concurrent.skip("a", f);', "describe.concurrent.skip"],
   ["test/a.test.ts", 'test.todo("a");', "test.todo"],
   [".ci/run", "cd /work/main", "/work/"],
   ["docs/a.md", "see /root/.npmrc", "/root"],

@@ -40,8 +40,7 @@ export function leftBehind(tree: Tree): readonly string[] {
       if (codeOnly && !isCode(file)) continue;
       text.split("\n").forEach((line, index) => {
         const found = pattern.exec(line)?.[0];
-        if (found !== undefined)
-          problems.push(`${file}:${index + 1}: "${found}": ${fix}.`);
+        if (found !== undefined) problems.push(`${file}:${index + 1}: "${found}": ${fix}.`);
       });
     }
   }

@@ -19,12 +19,9 @@ interface Lockfile {
  */
 export function lockedDependencies(tree: Tree): readonly string[] {
   const text = tree.get("package-lock.json");
-  if (text === undefined)
-    return ['package-lock.json is missing: run "npm install".'];
+  if (text === undefined) return ['package-lock.json is missing: run "npm install".'];
   const { packages } = JSON.parse(text) as Lockfile;
-  const locked = new Set(
-    Object.keys(packages).map((place) => place.split("node_modules/").at(-1)),
-  );
+  const locked = new Set(Object.keys(packages).map((place) => place.split("node_modules/").at(-1)));
   const problems: string[] = [];
   for (const [place, entry] of Object.entries(packages)) {
     const wanted = { ...entry.dependencies, ...entry.optionalDependencies };

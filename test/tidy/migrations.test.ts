@@ -69,8 +69,7 @@ test("a stale or missing embedding is reported", () => {
   const tree = treeOf({
     [`${folder}/0001_a/sqlite.sql`]: "SELECT 1;",
     [`${folder}/0001_a/postgres.sql`]: "SELECT 1;",
-    "src/sql/migrations.generated.ts":
-      "export const migrations: readonly Migration[] = [];",
+    "src/sql/migrations.generated.ts": "export const migrations: readonly Migration[] = [];",
   });
   expect(embeddedMigrations(tree)).toEqual([
     'src/sql/migrations.generated.ts is not what the SQL files say: run "npm run migrations".',
@@ -79,8 +78,7 @@ test("a stale or missing embedding is reported", () => {
 
 test("a released migration that changed or vanished is reported", () => {
   // Of the empty text, by any SHA-256 tool.
-  const ofNothing =
-    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+  const ofNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
   const released = { sqlite: ofNothing, postgres: ofNothing };
   const tree = treeOf({
     [`${folder}/0001_a/sqlite.sql`]: "",

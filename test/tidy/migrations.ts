@@ -1,7 +1,4 @@
-import {
-  migrationChecksums,
-  renderMigrations,
-} from "../../scripts/render-migrations.ts";
+import { migrationChecksums, renderMigrations } from "../../scripts/render-migrations.ts";
 import type { MigrationFolder } from "../../scripts/render-migrations.ts";
 import { namesIn } from "./schema-names.ts";
 import type { Tree } from "./tree.ts";
@@ -20,14 +17,10 @@ export function migrationNumbers(tree: Tree): readonly string[] {
         `${home}${folder}: name it NNNN_words_of_small_letters, such as ${expected}_queue.`,
       );
     else if (!folder.startsWith(expected))
-      problems.push(
-        `${home}${folder}: numbers are dense from 1, so this one must be ${expected}.`,
-      );
+      problems.push(`${home}${folder}: numbers are dense from 1, so this one must be ${expected}.`);
     for (const dialect of ["sqlite", "postgres"])
       if (!tree.has(`${home}${folder}/${dialect}.sql`))
-        problems.push(
-          `${home}${folder}/${dialect}.sql is missing: a migration has both twins.`,
-        );
+        problems.push(`${home}${folder}/${dialect}.sql is missing: a migration has both twins.`);
   });
   return problems;
 }
@@ -45,10 +38,7 @@ export function migrationTwins(tree: Tree): readonly string[] {
     ];
     for (const { own, other, file } of twins) {
       for (const name of own)
-        if (
-          !other.has(name) &&
-          !(file === "postgres.sql" && isOfSqlite.test(name))
-        )
+        if (!other.has(name) && !(file === "postgres.sql" && isOfSqlite.test(name)))
           problems.push(
             `${home}${folder}/${file}: has no ${name}, but its twin does: give both the same names.`,
           );
@@ -74,9 +64,7 @@ export function frozenMigrations(tree: Tree): readonly string[] {
     Record<string, unknown>
   > | null;
   if (released === null)
-    return [
-      `${frozen} is missing: start it with {} and list what is released.`,
-    ];
+    return [`${frozen} is missing: start it with {} and list what is released.`];
   const current = new Map(
     completeMigrations(tree).map((migration) => [
       String(Number(migration.folder.split("_")[0])),
@@ -102,8 +90,6 @@ function completeMigrations(tree: Tree): readonly MigrationFolder[] {
   return migrationFolders(tree).flatMap((folder) => {
     const sqlite = tree.get(`${home}${folder}/sqlite.sql`);
     const postgres = tree.get(`${home}${folder}/postgres.sql`);
-    return sqlite === undefined || postgres === undefined
-      ? []
-      : [{ folder, sqlite, postgres }];
+    return sqlite === undefined || postgres === undefined ? [] : [{ folder, sqlite, postgres }];
   });
 }

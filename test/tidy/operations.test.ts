@@ -48,8 +48,7 @@ test.each([
 
 test("an operation that is given a context first is driven after its second call", () => {
   const stores = {
-    "src/stores/append.ts":
-      'export const append = storeOperation("append", { *one() {} });',
+    "src/stores/append.ts": 'export const append = storeOperation("append", { *one() {} });',
   };
   const problems = (code: string): readonly string[] =>
     undelegatedOperations(

@@ -49,13 +49,10 @@ function declaredPieces(program: Syntax): ReadonlySet<string> {
   const names = new Set<string>();
   for (const node of program.all()) {
     const maker =
-      node.type === "VariableDeclarator"
-        ? node.child("init")?.child("callee")?.text
-        : undefined;
+      node.type === "VariableDeclarator" ? node.child("init")?.child("callee")?.text : undefined;
     const isOperation = maker === "operation" || maker === "plainOperation";
     const isBody =
-      node.type === "FunctionDeclaration" &&
-      /^:\s*Tx</.test(node.child("returnType")?.text ?? "");
+      node.type === "FunctionDeclaration" && /^:\s*Tx</.test(node.child("returnType")?.text ?? "");
     const name = node.child("id")?.value("name");
     if (typeof name !== "string") continue;
     if (isOperation || isBody) names.add(name);
@@ -70,9 +67,7 @@ function* importedPieces(
 ): Generator<string, void> {
   for (const statement of program.children("body")) {
     if (statement.type !== "ImportDeclaration") continue;
-    const offered = offeredBy(
-      String(statement.child("source")?.value("value")),
-    );
+    const offered = offeredBy(String(statement.child("source")?.value("value")));
     for (const node of statement.children("specifiers")) {
       const local = node.child("local")?.text;
       const imported = node.child("imported")?.text ?? "";
@@ -99,10 +94,7 @@ function isDriven(call: Syntax): boolean {
       return parent.child("callee")?.text.startsWith("drive") === true;
     case "ArrowFunctionExpression":
       // `() => append(a)` is a body; `forEach((a) => append(a))` is a loss.
-      return (
-        parent.children("params").length === 0 ||
-        parent.parent?.type !== "CallExpression"
-      );
+      return parent.children("params").length === 0 || parent.parent?.type !== "CallExpression";
     case "ReturnStatement":
       return enclosingFunction(parent)?.value("generator") === false;
     default:
@@ -112,7 +104,6 @@ function isDriven(call: Syntax): boolean {
 
 function enclosingFunction(node: Syntax): Syntax | undefined {
   let outer = node.parent;
-  while (outer !== undefined && !/Function/.test(outer.type))
-    outer = outer.parent;
+  while (outer !== undefined && !/Function/.test(outer.type)) outer = outer.parent;
   return outer;
 }

@@ -6,8 +6,7 @@
 export function namesIn(migration: string): ReadonlySet<string> {
   const text = migration.replaceAll(/--.*$/gm, "");
   const names = new Set<string>();
-  for (const [, name] of text.matchAll(/\bCONSTRAINT\s+(\w+)/gi))
-    names.add(`constraint ${name}`);
+  for (const [, name] of text.matchAll(/\bCONSTRAINT\s+(\w+)/gi)) names.add(`constraint ${name}`);
   for (const [, name] of text.matchAll(
     /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)/gi,
   ))
@@ -16,14 +15,11 @@ export function namesIn(migration: string): ReadonlySet<string> {
     /\bALTER\s+TABLE\s+(\w+)\s+ADD\s+(?:COLUMN\s+)?(?!CONSTRAINT\b)(\w+)/gi,
   ))
     names.add(`column ${table}.${column}`);
-  for (const created of text.matchAll(
-    /\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)\s*\(/gi,
-  )) {
+  for (const created of text.matchAll(/\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)\s*\(/gi)) {
     const table = created[1];
     names.add(`table ${table}`);
     const body = text.slice(created.index + created[0].length);
-    for (const column of columnsOf(body))
-      names.add(`column ${table}.${column}`);
+    for (const column of columnsOf(body)) names.add(`column ${table}.${column}`);
   }
   return names;
 }

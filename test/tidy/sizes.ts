@@ -47,22 +47,10 @@ function holdsTests(node: Syntax): boolean {
   return /\b(describe|test)[.(]/.test(node.text);
 }
 
-const functions = new Set([
-  "FunctionDeclaration",
-  "FunctionExpression",
-  "ArrowFunctionExpression",
-]);
+const functions = new Set(["FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"]);
 
 /** Names that say nothing about what is inside. */
-const emptyNames = [
-  "util",
-  "utils",
-  "common",
-  "helper",
-  "helpers",
-  "types",
-  "manager",
-];
+const emptyNames = ["util", "utils", "common", "helper", "helpers", "types", "manager"];
 
 export function emptyFileNames(tree: Tree): readonly string[] {
   const problems: string[] = [];
@@ -74,9 +62,7 @@ export function emptyFileNames(tree: Tree): readonly string[] {
     const words = named.flatMap((part) => part.split(/[.-]/));
     const empty = words.find((word) => emptyNames.includes(word));
     if (empty !== undefined)
-      problems.push(
-        `${file}: "${empty}" names a drawer: name the file after what it does.`,
-      );
+      problems.push(`${file}: "${empty}" names a drawer: name the file after what it does.`);
   }
   return problems;
 }

@@ -27,9 +27,7 @@ export class Syntax {
 
   children(property: string): readonly Syntax[] {
     const list = this.#raw[property];
-    return Array.isArray(list)
-      ? list.flatMap((item: unknown) => this.#wrap(item) ?? [])
-      : [];
+    return Array.isArray(list) ? list.flatMap((item: unknown) => this.#wrap(item) ?? []) : [];
   }
 
   /** This node and all below it. A list of what is left, since generators inside generators cost their depth for each node. */
@@ -38,8 +36,7 @@ export class Syntax {
     for (let node = left.pop(); node !== undefined; node = left.pop()) {
       yield node;
       const below = node.#below();
-      for (let at = below.length - 1; at >= 0; at -= 1)
-        left.push(below[at] as Syntax);
+      for (let at = below.length - 1; at >= 0; at -= 1) left.push(below[at] as Syntax);
     }
   }
 
@@ -122,11 +119,7 @@ function lineAt(source: string, offset: number): number {
   let starts = lineStarts.get(source);
   if (starts === undefined) {
     const found = [0];
-    for (
-      let at = source.indexOf("\n");
-      at !== -1;
-      at = source.indexOf("\n", at + 1)
-    )
+    for (let at = source.indexOf("\n"); at !== -1; at = source.indexOf("\n", at + 1))
       found.push(at + 1);
     starts = found;
     lineStarts.set(source, starts);

@@ -14,8 +14,7 @@ test("a text that is not what its entry says is reported", () => {
 });
 
 test("a text that is too long for a command line is reported", () => {
-  const rendered =
-    text("flushThread", "a") + text("heavyProcess", "x".repeat(16_000));
+  const rendered = text("flushThread", "a") + text("heavyProcess", "x".repeat(16_000));
   expect(embeddedThreads(treeOf({ [file]: rendered }), rendered)).toEqual([
     `${file}: heavyProcess has 16002 characters, at most 16000 are allowed: let it import less.`,
   ]);

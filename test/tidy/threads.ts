@@ -5,15 +5,10 @@ import type { Tree } from "./tree.ts";
 const textCharsMax = 16_000;
 
 /** What our threads run is in the tree as their entries and what those import say. */
-export function embeddedThreads(
-  tree: Tree,
-  rendered: string,
-): readonly string[] {
+export function embeddedThreads(tree: Tree, rendered: string): readonly string[] {
   const problems: string[] = [];
   if (tree.get(threadsFile) !== rendered)
-    problems.push(
-      `${threadsFile} is not what the entries say: run "npm run threads".`,
-    );
+    problems.push(`${threadsFile} is not what the entries say: run "npm run threads".`);
   for (const [, name, text = ""] of rendered.matchAll(
     /^export const (\w+): string =\n {2}(.*);$/gm,
   ))

@@ -40,9 +40,7 @@ test("a call resolves to what its operation or body returns", () => {
     const nothing = database.write("nothing", function* () {
       yield* run(sql`DELETE FROM account`);
     });
-    expectTypeOf(written).toEqualTypeOf<
-      Promise<{ cents: number } | undefined>
-    >();
+    expectTypeOf(written).toEqualTypeOf<Promise<{ cents: number } | undefined>>();
     expectTypeOf(read).toEqualTypeOf<typeof written>();
     expectTypeOf(arrow).toEqualTypeOf<Promise<number>>();
     expectTypeOf(body).toEqualTypeOf<Promise<string | undefined>>();
@@ -52,20 +50,14 @@ test("a call resolves to what its operation or body returns", () => {
 });
 
 test("generic code keeps the type of its operation, body and input", () => {
-  function written<I, O>(
-    database: Database,
-    given: Operation<I, O>,
-    input: I,
-  ): Promise<O> {
+  function written<I, O>(database: Database, given: Operation<I, O>, input: I): Promise<O> {
     return database.write(given, input);
   }
   function ran<O>(database: Database, body: () => Tx<O>): Promise<O> {
     return database.write("ran", body);
   }
   const uses = (database: Database): void => {
-    expectTypeOf(written(database, rename, { from: "a" })).toEqualTypeOf<
-      Promise<boolean>
-    >();
+    expectTypeOf(written(database, rename, { from: "a" })).toEqualTypeOf<Promise<boolean>>();
     expectTypeOf(ran(database, clear)).toEqualTypeOf<Promise<number>>();
   };
   expect(uses).toBeTypeOf("function");

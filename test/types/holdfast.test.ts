@@ -1,10 +1,5 @@
 import { expect, expectTypeOf, test } from "vitest";
-import {
-  openHoldfast,
-  workflow,
-  type ActivityContext,
-  type Holdfast,
-} from "../../src/index.ts";
+import { openHoldfast, workflow, type ActivityContext, type Holdfast } from "../../src/index.ts";
 
 const plain = workflow("plain", async () => "done");
 
@@ -15,9 +10,7 @@ function compiles(uses: (...given: never[]) => unknown): void {
 
 test("the rest of a Holdfast is told by names that exist", () => {
   compiles((holdfast: Holdfast) => {
-    expectTypeOf(holdfast.resolve("token", { ok: true })).toEqualTypeOf<
-      Promise<void>
-    >();
+    expectTypeOf(holdfast.resolve("token", { ok: true })).toEqualTypeOf<Promise<void>>();
     expectTypeOf(holdfast.closeOnSignals()).toEqualTypeOf<() => void>();
     return [
       openHoldfast("./app.db", { sqlite: { durability: "normal" } }),

@@ -6,10 +6,7 @@ import type { ExecutionId } from "../../src/model/ids/execution-id.ts";
 import { parseFunctionName } from "../../src/model/ids/function-name.ts";
 import type { IdSource } from "../../src/model/ids/id-source.ts";
 import { namedJoinSet } from "../../src/model/ids/join-set-id.ts";
-import {
-  parseExecutorId,
-  parseRunId,
-} from "../../src/model/ids/prefixed-id.ts";
+import { parseExecutorId, parseRunId } from "../../src/model/ids/prefixed-id.ts";
 import type { ExecutorId, RunId } from "../../src/model/ids/prefixed-id.ts";
 
 const ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -31,11 +28,7 @@ test("ids in each other's place do not compile", () => {
   lock("order-42", executor, run);
   // @ts-expect-error: a function's name is not an id.
   lock(parseFunctionName("orders/fulfil"), executor, run);
-  expect([execution, executor, run]).toEqual([
-    "order-42",
-    `Exr_${ulid}`,
-    `Run_${ulid}`,
-  ]);
+  expect([execution, executor, run]).toEqual(["order-42", `Exr_${ulid}`, `Run_${ulid}`]);
 });
 
 test("children and delays are built from the right parts, and are not one another", () => {

@@ -37,11 +37,7 @@ const numeric: Schema<string, number> = {
 const fulfil = workflow("fulfil", async (_, given: Order) => given.placedAt);
 const plain = workflow("plain", async () => "done");
 const optional = workflow("optional", async (_, given?: number) => given);
-const parsed = workflow(
-  "parsed",
-  { input: numeric },
-  async (_, given) => given + 1,
-);
+const parsed = workflow("parsed", { input: numeric }, async (_, given) => given + 1);
 const charge = activity(
   "charge",
   { retry: { maxRetries: 2 }, timeout: "5s" },
@@ -66,9 +62,7 @@ function compiles(uses: (...given: never[]) => unknown): void {
 test("a function's types are those of its code, or of its schema", () => {
   expectTypeOf(fulfil).toEqualTypeOf<Workflow<Order, Date>>();
   expectTypeOf(plain).toEqualTypeOf<Workflow<void, string>>();
-  expectTypeOf(optional).toEqualTypeOf<
-    Workflow<number | undefined, number | undefined>
-  >();
+  expectTypeOf(optional).toEqualTypeOf<Workflow<number | undefined, number | undefined>>();
   expectTypeOf(parsed).toEqualTypeOf<Workflow<string, number>>();
   expectTypeOf(charge).toEqualTypeOf<Activity<number, { receipt: string }>>();
   expectTypeOf(tick).toEqualTypeOf<Activity<void, number>>();
@@ -76,11 +70,7 @@ test("a function's types are those of its code, or of its schema", () => {
   expectTypeOf(approval).toEqualTypeOf<Signal<{ readonly ok: boolean }>>();
   expectTypeOf(wake).toEqualTypeOf<Signal<true>>();
   compiles(() => [
-    workflow(
-      "limited",
-      { concurrency: 2, cleanupTimeout: "1s" },
-      async () => 1,
-    ),
+    workflow("limited", { concurrency: 2, cleanupTimeout: "1s" }, async () => 1),
     // @ts-expect-error: a workflow has no retries of its own.
     workflow("retried", { retry: { maxRetries: 1 } }, async () => 1),
     // @ts-expect-error: it is called `timeout`.
@@ -96,19 +86,13 @@ test("a function's types are those of its code, or of its schema", () => {
 
 test("start takes what the function takes, and gives a handle of what it returns", () => {
   compiles((holdfast: Holdfast) => {
-    expectTypeOf(holdfast.start(fulfil, order)).toEqualTypeOf<
-      Promise<Run<Date>>
-    >();
-    expectTypeOf(holdfast.start(charge, 5)).toEqualTypeOf<
-      Promise<Run<{ receipt: string }>>
-    >();
+    expectTypeOf(holdfast.start(fulfil, order)).toEqualTypeOf<Promise<Run<Date>>>();
+    expectTypeOf(holdfast.start(charge, 5)).toEqualTypeOf<Promise<Run<{ receipt: string }>>>();
     expectTypeOf(holdfast.get(plain, "r")).toEqualTypeOf<Run<string>>();
-    expectTypeOf(holdfast.get(plain, "r").result()).toEqualTypeOf<
-      Promise<string>
+    expectTypeOf(holdfast.get(plain, "r").result()).toEqualTypeOf<Promise<string>>();
+    expectTypeOf(holdfast.startMany(fulfil, [{ input: order, id: "order-1" }])).toEqualTypeOf<
+      Promise<readonly Run<Date>[]>
     >();
-    expectTypeOf(
-      holdfast.startMany(fulfil, [{ input: order, id: "order-1" }]),
-    ).toEqualTypeOf<Promise<readonly Run<Date>[]>>();
     return [
       holdfast.start(plain),
       holdfast.start(plain, undefined, { id: "r", deadline: "1 day" }),
@@ -167,9 +151,7 @@ test("a run is sent what its signals are of", () => {
   compiles((run: Run<string>) => {
     expectTypeOf(run.progress()).toEqualTypeOf<Promise<unknown>>();
     expectTypeOf(run.fork(5)).toEqualTypeOf<Promise<Run<string>>>();
-    expectTypeOf(run.retry({ id: "again" })).toEqualTypeOf<
-      Promise<Run<string>>
-    >();
+    expectTypeOf(run.retry({ id: "again" })).toEqualTypeOf<Promise<Run<string>>>();
     return [
       run.signal(approval, { ok: true }),
       run.signal(approval, { ok: true }, { key: "mail-17" }),
@@ -204,12 +186,8 @@ test("ctx calls functions with what they take, and gives what they return", () =
   compiles((ctx: WorkflowContext) => {
     expectTypeOf(ctx.call(fulfil, order)).toEqualTypeOf<Promise<Date>>();
     expectTypeOf(ctx.call(tick)).toEqualTypeOf<Promise<number>>();
-    expectTypeOf(ctx.spawn(charge, 5)).toEqualTypeOf<
-      Child<{ receipt: string }>
-    >();
-    expectTypeOf(ctx.spawn(charge, 5).result()).toEqualTypeOf<
-      Promise<{ receipt: string }>
-    >();
+    expectTypeOf(ctx.spawn(charge, 5)).toEqualTypeOf<Child<{ receipt: string }>>();
+    expectTypeOf(ctx.spawn(charge, 5).result()).toEqualTypeOf<Promise<{ receipt: string }>>();
     expectTypeOf(ctx.start(plain)).resolves.toEqualTypeOf<{
       readonly id: string;
       readonly existed: boolean;
@@ -252,9 +230,7 @@ test("a function that takes anything is given anything", () => {
 test("a step gives what its body gives, a transaction what its generator returns", () => {
   compiles((ctx: WorkflowContext) => {
     expectTypeOf(ctx.step("sync", () => 5)).toEqualTypeOf<Promise<number>>();
-    expectTypeOf(ctx.step("async", async () => order)).toEqualTypeOf<
-      Promise<Order>
-    >();
+    expectTypeOf(ctx.step("async", async () => order)).toEqualTypeOf<Promise<Order>>();
     expectTypeOf(
       ctx.step(
         "told",
@@ -291,18 +267,14 @@ test("a step gives what its body gives, a transaction what its generator returns
 
 test("what ctx waits for has its type; with a timeout there may be nothing", () => {
   compiles((ctx: WorkflowContext) => {
-    expectTypeOf(ctx.receive(approval)).toEqualTypeOf<
-      Promise<{ readonly ok: boolean }>
-    >();
+    expectTypeOf(ctx.receive(approval)).toEqualTypeOf<Promise<{ readonly ok: boolean }>>();
     expectTypeOf(ctx.receive(approval, { timeout: "1 day" })).toEqualTypeOf<
       Promise<{ readonly ok: boolean } | undefined>
     >();
     expectTypeOf(ctx.receive(wake)).toEqualTypeOf<Promise<true>>();
     expectTypeOf(ctx.receive(count)).toEqualTypeOf<Promise<number>>();
     expectTypeOf(ctx.sleep("1 day")).toEqualTypeOf<Promise<void>>();
-    expectTypeOf(ctx.external<Order>().result()).toEqualTypeOf<
-      Promise<Order>
-    >();
+    expectTypeOf(ctx.external<Order>().result()).toEqualTypeOf<Promise<Order>>();
     expectTypeOf(ctx.external().result()).toEqualTypeOf<Promise<unknown>>();
     expectTypeOf(ctx.now()).toEqualTypeOf<number>();
     expectTypeOf(ctx.uuid()).toEqualTypeOf<string>();
@@ -330,8 +302,7 @@ test("a set has the results of all that is submitted to it", () => {
     expectTypeOf(set.spawn(tick)).toEqualTypeOf<Child<number>>();
     expectTypeOf(set.next()).toEqualTypeOf<Promise<number | undefined>>();
     const tried = set.try();
-    if (tried.kind === "found")
-      expectTypeOf(tried.value).toEqualTypeOf<number>();
+    if (tried.kind === "found") expectTypeOf(tried.value).toEqualTypeOf<number>();
     for await (const value of set) expectTypeOf(value).toEqualTypeOf<number>();
     expectTypeOf(ctx.joinSet().next()).toEqualTypeOf<Promise<unknown>>();
     return [
@@ -384,7 +355,5 @@ test("a schedule takes the input of its function", () => {
   expectTypeOf(calls).returns.resolves.toBeVoid();
   expectTypeOf<Holdfast["schedules"]>().toEqualTypeOf<RunSchedules>();
   expectTypeOf<RunSchedule["next"]>().toEqualTypeOf<readonly number[]>();
-  expectTypeOf<Awaited<ReturnType<RunSchedules["fire"]>>>().toEqualTypeOf<
-    Run<unknown>
-  >();
+  expectTypeOf<Awaited<ReturnType<RunSchedules["fire"]>>>().toEqualTypeOf<Run<unknown>>();
 });

@@ -24,10 +24,7 @@ export interface AttachmentFilesOptions {
  * @throws HoldfastError `ATTACHMENT_FOLDER_WRONG` when that file is missing
  * @example attachments(database, { bytes: attachmentFiles("./attachments") })
  */
-export function attachmentFiles(
-  folder: string,
-  options: AttachmentFilesOptions = {},
-): ByteStore {
+export function attachmentFiles(folder: string, options: AttachmentFilesOptions = {}): ByteStore {
   if (typeof folder !== "string" || folder === "" || folder.includes("\0"))
     throw optionInvalid("folder", folder, "the path of a folder");
   const bytesMax = wholeNumber("bytesMax", options.bytesMax ?? 268_435_456);

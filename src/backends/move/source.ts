@@ -68,10 +68,7 @@ export class MoveSource {
    * From here on nobody else writes to the file. Durable when it resolves.
    * @returns the mark that was there, when it is that of another move; then nothing was changed.
    */
-  leave(
-    move: string,
-    state: "moving" | "moved",
-  ): Promise<MoveMark | undefined> {
+  leave(move: string, state: "moving" | "moved"): Promise<MoveMark | undefined> {
     const at = this.now;
     return this.#write(function* () {
       const found = yield* moveMark();
@@ -120,9 +117,7 @@ export class MoveSource {
 
   /** How many attachments have their bytes in files, which stay where they are. */
   attachmentsElsewhere(): Promise<number> {
-    return this.#database.read("attachmentsElsewhere", () =>
-      attachmentsElsewhere(),
-    );
+    return this.#database.read("attachmentsElsewhere", () => attachmentsElsewhere());
   }
 
   /** @throws HoldfastError `DATABASE_DAMAGED` at a row that cannot be read exactly. */
@@ -159,9 +154,7 @@ const lastKeysText: Statement = said(
   "SELECT name, seq FROM sqlite_sequence WHERE substr(name, 1, 9) = 'holdfast_'",
 );
 
-function catalogue(): Tx<
-  readonly { readonly name: string; readonly column_name: string }[]
-> {
+function catalogue(): Tx<readonly { readonly name: string; readonly column_name: string }[]> {
   return rows(catalogueText);
 }
 

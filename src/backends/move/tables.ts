@@ -19,9 +19,7 @@ export const localTables: ReadonlySet<string> = new Set([
  * Rows that a target may have and still be empty: opening it makes the secret,
  * and the source's takes its place, so that tokens given out before still count.
  */
-export const replacedTables: ReadonlySet<string> = new Set([
-  "holdfast_await_secret",
-]);
+export const replacedTables: ReadonlySet<string> = new Set(["holdfast_await_secret"]);
 
 export interface MovedTable {
   readonly name: string;

@@ -42,10 +42,7 @@ export class MoveTarget {
   #types: ReadonlyMap<string, ColumnTypes> = new Map();
 
   /** Makes our tables, unless they are there. @throws HoldfastError as `openPostgres` does. */
-  static async open(
-    url: string,
-    options: PostgresOptions,
-  ): Promise<MoveTarget> {
+  static async open(url: string, options: PostgresOptions): Promise<MoveTarget> {
     const settings = settingsOf(options);
     const { schema, prepare } = settings;
     const connection = await Connection.open({
@@ -57,8 +54,7 @@ export class MoveTarget {
     });
     try {
       const found = await lookAtSchema(connection, schema);
-      if (found?.isCurrent !== true)
-        await prepareSchema(connection, schema, systemClock.now());
+      if (found?.isCurrent !== true) await prepareSchema(connection, schema, systemClock.now());
       return new MoveTarget(connection, schema);
     } catch (error) {
       await connection.end();
@@ -132,22 +128,17 @@ export class MoveTarget {
   async filled(tables: readonly MovedTable[]): Promise<readonly string[]> {
     const looked = tables.filter(({ name }) => !replacedTables.has(name));
     const columns = looked.map(
-      ({ name }) =>
-        `EXISTS (SELECT 1 FROM ${this.#qualified(name)}) AS ${name}`,
+      ({ name }) => `EXISTS (SELECT 1 FROM ${this.#qualified(name)}) AS ${name}`,
     );
     const [found] = await this.#connection.ask(`SELECT ${columns.join(", ")}`);
     const isFilled = found as Readonly<Record<string, unknown>>;
-    return looked
-      .map(({ name }) => name)
-      .filter((name) => isFilled[name] === 1);
+    return looked.map(({ name }) => name).filter((name) => isFilled[name] === 1);
   }
 
   /** Keeps everybody else from writing until the transaction ends; reads go on. */
   async lockTables(tables: readonly MovedTable[]): Promise<void> {
     const names = tables.map(({ name }) => this.#qualified(name));
-    await this.#connection.command(
-      `LOCK TABLE ${names.join(", ")} IN SHARE ROW EXCLUSIVE MODE`,
-    );
+    await this.#connection.command(`LOCK TABLE ${names.join(", ")} IN SHARE ROW EXCLUSIVE MODE`);
     for (const name of replacedTables)
       await this.#connection.command(`DELETE FROM ${this.#qualified(name)}`);
     this.#types = await this.#columnTypes();

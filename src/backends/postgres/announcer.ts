@@ -52,8 +52,7 @@ export class Announcer {
 
   tell(tx: number, changes: readonly Change[]): void {
     this.#pending.push({ tx, changes });
-    if (this.#pending.length > pendingMax)
-      this.#pending = this.#pending.slice(pendingMax / 2);
+    if (this.#pending.length > pendingMax) this.#pending = this.#pending.slice(pendingMax / 2);
     this.#working ??= this.#work();
   }
 

@@ -37,8 +37,7 @@ export class CallLine {
   stepOut(call: Call): void {
     call.withdrawn = true;
     this.#steppedOut += 1;
-    if (this.#steppedOut > 1_024 && this.#steppedOut > this.length)
-      this.#keep([...this]);
+    if (this.#steppedOut > 1_024 && this.#steppedOut > this.length) this.#keep([...this]);
   }
 
   *[Symbol.iterator](): Generator<Call, void> {

@@ -28,11 +28,7 @@ const name = ({ body }: Call): string => body.name;
 /** Takes everything that is ready; names of a set are joined. */
 function takeAll(queue: CallQueue, setsAllowed = true): string[] {
   const taken: string[] = [];
-  for (
-    let work = queue.take(setsAllowed);
-    work !== undefined;
-    work = queue.take(setsAllowed)
-  )
+  for (let work = queue.take(setsAllowed); work !== undefined; work = queue.take(setsAllowed))
     taken.push(callsOf(work).map(name).join("+"));
   return taken;
 }
@@ -116,9 +112,7 @@ describe("the queue", () => {
     const queue = new CallQueue(2);
     queue.push(call("a"));
     queue.push(call("b", "k"));
-    expect(() => queue.push(call("c"))).toThrow(
-      expect.objectContaining({ code: "QUEUE_FULL" }),
-    );
+    expect(() => queue.push(call("c"))).toThrow(expect.objectContaining({ code: "QUEUE_FULL" }));
     queue.take(true);
     queue.push(call("d"));
     expect(queue.drain().map(name)).toEqual(["b", "d"]);
@@ -128,8 +122,7 @@ describe("the queue", () => {
   test("can be emptied, also of calls behind a key whose call runs", () => {
     const queue = new CallQueue(100);
     const running = call("a", "k");
-    for (const each of [running, call("b", "k"), call("c"), call("d", "k")])
-      queue.push(each);
+    for (const each of [running, call("b", "k"), call("c"), call("d", "k")]) queue.push(each);
     expect(queue.take(true)).toBe(running);
     expect(queue.drain().map(name)).toEqual(["b", "c", "d"]);
     expect(queue.depth).toBe(0);
@@ -151,18 +144,15 @@ describe("the queue", () => {
         which: fc.nat(),
       }),
     );
-    const schedules = fc.property(
-      fc.array(step, { maxLength: 120 }),
-      (steps) => {
-        const model = new Model();
-        for (const each of steps) {
-          if (each.act === "push") model.push(each.key, each.many);
-          else model[each.act](each.which);
-          model.check();
-        }
-        model.finishAll();
-      },
-    );
+    const schedules = fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      const model = new Model();
+      for (const each of steps) {
+        if (each.act === "push") model.push(each.key, each.many);
+        else model[each.act](each.which);
+        model.check();
+      }
+      model.finishAll();
+    });
     expect(() => fc.assert(schedules)).not.toThrow();
   });
 });

@@ -69,10 +69,7 @@ export class CallQueue {
     if (this.#held.size > 0) this.#keepBack();
     const alone = this.#alone.first;
     const together = setsAllowed ? this.#oldestSet() : undefined;
-    if (
-      together === undefined ||
-      (alone !== undefined && alone.order < together.order)
-    )
+    if (together === undefined || (alone !== undefined && alone.order < together.order))
       return this.#taken(this.#alone);
     const { many, line, head } = together;
     const calls: [Call, ...Call[]] = [head];
@@ -90,8 +87,7 @@ export class CallQueue {
   /** How many connections the ready calls could use. */
   appetite(lanesFree: number): number {
     let sets = 0;
-    for (const calls of this.#together.values())
-      sets += Math.ceil(calls.length / setCallsMax);
+    for (const calls of this.#together.values()) sets += Math.ceil(calls.length / setCallsMax);
     return this.#again.length + this.#alone.length + Math.min(lanesFree, sets);
   }
 
@@ -160,8 +156,7 @@ export class CallQueue {
   }
 
   #readyLine({ many, isHeld, body }: Call): CallLine {
-    if (many === undefined)
-      return (isHeld ? this.#held.get(body.name) : undefined) ?? this.#alone;
+    if (many === undefined) return (isHeld ? this.#held.get(body.name) : undefined) ?? this.#alone;
     let line = this.#together.get(many);
     if (line === undefined) this.#together.set(many, (line = new CallLine()));
     return line;
@@ -170,8 +165,7 @@ export class CallQueue {
   /** Takes calls that are kept back out of the way of those that are not. */
   #keepBack(): void {
     for (let call = this.#alone.first; call; call = this.#alone.first) {
-      const line =
-        call.access === "write" ? this.#held.get(call.body.name) : undefined;
+      const line = call.access === "write" ? this.#held.get(call.body.name) : undefined;
       if (line === undefined) return;
       this.#alone.shift();
       call.isHeld = true;

@@ -3,9 +3,7 @@ import type { Done, Tx } from "../../sql/operation.ts";
 import type { Callable } from "../callable.ts";
 
 /** The set form of an operation, for inputs of distinct keys. */
-export type ManyForm = (
-  inputs: readonly unknown[],
-) => Tx<readonly (Done<unknown> | undefined)[]>;
+export type ManyForm = (inputs: readonly unknown[]) => Tx<readonly (Done<unknown> | undefined)[]>;
 
 /** A read or write that waits for a connection, runs, and is then settled. */
 export class Call {
@@ -73,7 +71,6 @@ function inputBytes(input: unknown, depth = 0): number {
   if (input instanceof Uint8Array) return input.byteLength;
   if (depth === depthMax) return 0;
   let bytes = 0;
-  for (const value of Object.values(input))
-    bytes += inputBytes(value, depth + 1);
+  for (const value of Object.values(input)) bytes += inputBytes(value, depth + 1);
   return bytes;
 }

@@ -4,11 +4,7 @@ import { checkParameters } from "../../sql/parameters.ts";
 import type { Statement } from "../../sql/statement.ts";
 import { startSession } from "./driver.ts";
 import type { Driver, DriverSession } from "./driver.ts";
-import {
-  connectFailure,
-  connectionLost,
-  statementFailure,
-} from "./failures.ts";
+import { connectFailure, connectionLost, statementFailure } from "./failures.ts";
 import { asLiteral } from "./qualified.ts";
 import type { TemplateTexts } from "./qualified.ts";
 import type { SessionTexts } from "./session-texts.ts";
@@ -159,9 +155,7 @@ export class Connection {
 
   /** Commits and tells the transaction's id, or undefined when it wrote nothing. */
   async commit(): Promise<number | undefined> {
-    const result = await this.#control(
-      "SELECT pg_current_xact_id_if_assigned() AS tx; COMMIT",
-    );
+    const result = await this.#control("SELECT pg_current_xact_id_if_assigned() AS tx; COMMIT");
     assertCommitted(result);
     const [found] = result as readonly { readonly tx?: number | null }[];
     return found?.tx ?? undefined;
@@ -201,9 +195,7 @@ export class Connection {
   }
 
   #failed(error: unknown, text: string): HoldfastError {
-    const failure = isHoldfastError(error)
-      ? error
-      : statementFailure(error, this.#access, text);
+    const failure = isHoldfastError(error) ? error : statementFailure(error, this.#access, text);
     this.failure ??= failure;
     if (failure.code === "CONNECTION_LOST") this.discard();
     return failure;

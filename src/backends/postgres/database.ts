@@ -35,11 +35,7 @@ import type { Callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
 import { KeepAlives } from "../keep-alives.ts";
 import { Meters } from "../meters.ts";
-import {
-  checkedWrite,
-  refuseUnknown,
-  refuseUnknownWait,
-} from "../option-checks.ts";
+import { checkedWrite, refuseUnknown, refuseUnknownWait } from "../option-checks.ts";
 import { databaseClosed } from "../refusals.ts";
 import { Subscribers } from "../subscribers.ts";
 import { Announcer, notifyInside } from "./announcer.ts";
@@ -59,10 +55,7 @@ import { within } from "./within.ts";
 
 /** What open.ts has found out and made. */
 export interface PostgresParts {
-  readonly open: (
-    events?: ConnectionEvents,
-    signal?: AbortSignal,
-  ) => Promise<Connection>;
+  readonly open: (events?: ConnectionEvents, signal?: AbortSignal) => Promise<Connection>;
   readonly connection: Connection;
   readonly settings: Settings;
   readonly durability: Durability;
@@ -140,10 +133,8 @@ export class PostgresDatabase implements Database {
       },
     });
     this.#dispatcher.adopt(parts.connection);
-    this.#schemaWatch = new SchemaWatch(
-      this.#session,
-      settings.pollMs,
-      (refusal) => this.#dispatcher.stopWrites(refusal),
+    this.#schemaWatch = new SchemaWatch(this.#session, settings.pollMs, (refusal) =>
+      this.#dispatcher.stopWrites(refusal),
     );
     this.#schemaWatch.start();
     this.#serverClock = parts.serverClock;
@@ -195,10 +186,7 @@ export class PostgresDatabase implements Database {
     return this.#keepAlives.hold();
   }
 
-  subscribe(
-    listener: (hint: ChangeHint) => void,
-    interests?: readonly Interest[],
-  ): () => void {
+  subscribe(listener: (hint: ChangeHint) => void, interests?: readonly Interest[]): () => void {
     if (this.#closing !== undefined) throw databaseClosed();
     const stop = this.#subscribers.add(listener, interests);
     this.#listener.start();
@@ -208,9 +196,7 @@ export class PostgresDatabase implements Database {
     };
   }
 
-  watchOutages(
-    watcher: (outage: HoldfastError | undefined) => void,
-  ): () => void {
+  watchOutages(watcher: (outage: HoldfastError | undefined) => void): () => void {
     // The server is asked while somebody listens.
     const stopListening = this.subscribe(() => undefined, []);
     const stopWatching = this.#outages.watch(watcher);
@@ -276,14 +262,10 @@ export class PostgresDatabase implements Database {
       const call = new Call(body, access, many, how, resolve, (error) =>
         resolve(tracedFailure(error)),
       );
-      call.stopWaiting = onGiveUp(
-        `${access} "${body.name}"`,
-        options,
-        (error) => {
-          call.stopWaiting?.();
-          if (this.#dispatcher.cancel(call)) call.reject(error);
-        },
-      );
+      call.stopWaiting = onGiveUp(`${access} "${body.name}"`, options, (error) => {
+        call.stopWaiting?.();
+        if (this.#dispatcher.cancel(call)) call.reject(error);
+      });
       try {
         this.#dispatcher.submit(call);
       } catch (error) {
@@ -294,9 +276,7 @@ export class PostgresDatabase implements Database {
   }
 
   #measureTime(): Promise<void> {
-    return this.#session.use(async (connection) =>
-      this.#serverClock?.measure(connection),
-    );
+    return this.#session.use(async (connection) => this.#serverClock?.measure(connection));
   }
 
   async #close(timeoutMs: number): Promise<void> {
@@ -320,10 +300,7 @@ export class PostgresDatabase implements Database {
     this.#schemaWatch.stop();
     this.#serverClock?.stopMeasuring();
     const farewellMs = Math.max(lastCallsMs, deadlineMs - monotonicMs());
-    await Promise.all([
-      this.#endService(farewellMs),
-      dispatcher.close(farewellMs),
-    ]);
+    await Promise.all([this.#endService(farewellMs), dispatcher.close(farewellMs)]);
   }
 
   /** Tells others the last of our commits, unless the network has fallen silent. */
@@ -336,13 +313,8 @@ export class PostgresDatabase implements Database {
 }
 
 /** The set form of an operation, if it may take this input. */
-function manyFor(
-  what: Callee,
-  input: unknown,
-  { isolation }: Callable,
-): ManyForm | undefined {
-  if (typeof what === "string" || isolation === "serializable")
-    return undefined;
+function manyFor(what: Callee, input: unknown, { isolation }: Callable): ManyForm | undefined {
+  if (typeof what === "string" || isolation === "serializable") return undefined;
   const { manyTakes, many } = what as Operation<unknown, unknown>;
   return manyTakes?.(input) === false ? undefined : many;
 }

@@ -52,9 +52,7 @@ function dispatcherOf(begin: () => Promise<void>): {
     open: () => {
       opened += 1;
       // A loop without a pause would never let the test end.
-      return opened > 1_000
-        ? new Promise(() => undefined)
-        : Promise.resolve(connection(begin));
+      return opened > 1_000 ? new Promise(() => undefined) : Promise.resolve(connection(begin));
     },
     poolSize: 4,
     queueCallsMax: 100,
@@ -96,33 +94,27 @@ describe("a BEGIN that fails at every attempt", () => {
     ["alone", alone, "write"],
     ["together", together, "write"],
     ["read", alone, "read"],
-  ] as const)(
-    "for want of a connection is told in the end (%s)",
-    async (_, what, access) => {
-      const { dispatcher, opened } = dispatcherOf(failing("CONNECTION_LOST"));
-      const { told } = submit(dispatcher, what, "a", access);
-      await vi.advanceTimersByTimeAsync(0);
-      expect(opened()).toBeLessThan(5);
-      await vi.advanceTimersByTimeAsync(60_000);
-      expect(told).toEqual(["CONNECTION_LOST"]);
-      expect(opened()).toBeLessThan(30);
-    },
-  );
+  ] as const)("for want of a connection is told in the end (%s)", async (_, what, access) => {
+    const { dispatcher, opened } = dispatcherOf(failing("CONNECTION_LOST"));
+    const { told } = submit(dispatcher, what, "a", access);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(opened()).toBeLessThan(5);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(told).toEqual(["CONNECTION_LOST"]);
+    expect(opened()).toBeLessThan(30);
+  });
 
   test.each([
     ["alone", alone, "write"],
     ["together", together, "write"],
     ["read", alone, "read"],
-  ] as const)(
-    "because the server refuses it is told at once (%s)",
-    async (_, what, access) => {
-      const { dispatcher, opened } = dispatcherOf(failing("STATEMENT_FAILED"));
-      const { told } = submit(dispatcher, what, "a", access);
-      await vi.advanceTimersByTimeAsync(1);
-      expect(told).toEqual(["STATEMENT_FAILED"]);
-      expect(opened()).toBeLessThanOrEqual(2);
-    },
-  );
+  ] as const)("because the server refuses it is told at once (%s)", async (_, what, access) => {
+    const { dispatcher, opened } = dispatcherOf(failing("STATEMENT_FAILED"));
+    const { told } = submit(dispatcher, what, "a", access);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(told).toEqual(["STATEMENT_FAILED"]);
+    expect(opened()).toBeLessThanOrEqual(2);
+  });
 });
 
 describe("writes that were stopped", () => {
@@ -142,14 +134,8 @@ describe("writes that were stopped", () => {
     );
     letGo();
     await vi.advanceTimersByTimeAsync(1);
-    expect(running.map(({ told }) => told)).toEqual([
-      ["r1"],
-      ["r2"],
-      ["r3"],
-      ["r4"],
-    ]);
-    for (const { told } of [waiting, behind, inSet])
-      expect(told).toEqual(["SCHEMA_NEWER"]);
+    expect(running.map(({ told }) => told)).toEqual([["r1"], ["r2"], ["r3"], ["r4"]]);
+    for (const { told } of [waiting, behind, inSet]) expect(told).toEqual(["SCHEMA_NEWER"]);
     expect(read.told).toEqual(["c"]);
     await dispatcher.idle();
   });
@@ -171,8 +157,7 @@ describe("calls that got in each other's way before the server went away", () =>
         {
           commit(): Promise<number> {
             if (server === "away") return fails(lost);
-            if (server === "back" && conflictsLeft === 0)
-              return Promise.resolve(1);
+            if (server === "back" && conflictsLeft === 0) return Promise.resolve(1);
             conflictsLeft -= Number(server === "back");
             return fails(conflict);
           },
@@ -193,8 +178,7 @@ describe("calls that got in each other's way before the server went away", () =>
       beforeCommit: undefined,
       onCommitted: () => undefined,
     });
-    const some = (ids: readonly string[]) =>
-      ids.map((id) => submit(dispatcher, alone, id).told);
+    const some = (ids: readonly string[]) => ids.map((id) => submit(dispatcher, alone, id).told);
     const early = some(["a", "b", "c", "d"]);
     await vi.advanceTimersByTimeAsync(500);
     expect(early).toEqual([[], [], [], []]);

@@ -33,10 +33,7 @@ export interface DispatcherOptions {
 }
 
 type Committed = Extract<Ending<unknown>, { readonly kind: "committed" }>;
-type Refused = Extract<
-  Ending<unknown>,
-  { readonly kind: "rolledBack" | "failed" }
->;
+type Refused = Extract<Ending<unknown>, { readonly kind: "rolledBack" | "failed" }>;
 
 /**
  * Brings calls and connections together, and settles each call by the way its
@@ -213,8 +210,7 @@ export class Dispatcher {
     );
     this.#contention.ended(call);
     this.#pool.give(connection);
-    if (ending.kind === "committed")
-      this.#options.meters.committed(1, monotonicMs() - startedMs);
+    if (ending.kind === "committed") this.#options.meters.committed(1, monotonicMs() - startedMs);
     this.#settle(call, ending);
   }
 
@@ -305,8 +301,7 @@ export class Dispatcher {
     const calls = callsOf(work);
     const pauseMs = pauseBeforeRetry(calls[0], error, false);
     for (const call of calls) {
-      if (pauseMs === undefined)
-        this.#reject(call, this.#cutShort(error) ?? error);
+      if (pauseMs === undefined) this.#reject(call, this.#cutShort(error) ?? error);
       else call.attempts += 1;
     }
     if (pauseMs === undefined) return;
@@ -371,9 +366,7 @@ function beginningOf(call: Call): "write" | UserTransaction {
 }
 
 function isOfUser({ access, body }: Call): boolean {
-  return (
-    access === "write" && !(body.isOurs && body.isolation === "readCommitted")
-  );
+  return access === "write" && !(body.isOurs && body.isolation === "readCommitted");
 }
 
 /** A lock that was waited for without success, or a deadlock. */

@@ -9,11 +9,7 @@ import type { Connection } from "./connection.ts";
  * Runs a body to its end, awaiting each statement. What is no statement costs
  * no round trip.
  */
-export async function drive<T>(
-  connection: Connection,
-  start: () => Tx<T>,
-  fate: Fate,
-): Promise<T> {
+export async function drive<T>(connection: Connection, start: () => Tx<T>, fate: Fate): Promise<T> {
   const body = fate.during(start);
   let step = fate.during(() => body.next());
   while (step.done !== true) {
@@ -31,11 +27,7 @@ export async function drive<T>(
     try {
       answer = await ask(connection, want, statement);
     } catch (error) {
-      const located = inStatement(
-        error as HoldfastError,
-        fate.name,
-        statement.template.postgres,
-      );
+      const located = inStatement(error as HoldfastError, fate.name, statement.template.postgres);
       fate.failed(located);
       step = fate.during(() => body.throw(located));
       continue;

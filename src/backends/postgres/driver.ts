@@ -33,11 +33,7 @@ export interface SessionOptions {
  * none of that, because a reconnected session is outside the transaction its
  * next statement was meant for. A lost session is thrown away whole.
  */
-export function startSession(
-  driver: Driver,
-  url: string,
-  options: SessionOptions,
-): DriverSession {
+export function startSession(driver: Driver, url: string, options: SessionOptions): DriverSession {
   const chosen = {
     ...options,
     max: 1,
@@ -61,8 +57,7 @@ export function startSession(
 }
 
 export function checkUrl(url: unknown): asserts url is string {
-  if (typeof url !== "string" || !/^postgres(ql)?:\/\//.test(url))
-    throw urlInvalid();
+  if (typeof url !== "string" || !/^postgres(ql)?:\/\//.test(url)) throw urlInvalid();
 }
 
 function urlInvalid(): HoldfastError {

@@ -86,8 +86,7 @@ const interruptedCodes = /^(57014|53)/;
 export function connectFailure(error: unknown): HoldfastError {
   if (isServerError(error)) {
     const { code: sqlstate } = error;
-    if (sqlstate.startsWith("28") || sqlstate === "42501")
-      return accessDenied(sqlstate);
+    if (sqlstate.startsWith("28") || sqlstate === "42501") return accessDenied(sqlstate);
     if (sqlstate === "3D000")
       return new HoldfastError(
         "DATABASE_NOT_FOUND",
@@ -186,12 +185,8 @@ function readOnly(access: "read" | "write"): HoldfastError {
 function isRacedCreation(error: ServerError, text: string): boolean {
   if (error.code === "23505") return error.schema_name === "pg_catalog";
   // Two that replace or grant the same change its row of the catalogue at once.
-  if (error.code === "XX000")
-    return error.routine?.startsWith("simple_heap_") === true;
-  return (
-    existsCodes.test(error.code) &&
-    /\bIF\s+NOT\s+EXISTS\b|\bOR\s+REPLACE\b/i.test(text)
-  );
+  if (error.code === "XX000") return error.routine?.startsWith("simple_heap_") === true;
+  return existsCodes.test(error.code) && /\bIF\s+NOT\s+EXISTS\b|\bOR\s+REPLACE\b/i.test(text);
 }
 
 /** A schema, a table or an index, a table's row type, a function. */
@@ -219,9 +214,7 @@ export function lastingFailure(error: HoldfastError): HoldfastError {
 /** How often a creation that was refused since its name exists is run again: a race is over after one. */
 export function isRacedOften(error: HoldfastError, attempts: number): boolean {
   const { sqlstate } = error.details;
-  return (
-    typeof sqlstate === "string" && existsCodes.test(sqlstate) && attempts >= 5
-  );
+  return typeof sqlstate === "string" && existsCodes.test(sqlstate) && attempts >= 5;
 }
 
 function numberOutOfRange(error: ServerError): HoldfastError {
@@ -270,25 +263,17 @@ function isServerError(error: unknown): error is ServerError {
 /** The server ends the session with these: shutdown, crash, timeouts of idle transactions. */
 function isFatal({ severity, code }: ServerError): boolean {
   return (
-    severity === "FATAL" ||
-    severity === "PANIC" ||
-    code.startsWith("08") ||
-    code.startsWith("57P")
+    severity === "FATAL" || severity === "PANIC" || code.startsWith("08") || code.startsWith("57P")
   );
 }
 
 /** An error without a code was thrown by the driver's own code, not by a socket. */
 function isDriverBug(error: unknown): boolean {
-  return (
-    errnoOf(error) === "no answer" ||
-    errnoOf(error) === "MAX_PARAMETERS_EXCEEDED"
-  );
+  return errnoOf(error) === "no answer" || errnoOf(error) === "MAX_PARAMETERS_EXCEEDED";
 }
 
 function errnoOf(error: unknown): string {
   const code =
-    typeof error === "object" && error !== null && "code" in error
-      ? error.code
-      : undefined;
+    typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : "no answer";
 }

@@ -70,9 +70,7 @@ export class Listener {
     this.#attached = undefined;
     if (isListening !== true) return;
     const silence = `UNLISTEN "${this.#options.channel}"`;
-    this.#session
-      .use((connection) => connection.command(silence))
-      .catch(() => undefined);
+    this.#session.use((connection) => connection.command(silence)).catch(() => undefined);
   }
 
   /** A transaction of our own: subscribers know. */
@@ -120,8 +118,7 @@ export class Listener {
     this.#ticking = false;
     if (!this.#active) return;
     if (this.#attached !== undefined) outages.answered();
-    if (this.#attached === undefined)
-      this.#tickIn(Math.min(pollMs, reconnectMsMax));
+    if (this.#attached === undefined) this.#tickIn(Math.min(pollMs, reconnectMsMax));
     else if (this.#suspects.length === 0) this.#tickIn(pollMs);
     else this.#tickIn(Math.max(pollMs / 4, graceMsMin));
   }
@@ -129,10 +126,7 @@ export class Listener {
   async #look(connection: Connection): Promise<void> {
     if (!this.#active) return;
     const isNew = connection !== this.#attached;
-    if (
-      isNew ||
-      monotonicMs() >= (this.#relistenMs ?? Number.POSITIVE_INFINITY)
-    )
+    if (isNew || monotonicMs() >= (this.#relistenMs ?? Number.POSITIVE_INFINITY))
       await this.#listen(connection);
     if (isNew) {
       this.#advance(await currentSnapshot(connection));
@@ -177,9 +171,7 @@ export class Listener {
 }
 
 async function currentSnapshot(connection: Connection): Promise<Snapshot> {
-  const { rows } = await connection.query(
-    sql`SELECT pg_current_snapshot()::text AS token`,
-  );
+  const { rows } = await connection.query(sql`SELECT pg_current_snapshot()::text AS token`);
   const [found] = rows as readonly { readonly token: string }[];
   return snapshotOf(found?.token ?? "");
 }

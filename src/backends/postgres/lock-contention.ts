@@ -44,8 +44,7 @@ export class LockContention {
     const others = new Set<string>();
     for (const { body } of this.#running) others.add(body.name);
     others.delete(name);
-    for (const other of others.size === 0 ? [name] : others)
-      this.#warnOf([name, other]);
+    for (const other of others.size === 0 ? [name] : others) this.#warnOf([name, other]);
   }
 
   #warnOf(names: readonly [string, string]): void {

@@ -19,10 +19,7 @@ import { sessionTexts } from "./session-texts.ts";
  * @throws HoldfastError with the codes of docs/errors.md under "Opening".
  * @example const database = await openPostgres("postgres://localhost/app");
  */
-export async function openPostgres(
-  url: string,
-  options: PostgresOptions = {},
-): Promise<Database> {
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Database> {
   return openPostgresWith(url, options, {});
 }
 
@@ -47,11 +44,7 @@ export async function openPostgresWith(
   }
 }
 
-async function openAt(
-  url: string,
-  settings: Settings,
-  seams: PostgresSeams,
-): Promise<Database> {
+async function openAt(url: string, settings: Settings, seams: PostgresSeams): Promise<Database> {
   const target: Target = {
     driver: await loadDriver(),
     url,
@@ -83,17 +76,12 @@ async function openOn(
     settings,
     found === undefined ? await fsyncOf(connection) : found.fsync,
   );
-  const serverClock =
-    settings.clock === undefined ? new ServerClock(settings.warn) : undefined;
+  const serverClock = settings.clock === undefined ? new ServerClock(settings.warn) : undefined;
   await serverClock?.measure(connection, samplesWhileOpening);
   const clock = settings.clock ?? serverClock;
   if (clock === undefined) throw new Error("There is always a clock.");
   if (found?.isCurrent !== true)
-    await (mustBeCurrent ? requireSchema : prepareSchema)(
-      connection,
-      settings.schema,
-      clock.now(),
-    );
+    await (mustBeCurrent ? requireSchema : prepareSchema)(connection, settings.schema, clock.now());
   return new PostgresDatabase({
     open: (events, signal) => Connection.open(target, events, signal),
     connection,
@@ -107,17 +95,12 @@ async function openOn(
 }
 
 async function fsyncOf(connection: Connection): Promise<string | null> {
-  const [found] = await connection.ask(
-    "SELECT current_setting('fsync', true) AS fsync",
-  );
+  const [found] = await connection.ask("SELECT current_setting('fsync', true) AS fsync");
   return (found as { readonly fsync: string | null }).fsync;
 }
 
 /** What an acknowledgement is worth is for the server to say. */
-function durabilityOf(
-  { durability, warn }: Settings,
-  fsync: string | null,
-): Durability {
+function durabilityOf({ durability, warn }: Settings, fsync: string | null): Durability {
   if (durability === "normal" || fsync !== "off") return durability;
   warn({
     code: "FSYNC_OFF",

@@ -70,12 +70,7 @@ export function settingsOf(options: PostgresOptions): Settings {
     durability: oneOf("durability", options.durability, ["full", "normal"]),
     clock: clock === undefined ? undefined : checkedClock(clock),
     queueCallsMax: wholeNumber("queueCallsMax", queueCallsMax),
-    pollMs: wholeNumber(
-      "pollInterval",
-      durationMs(pollInterval, "pollInterval"),
-      10,
-      2 ** 31 - 1,
-    ),
+    pollMs: wholeNumber("pollInterval", durationMs(pollInterval, "pollInterval"), 10, 2 ** 31 - 1),
     // Appends a second from 1,000 callers on two cores: 1 lane 47,000, 2 lanes
     // 56,000, 3 lanes 66,000, 4 lanes 68,000; below 256 callers no difference.
     setFormLanes: wholeNumber("setFormLanes", setFormLanes, 1, 64),
@@ -99,8 +94,7 @@ const known = [
 ] satisfies (keyof PostgresOptions)[];
 
 function schemaName(schema: string): string {
-  if (typeof schema === "string" && /^[a-z_][a-z0-9_]{0,62}$/.test(schema))
-    return schema;
+  if (typeof schema === "string" && /^[a-z_][a-z0-9_]{0,62}$/.test(schema)) return schema;
   throw optionInvalid(
     "schema",
     schema,

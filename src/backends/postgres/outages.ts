@@ -74,9 +74,7 @@ export class Outages {
 
 /** That a connection broke is what one of its calls was told, and no reason why there is no other. */
 function whyOf(error: unknown): HoldfastError {
-  return isHoldfastError(error) && error.code !== "CONNECTION_LOST"
-    ? error
-    : unanswered();
+  return isHoldfastError(error) && error.code !== "CONNECTION_LOST" ? error : unanswered();
 }
 
 function unanswered(): HoldfastError {

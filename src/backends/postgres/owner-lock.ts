@@ -10,14 +10,9 @@ import type { Connection } from "./connection.ts";
  * is shared, so that a process whose line broke gets it again at once, while
  * the server has not noticed that the old session is gone.
  */
-export async function holdOwnerLock(
-  connection: Connection,
-  owner: OwnerId,
-): Promise<void> {
+export async function holdOwnerLock(connection: Connection, owner: OwnerId): Promise<void> {
   const [first, second] = lockNumbers(owner);
-  await connection.query(
-    sql`SELECT pg_advisory_lock_shared(${first}::int4, ${second}::int4)`,
-  );
+  await connection.query(sql`SELECT pg_advisory_lock_shared(${first}::int4, ${second}::int4)`);
 }
 
 /** Whether a session has the owner's lock; asking takes no lock, so it is in nobody's way. */

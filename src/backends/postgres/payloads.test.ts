@@ -37,15 +37,10 @@ describe("notifications", () => {
       operation: "append",
       key: `${index}é`.repeat(1 + (index % 40)),
     }));
-    const payloads = payloadsOf("0123456789abcdef", [
-      { tx: 2 ** 53 - 1, changes },
-    ]).map(sent);
+    const payloads = payloadsOf("0123456789abcdef", [{ tx: 2 ** 53 - 1, changes }]).map(sent);
     expect(payloads.length).toBeGreaterThan(3);
-    for (const payload of payloads)
-      expect(Buffer.byteLength(payload)).toBeLessThan(8_000);
-    expect(
-      payloads.flatMap((payload) => heardIn(payload)?.changes ?? []),
-    ).toEqual(changes);
+    for (const payload of payloads) expect(Buffer.byteLength(payload)).toBeLessThan(8_000);
+    expect(payloads.flatMap((payload) => heardIn(payload)?.changes ?? [])).toEqual(changes);
   });
 
   test("say that something changed when it cannot be named", () => {
@@ -71,13 +66,8 @@ describe("notifications", () => {
     ]);
   });
 
-  test.each([
-    "",
-    "null",
-    "{}",
-    '{"from":"x"}',
-    '{"by":"1","from":"x","tx":[]}',
-  ])("of others are not ours: %s", (payload) =>
-    expect(heardIn(payload)).toBeUndefined(),
+  test.each(["", "null", "{}", '{"from":"x"}', '{"by":"1","from":"x","tx":[]}'])(
+    "of others are not ours: %s",
+    (payload) => expect(heardIn(payload)).toBeUndefined(),
   );
 });

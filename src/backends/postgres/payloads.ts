@@ -34,8 +34,7 @@ export function payloadsOf(from: string, told: readonly Told[]): string[] {
   };
   for (const { tx, changes } of told) {
     if (changes.length === 0) add(tx, undefined);
-    for (const { operation, key } of changes)
-      add(tx, JSON.stringify([operation, key]));
+    for (const { operation, key } of changes) add(tx, JSON.stringify([operation, key]));
   }
   if (!page.isEmpty) payloads.push(page.text());
   return payloads;
@@ -51,8 +50,7 @@ export function heardIn(payload: string): Heard | undefined {
       readonly changes?: readonly (readonly [string, string])[];
     };
     const transactions = [by, ...tx];
-    if (typeof from !== "string" || !transactions.every(Number.isSafeInteger))
-      return undefined;
+    if (typeof from !== "string" || !transactions.every(Number.isSafeInteger)) return undefined;
     return {
       from,
       transactions,
@@ -95,10 +93,7 @@ class Page {
   }
 
   text(): string {
-    const changes =
-      this.#changes === undefined
-        ? ""
-        : `,"changes":[${this.#changes.join(",")}]`;
+    const changes = this.#changes === undefined ? "" : `,"changes":[${this.#changes.join(",")}]`;
     return `,"from":"${this.#from}","tx":[${this.#tx.join(",")}]${changes}}`;
   }
 

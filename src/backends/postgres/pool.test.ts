@@ -86,11 +86,10 @@ describe("closing while connections are being made", () => {
   test("waits for one that arrives all the same, and ends it", async () => {
     let arrive: (connection: Connection) => void = () => undefined;
     let ended = false;
-    const pool = new Pool(
-      () => new Promise<Connection>((resolve) => (arrive = resolve)),
-      4,
-      { onRoom: () => undefined, onDown: () => undefined },
-    );
+    const pool = new Pool(() => new Promise<Connection>((resolve) => (arrive = resolve)), 4, {
+      onRoom: () => undefined,
+      onDown: () => undefined,
+    });
     pool.grow(1);
     const closing = pool.close();
     arrive({

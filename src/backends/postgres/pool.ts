@@ -46,8 +46,7 @@ export class Pool {
   }
 
   get hasIdle(): boolean {
-    for (let last = this.#idle.at(-1); last?.isLost; last = this.#idle.at(-1))
-      this.#idle.pop();
+    for (let last = this.#idle.at(-1); last?.isLost; last = this.#idle.at(-1)) this.#idle.pop();
     return this.#idle.length > 0;
   }
 
@@ -116,8 +115,7 @@ export class Pool {
       if (this.#isClosed) return;
       this.#lastFailureMs = monotonicMs();
       // With others at work it is the server's limit, not the server.
-      if (this.#busy.size === 0 && !this.hasIdle)
-        this.#down(error as HoldfastError);
+      if (this.#busy.size === 0 && !this.hasIdle) this.#down(error as HoldfastError);
       return this.#retryLater();
     } finally {
       this.#opening -= 1;

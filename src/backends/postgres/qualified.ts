@@ -10,9 +10,7 @@ import type { Template } from "../../sql/statement.ts";
 const ownTables: ReadonlySet<string> = new Set([
   "holdfast_migration",
   ...migrations.flatMap(({ postgres }) =>
-    [...postgres.matchAll(/^CREATE TABLE (\w+)/gm)].map(
-      ([, name = ""]) => name,
-    ),
+    [...postgres.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name = ""]) => name),
   ),
 ]);
 
@@ -78,16 +76,11 @@ export function qualified(text: string, schema: string): string {
   return text.replaceAll(tokens, (token, _, word?: string, dot?: string) => {
     if (word !== undefined) {
       const upper = word.toUpperCase();
-      if (
-        isExpected &&
-        dot === undefined &&
-        ownTables.has(word.toLowerCase())
-      ) {
+      if (isExpected && dot === undefined && ownTables.has(word.toLowerCase())) {
         isExpected = false;
         return `"${schema}".${word}`;
       }
-      isExpected =
-        beforeTables.has(upper) || (isExpected && between.has(upper));
+      isExpected = beforeTables.has(upper) || (isExpected && between.has(upper));
       if (beforeLists.has(upper)) isList = true;
       else if (afterLists.has(upper)) isList = false;
     } else if (token === "(") {

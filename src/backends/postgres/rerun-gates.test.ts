@@ -39,11 +39,7 @@ describe("the gate of a name", () => {
     const first = call("a", { attempts: 2 });
     const second = call("a", { attempts: 1, lockReruns: 1 });
     const other = call("b", { attempts: 2 });
-    expect([first, second, other].map((each) => at.mayGo(each))).toEqual([
-      true,
-      false,
-      true,
-    ]);
+    expect([first, second, other].map((each) => at.mayGo(each))).toEqual([true, false, true]);
     expect(at.mayGo(first)).toBe(true);
     expect(at.leave(first)).toBe(second);
     expect(at.leave(first)).toBe(undefined);
@@ -67,9 +63,11 @@ describe("the gate of a name", () => {
 
   test("gives out all who wait when they are to be refused", () => {
     const { gates: at } = gates();
-    const [first, second, third] = [1, 2, 3].map(() =>
-      call("a", { attempts: 2 }),
-    ) as [Call, Call, Call];
+    const [first, second, third] = [1, 2, 3].map(() => call("a", { attempts: 2 })) as [
+      Call,
+      Call,
+      Call,
+    ];
     for (const each of [first, second, third]) at.mayGo(each);
     expect(at.drain()).toEqual([second, third]);
     expect(at.leave(first)).toBe(undefined);

@@ -73,8 +73,5 @@ export class RerunGates {
 }
 
 function isCrowded(call: Call): boolean {
-  return (
-    !call.isHeldUpElsewhere &&
-    (call.lockReruns > 0 || call.attempts >= conflictsBeforeGate)
-  );
+  return !call.isHeldUpElsewhere && (call.lockReruns > 0 || call.attempts >= conflictsBeforeGate);
 }

@@ -52,27 +52,19 @@ describe("running a call again", () => {
     expect(users).toBeGreaterThanOrEqual(100);
     expect(users).toBeLessThanOrEqual(200);
     for (const isOurs of [true, false])
-      expect(
-        pause("DATABASE_BUSY", { waitedMs: 15_001, isOurs }),
-      ).toBeUndefined();
+      expect(pause("DATABASE_BUSY", { waitedMs: 15_001, isOurs })).toBeUndefined();
   });
 
   test("after a lost connection is done for reads alone", () => {
     expect(pause("CONNECTION_LOST", { access: "read" })).toBe(0);
-    expect(
-      pause("CONNECTION_LOST", { access: "read", attempts: 3 }),
-    ).toBeUndefined();
+    expect(pause("CONNECTION_LOST", { access: "read", attempts: 3 })).toBeUndefined();
     expect(pause("CONNECTION_LOST", {})).toBeUndefined();
   });
 
   test("that had not begun is done for writes too, ever more slowly, with an end", () => {
     expect(pause("CONNECTION_LOST", { hasBegun: false })).toBeLessThan(2);
-    expect(
-      pause("CONNECTION_LOST", { hasBegun: false, attempts: 14 }),
-    ).toBeGreaterThanOrEqual(500);
-    expect(
-      pause("CONNECTION_LOST", { hasBegun: false, attempts: 15 }),
-    ).toBeUndefined();
+    expect(pause("CONNECTION_LOST", { hasBegun: false, attempts: 14 })).toBeGreaterThanOrEqual(500);
+    expect(pause("CONNECTION_LOST", { hasBegun: false, attempts: 15 })).toBeUndefined();
     expect(pause("STATEMENT_FAILED", { hasBegun: false })).toBeUndefined();
   });
 

@@ -26,9 +26,7 @@ export function pauseBeforeRetry(
   const waitedMs = monotonicMs() - (call.firstTakenMs ?? monotonicMs());
   switch (error.code) {
     case "CONNECTION_LOST":
-      return call.access === "read" && call.attempts < readAttemptsMax
-        ? 0
-        : undefined;
+      return call.access === "read" && call.attempts < readAttemptsMax ? 0 : undefined;
     case "DATABASE_BUSY":
       // Others get the connection meanwhile.
       return waitedMs < budgetMs
@@ -51,10 +49,7 @@ export function pauseBeforeRetry(
  * Nothing had happened, so another connection may do for a write as well; a
  * server that answers, and refuses, would refuse it there too.
  */
-function pauseBeforeBeginning(
-  { attempts }: Call,
-  { code }: HoldfastError,
-): number | undefined {
+function pauseBeforeBeginning({ attempts }: Call, { code }: HoldfastError): number | undefined {
   return code === "CONNECTION_LOST" && attempts < beginningsMax
     ? jittered(Math.min(2 ** attempts, 1_000))
     : undefined;

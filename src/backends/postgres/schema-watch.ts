@@ -18,11 +18,7 @@ export class SchemaWatch {
   readonly #onNewer: (refusal: HoldfastError) => void;
   #cancel: (() => void) | undefined;
 
-  constructor(
-    session: ServiceSession,
-    pollMs: number,
-    onNewer: (refusal: HoldfastError) => void,
-  ) {
+  constructor(session: ServiceSession, pollMs: number, onNewer: (refusal: HoldfastError) => void) {
     this.#session = session;
     this.#everyMs = Math.min(pollMs * pollsPerLook, everyMsMax);
     this.#onNewer = onNewer;

@@ -1,11 +1,6 @@
 import { sha256Hex } from "../../host/hash.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import {
-  migrate,
-  refuseForeignSchema,
-  schemaNewer,
-  schemaNumber,
-} from "../../sql/migrations.ts";
+import { migrate, refuseForeignSchema, schemaNewer, schemaNumber } from "../../sql/migrations.ts";
 import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { migrations } from "../../sql/migrations.generated.ts";
@@ -45,10 +40,7 @@ interface LookRow {
 }
 
 function lookText(schema: string): string {
-  const facts = ownColumns.template.postgres.replaceAll(
-    "current_schema()",
-    `'${schema}'`,
-  );
+  const facts = ownColumns.template.postgres.replaceAll("current_schema()", `'${schema}'`);
   return `SELECT current_setting('fsync', true) AS fsync,
     array_to_string(ARRAY(${facts}), E'\\n') AS facts,
     (SELECT string_agg(number || ' ' || checksum || ' ' || schema_hash, E'\\n' ORDER BY number)
@@ -97,14 +89,11 @@ async function settle(
 ): Promise<void> {
   const body = { name, start, change: undefined };
   const ending = await transact(connection, "write", body, undefined);
-  if (ending.kind !== "committed" && ending.kind !== "rolledBack")
-    throw ending.error;
+  if (ending.kind !== "committed" && ending.kind !== "rolledBack") throw ending.error;
 }
 
 /** Why a database that is open may be written to no more, if so. */
-export async function newerSchema(
-  connection: Connection,
-): Promise<HoldfastError | undefined> {
+export async function newerSchema(connection: Connection): Promise<HoldfastError | undefined> {
   const { rows } = await connection.query(
     sql`SELECT MAX(number) AS number FROM holdfast_migration`,
   );

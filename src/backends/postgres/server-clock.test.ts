@@ -49,9 +49,7 @@ describe("the server's clock", () => {
     let count = 0;
     clock.keepMeasuring(() => {
       count += 1;
-      return count === 2
-        ? Promise.reject(new Error("away"))
-        : Promise.resolve();
+      return count === 2 ? Promise.reject(new Error("away")) : Promise.resolve();
     });
     await vi.advanceTimersByTimeAsync(59_999);
     expect(count).toBe(0);

@@ -39,10 +39,7 @@ export class ServerClock implements Clock {
   #measure: (() => Promise<void>) | undefined;
   #cancelMeasuring: () => void = () => undefined;
 
-  constructor(
-    warn: (warning: Warning) => void,
-    wallMs: () => number = machineTime,
-  ) {
+  constructor(warn: (warning: Warning) => void, wallMs: () => number = machineTime) {
     this.#warn = warn;
     this.#wallMs = wallMs;
     this.#wallAheadMs = wallMs() - this.#elapsedMs();
@@ -152,9 +149,7 @@ export class ServerClock implements Clock {
   }
 }
 
-async function serverTime(
-  connection: Pick<Connection, "query">,
-): Promise<number> {
+async function serverTime(connection: Pick<Connection, "query">): Promise<number> {
   const { rows } = await connection.query(
     sql`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at`,
   );

@@ -11,10 +11,7 @@ export interface ServiceSessionEvents extends ConnectionEvents {
  * behind calls. Opened when first needed, and again after a loss.
  */
 export class ServiceSession {
-  readonly #open: (
-    events: ConnectionEvents,
-    signal: AbortSignal,
-  ) => Promise<Connection>;
+  readonly #open: (events: ConnectionEvents, signal: AbortSignal) => Promise<Connection>;
   readonly #events: ServiceSessionEvents;
   readonly #discarded = new AbortController();
   #connection: Connection | undefined;
@@ -22,10 +19,7 @@ export class ServiceSession {
   #closed = false;
 
   constructor(
-    open: (
-      events: ConnectionEvents,
-      signal: AbortSignal,
-    ) => Promise<Connection>,
+    open: (events: ConnectionEvents, signal: AbortSignal) => Promise<Connection>,
     events: ServiceSessionEvents,
   ) {
     this.#open = open;

@@ -47,8 +47,7 @@ const idleMsMax = 60_000;
  * still there: a killed process would keep its locks until the statement
  * ends. Postgres 14 and up can look every second, except on Windows.
  */
-const wish =
-  "SELECT set_config('client_connection_check_interval', '1000', false)";
+const wish = "SELECT set_config('client_connection_check_interval', '1000', false)";
 
 export function sessionTexts(
   settings: Pick<Settings, "schema" | "durability" | "prepare">,
@@ -60,9 +59,7 @@ export function sessionTexts(
   // A pooler gives every transaction another session, so there the settings
   // come with each; elsewhere that costs a sixth of the throughput.
   const perSession = settings.prepare ? configuration(settings, false) : "";
-  const perTransaction = settings.prepare
-    ? ""
-    : `; ${configuration(settings, true)}`;
+  const perTransaction = settings.prepare ? "" : `; ${configuration(settings, true)}`;
   return {
     hello: perSession === "" ? "SELECT 1" : perSession,
     wish: settings.prepare ? wish : undefined,
@@ -72,12 +69,8 @@ export function sessionTexts(
       set: write + perTransaction + set,
     },
     beginForUser: {
-      serializable: userLockMs.map(
-        (ms) => `${serializable}${perTransaction}${lockTimeout(ms)}`,
-      ),
-      readCommitted: userLockMs.map(
-        (ms) => `${write}${perTransaction}${lockTimeout(ms)}`,
-      ),
+      serializable: userLockMs.map((ms) => `${serializable}${perTransaction}${lockTimeout(ms)}`),
+      readCommitted: userLockMs.map((ms) => `${write}${perTransaction}${lockTimeout(ms)}`),
     },
   };
 }

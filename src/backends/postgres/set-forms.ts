@@ -1,10 +1,6 @@
 import { monotonicMs } from "../../host/timers.ts";
 import { isHoldfastError } from "../../model/errors.ts";
-import {
-  Request,
-  operationInvalid,
-  rollbackWith,
-} from "../../sql/operation.ts";
+import { Request, operationInvalid, rollbackWith } from "../../sql/operation.ts";
 import type { Done, Tx } from "../../sql/operation.ts";
 import type { Meters } from "../meters.ts";
 import type { CallSet } from "./call-queue.ts";
@@ -48,10 +44,7 @@ export class SetForms {
     return this.#options.setFormLanes - this.#running;
   }
 
-  async run(
-    { many, calls }: CallSet,
-    connection: Connection,
-  ): Promise<SetOutcome> {
+  async run({ many, calls }: CallSet, connection: Connection): Promise<SetOutcome> {
     const turn = this.#lastAnswered.get(many) ?? Promise.resolve();
     let answered = (): void => undefined;
     const lastAnswered = new Promise<void>((resolve) => (answered = resolve));
@@ -61,12 +54,7 @@ export class SetForms {
     const { meters, beforeCommit } = this.#options;
     // A lone call too: it takes as long either way (0.7 ms), and as `one` it
     // might wait for a lock and keep its lane from the others.
-    const ending = await transact(
-      connection,
-      "set",
-      together(many, calls),
-      beforeCommit,
-    );
+    const ending = await transact(connection, "set", together(many, calls), beforeCommit);
     this.#running -= 1;
     if (ending.kind === "committed")
       meters.committed(answers(ending.value), monotonicMs() - startedMs);
@@ -91,8 +79,7 @@ function together(many: ManyForm, calls: CallSet["calls"]): Body<Verdicts> {
         `answered ${verdicts.length} of ${calls.length} inputs in its set form. Answer undefined for those that \`one\` is to decide.`,
       );
     for (const [index, call] of calls.entries())
-      if (verdicts[index] !== undefined)
-        yield new Request("touch", undefined, call.body.change);
+      if (verdicts[index] !== undefined) yield new Request("touch", undefined, call.body.change);
     return verdicts.some((verdict) => verdict !== undefined)
       ? verdicts
       : yield* rollbackWith(verdicts);
@@ -105,25 +92,17 @@ function together(many: ManyForm, calls: CallSet["calls"]): Body<Verdicts> {
  * the set passed over, and everything when the set came to nothing, for
  * `one` alone decides on errors. A broken connection is everybody's news.
  */
-export function endingInSet(
-  ending: Ending<Verdicts>,
-  index: number,
-): Ending<unknown> | undefined {
+export function endingInSet(ending: Ending<Verdicts>, index: number): Ending<unknown> | undefined {
   if (ending.kind === "committed") {
     const verdict = ending.value[index];
     // Subscribers are told for the whole set.
-    return (
-      verdict && { ...ending, value: verdict.value, tx: undefined, changes: [] }
-    );
+    return verdict && { ...ending, value: verdict.value, tx: undefined, changes: [] };
   }
-  return ending.kind === "failed" && isConnectionNews(ending.error)
-    ? ending
-    : undefined;
+  return ending.kind === "failed" && isConnectionNews(ending.error) ? ending : undefined;
 }
 
 function isConnectionNews(error: unknown): boolean {
   return (
-    isHoldfastError(error) &&
-    (error.code === "CONNECTION_LOST" || error.code === "OUTCOME_UNKNOWN")
+    isHoldfastError(error) && (error.code === "CONNECTION_LOST" || error.code === "OUTCOME_UNKNOWN")
   );
 }

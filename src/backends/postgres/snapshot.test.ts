@@ -4,9 +4,9 @@ import { endedBetween, isOver, snapshotOf } from "./snapshot.ts";
 describe("snapshots", () => {
   test("say which transactions are over", () => {
     const snapshot = snapshotOf("100:105:100,103");
-    expect(
-      [99, 100, 101, 102, 103, 104, 105].filter((tx) => isOver(tx, snapshot)),
-    ).toEqual([99, 101, 102, 104]);
+    expect([99, 100, 101, 102, 103, 104, 105].filter((tx) => isOver(tx, snapshot))).toEqual([
+      99, 101, 102, 104,
+    ]);
     expect(isOver(7, snapshotOf("8:8:"))).toBe(true);
     expect(isOver(8, snapshotOf("8:8:"))).toBe(false);
   });
@@ -22,8 +22,6 @@ describe("snapshots", () => {
   );
 
   test("give up on counting when far too many did", () => {
-    expect(
-      endedBetween(snapshotOf("10:10:"), snapshotOf("20011:20011:")),
-    ).toBeUndefined();
+    expect(endedBetween(snapshotOf("10:10:"), snapshotOf("20011:20011:"))).toBeUndefined();
   });
 });

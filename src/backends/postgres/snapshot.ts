@@ -18,15 +18,11 @@ const endedMax = 10_000;
  * The transactions that ended between two snapshots, or undefined when they
  * are too many. Ids are given out densely, so every id in between is one.
  */
-export function endedBetween(
-  before: Snapshot,
-  after: Snapshot,
-): readonly number[] | undefined {
+export function endedBetween(before: Snapshot, after: Snapshot): readonly number[] | undefined {
   if (after.next - before.next > endedMax) return undefined;
   const ended: number[] = [];
   for (const tx of before.running) if (isOver(tx, after)) ended.push(tx);
-  for (let tx = before.next; tx < after.next; tx += 1)
-    if (isOver(tx, after)) ended.push(tx);
+  for (let tx = before.next; tx < after.next; tx += 1) if (isOver(tx, after)) ended.push(tx);
   return ended;
 }
 

@@ -46,10 +46,7 @@ export interface Body<T> {
 }
 
 /** Said to the server as part of the transaction, right before COMMIT. */
-export type BeforeCommit = (
-  connection: Connection,
-  changes: readonly Change[],
-) => Promise<void>;
+export type BeforeCommit = (connection: Connection, changes: readonly Change[]) => Promise<void>;
 
 /** Runs a body in one transaction on a connection that is ours alone. */
 export async function transact<T>(
@@ -86,10 +83,7 @@ export async function transact<T>(
  * Runs a body in one snapshot. The transaction is left open: its value is
  * good already, so the caller need not wait for the end.
  */
-export async function look<T>(
-  connection: Connection,
-  body: Body<T>,
-): Promise<Ending<T>> {
+export async function look<T>(connection: Connection, body: Body<T>): Promise<Ending<T>> {
   try {
     await connection.begin("read");
   } catch (error) {
@@ -105,9 +99,7 @@ export async function look<T>(
     const ending = judged<T>(connection, { kind: "failed", error });
     const { failure } = connection;
     // A read changes nothing, so it can be repeated on another connection.
-    return failure?.code === "CONNECTION_LOST"
-      ? { kind: "again", error: failure }
-      : ending;
+    return failure?.code === "CONNECTION_LOST" ? { kind: "again", error: failure } : ending;
   }
 }
 
@@ -122,10 +114,7 @@ function notBegun(connection: Connection, error: unknown): Ending<never> {
   return { kind: "notBegun", error: error as HoldfastError };
 }
 
-async function rollBack<T>(
-  connection: Connection,
-  decided: Ending<T>,
-): Promise<Ending<T>> {
+async function rollBack<T>(connection: Connection, decided: Ending<T>): Promise<Ending<T>> {
   const ending = judged(connection, decided);
   await leave(connection);
   return ending;

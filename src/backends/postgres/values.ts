@@ -78,9 +78,7 @@ function integerOf(text: string): number | bigint {
 }
 
 /** A checked parameter in a form the driver binds without guessing its type. */
-export function bound(
-  parameter: Parameter,
-): string | number | Uint8Array | null {
+export function bound(parameter: Parameter): string | number | Uint8Array | null {
   if (typeof parameter === "bigint") return Number(parameter);
   return isList(parameter) ? arrayLiteral(parameter) : parameter;
 }
@@ -116,15 +114,10 @@ interface Column {
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` for an integer that no number can hold. */
-export function checkRows(
-  rows: readonly object[],
-  columns: readonly Column[] | undefined,
-): void {
+export function checkRows(rows: readonly object[], columns: readonly Column[] | undefined): void {
   for (const { name, type } of columns ?? []) {
-    if (type !== oid.int8 && type !== oid.numeric && type !== oid.xid8)
-      continue;
+    if (type !== oid.int8 && type !== oid.numeric && type !== oid.xid8) continue;
     for (const row of rows)
-      if (typeof (row as Record<string, unknown>)[name] === "bigint")
-        throw corruptNumber(name);
+      if (typeof (row as Record<string, unknown>)[name] === "bigint") throw corruptNumber(name);
   }
 }

@@ -27,11 +27,7 @@ import { callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
 import { KeepAlives } from "../keep-alives.ts";
 import type { Meters } from "../meters.ts";
-import {
-  checkedWrite,
-  refuseUnknown,
-  refuseUnknownWait,
-} from "../option-checks.ts";
+import { checkedWrite, refuseUnknown, refuseUnknownWait } from "../option-checks.ts";
 import { databaseClosed } from "../refusals.ts";
 import type { Subscribers } from "../subscribers.ts";
 import { HoldfastError } from "../../model/errors.ts";
@@ -43,11 +39,7 @@ import type { BackupResult } from "./heavy/backup.ts";
 import type { CheckReport } from "./heavy/check.ts";
 import type { RowPage } from "./heavy/export-rows.ts";
 import type { HeavyOptions } from "./heavy/heavy-call.ts";
-import type {
-  CheckOptions,
-  HeavyReads,
-  RowsOptions,
-} from "./heavy/heavy-reads.ts";
+import type { CheckOptions, HeavyReads, RowsOptions } from "./heavy/heavy-reads.ts";
 import type { StoredSize } from "./heavy/sizes.ts";
 import type { GroupCommit } from "./write/group-commit.ts";
 import type { Neighbours } from "./neighbours/neighbours.ts";
@@ -167,10 +159,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     return this.#keepAlives.hold();
   }
 
-  subscribe(
-    listener: (hint: ChangeHint) => void,
-    interests?: readonly Interest[],
-  ): () => void {
+  subscribe(listener: (hint: ChangeHint) => void, interests?: readonly Interest[]): () => void {
     if (this.#closing !== undefined) throw databaseClosed();
     const { subscribers } = this.#parts;
     const isFirst = subscribers.isEmpty;
@@ -202,10 +191,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     return this.#heavyReads().backup(to, options);
   }
 
-  exportRows(
-    table: string,
-    options?: RowsOptions,
-  ): AsyncGenerator<RowPage, void, undefined> {
+  exportRows(table: string, options?: RowsOptions): AsyncGenerator<RowPage, void, undefined> {
     return this.#heavyReads().rows(table, options);
   }
 
@@ -233,9 +219,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     if (options !== undefined) refuseUnknown(options, ["timeout"]);
     const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
     if (this.#closing === undefined) {
-      this.#closing = this.#close(timeoutMs).finally(() =>
-        this.#keepAlives.end(),
-      );
+      this.#closing = this.#close(timeoutMs).finally(() => this.#keepAlives.end());
       this.#parts.subscribers.tellClosing();
     }
     await this.#closing;
@@ -262,15 +246,11 @@ export class OpenSqliteDatabase implements SqliteDatabase {
       const body = callable(what, how, checkedWrite(options), this.owner);
       const call = new Call(body, resolve);
       if (options !== undefined)
-        call.stopWaiting = onGiveUp(
-          `write "${body.name}"`,
-          options,
-          (error) => {
-            if (!writes.cancel(call)) return;
-            call.stopWaiting?.();
-            call.reject(error);
-          },
-        );
+        call.stopWaiting = onGiveUp(`write "${body.name}"`, options, (error) => {
+          if (!writes.cancel(call)) return;
+          call.stopWaiting?.();
+          call.reject(error);
+        });
       try {
         writes.submit(call);
       } catch (error) {
@@ -280,11 +260,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     });
   }
 
-  async #read(
-    what: Callee,
-    how: unknown,
-    options?: WaitOptions,
-  ): Promise<unknown> {
+  async #read(what: Callee, how: unknown, options?: WaitOptions): Promise<unknown> {
     refuseUnknownWait(options);
     const { name, start } = callable(what, how);
     const { reader, flusher } = this.#parts;

@@ -1,11 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  realpathSync,
-  statSync,
-  statfsSync,
-} from "node:fs";
+import { closeSync, existsSync, openSync, realpathSync, statSync, statfsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { makeFolders } from "../../host/folders.ts";
@@ -126,11 +119,7 @@ function checkPath(path: string): void {
   if (path === "") throw invalid(shown, { path });
   const flaw = flawOf(path);
   if (flaw === undefined) return;
-  throw invalid(
-    `${shown}, which ${flaw}`,
-    { path: shown },
-    " Nothing was made.",
-  );
+  throw invalid(`${shown}, which ${flaw}`, { path: shown }, " Nothing was made.");
 }
 
 function flawOf(path: string): string | undefined {

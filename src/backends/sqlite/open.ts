@@ -14,10 +14,7 @@ import type { SqliteDatabase } from "./sqlite-database.ts";
  * @throws HoldfastError with the codes of docs/errors.md under "Opening".
  * @example const database = await openSqlite("./app.db");
  */
-export function openSqlite(
-  path: string,
-  options: SqliteOptions = {},
-): Promise<SqliteDatabase> {
+export function openSqlite(path: string, options: SqliteOptions = {}): Promise<SqliteDatabase> {
   return openSqliteWith(path, options, {});
 }
 
@@ -29,21 +26,10 @@ export async function openSqliteWith(
 ): Promise<SqliteDatabase> {
   const settings = settingsOf(options);
   if (path === ":memory:" && settings.readOnly)
-    throw optionInvalid(
-      "readOnly",
-      true,
-      "false for a database in memory, which begins empty",
-    );
-  const opening = new Opening(
-    path,
-    settings,
-    loadDriver(settings.driver),
-    seams.isMover,
-  );
+    throw optionInvalid("readOnly", true, "false for a database in memory, which begins empty");
+  const opening = new Opening(path, settings, loadDriver(settings.driver), seams.isMover);
   try {
-    return path === ":memory:"
-      ? await opening.memory()
-      : await opening.file(seams);
+    return path === ":memory:" ? await opening.memory() : await opening.file(seams);
   } catch (error) {
     await opening.undo();
     throw openFailure(error, path, settings.readOnly);
@@ -57,8 +43,7 @@ function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
     error.code !== "DATABASE_DAMAGED" &&
     error.code !== "WRITE_IN_READ" &&
     error.code !== "DATABASE_NOT_WRITABLE";
-  if (isTelling || (isHoldfastError(error) && error.cause === undefined))
-    return error;
+  if (isTelling || (isHoldfastError(error) && error.cause === undefined)) return error;
   const reason = isHoldfastError(error) ? error.cause : error;
   const { code: errno } = reason as NodeJS.ErrnoException;
   const because = { cause: error };

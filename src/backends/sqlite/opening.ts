@@ -25,12 +25,7 @@ import { Connection, filePragmas } from "./write/connection.ts";
 import { OpenSqliteDatabase } from "./database.ts";
 import { Busy, TransactionEnded, drive } from "./write/drive.ts";
 import type { Driver } from "./drivers/drivers.ts";
-import {
-  logBytes,
-  needsEarlyReader,
-  prepareFile,
-  registerFile,
-} from "./file.ts";
+import { logBytes, needsEarlyReader, prepareFile, registerFile } from "./file.ts";
 import { LogFlusher, noFlusher, type Flusher } from "./write/flusher.ts";
 import { databaseBusy } from "./write/database-busy.ts";
 import { GroupCommit, type GroupCommitOptions } from "./write/group-commit.ts";
@@ -63,12 +58,7 @@ export class Opening {
   readonly #isMover: boolean;
   readonly #undo: (() => void | Promise<void>)[] = [];
 
-  constructor(
-    path: string,
-    settings: SqliteSettings,
-    driver: Driver,
-    isMover = false,
-  ) {
+  constructor(path: string, settings: SqliteSettings, driver: Driver, isMover = false) {
     this.#path = path;
     this.#isMover = isMover;
     this.#settings = settings;
@@ -84,9 +74,7 @@ export class Opening {
       "foreign_keys = ON",
       "temp_store = MEMORY",
     ]);
-    await this.#inTransaction(connection, "BEGIN IMMEDIATE", () =>
-      migrate(this.#migration()),
-    );
+    await this.#inTransaction(connection, "BEGIN IMMEDIATE", () => migrate(this.#migration()));
     return new OpenSqliteDatabase({
       durability: "memory",
       clock: this.#settings.clock,
@@ -95,17 +83,12 @@ export class Opening {
       subscribers: this.#subscribers,
       reader: this.#reader(connection, true),
       flusher: noFlusher,
-      writes: this.#groupCommit(
-        connection,
-        new Commits(connection),
-        noFlusher,
-        {
-          prepare: undefined,
-          onDurable: (changes) => this.#subscribers.tell(changes),
-          afterCommit: () => false,
-          onBusy: () => false,
-        },
-      ),
+      writes: this.#groupCommit(connection, new Commits(connection), noFlusher, {
+        prepare: undefined,
+        onDurable: (changes) => this.#subscribers.tell(changes),
+        afterCommit: () => false,
+        onBusy: () => false,
+      }),
       checkpointer: undefined,
       heavyReads: undefined,
       neighbours: undefined,
@@ -127,9 +110,7 @@ export class Opening {
     const early = needsEarlyReader(real) ? await connectReader() : undefined;
     const thread = new LogThread(this.#driver, real, checkpointBusyMs);
     this.#undo.push(() => thread.close());
-    const writer = readOnly
-      ? undefined
-      : await this.#writer(real, thread, seams);
+    const writer = readOnly ? undefined : await this.#writer(real, thread, seams);
     const connection = early ?? (await connectReader());
     if (readOnly)
       await this.#inTransaction(connection, "BEGIN", () =>
@@ -194,8 +175,7 @@ export class Opening {
     const { limits, warn } = this.#settings;
     const checkpointer = new Checkpointer(thread, real, {
       boundBytes: limits.walBytes,
-      whileHeld: (action) =>
-        neighbourhood.whileHeld(() => writes.whileHeld(action)),
+      whileHeld: (action) => neighbourhood.whileHeld(() => writes.whileHeld(action)),
       onTouched: () => neighbourhood.explained(),
       warn,
     });
@@ -253,9 +233,7 @@ export class Opening {
     const { busyBudgetMs } = this.#settings;
     if (!(await checkpointer.makeLogSound(busyBudgetMs)))
       throw databaseBusy(busyBudgetMs, this.#path);
-    await this.#retry(() =>
-      transactOnThread(thread, () => this.#registerOwner()),
-    );
+    await this.#retry(() => transactOnThread(thread, () => this.#registerOwner()));
     neighbourhood.registered();
   }
 
@@ -267,10 +245,7 @@ export class Opening {
   ): Promise<Connection> {
     const isLeftLog = logBytes(real) > 0 && isAlone(real, this.#driver);
     if (isLeftLog) await this.#warnOfCut(thread);
-    const writer = await this.#connect(real, false, [
-      ...filePragmas,
-      "temp_store = MEMORY",
-    ]);
+    const writer = await this.#connect(real, false, [...filePragmas, "temp_store = MEMORY"]);
     // A schema that is not ours is refused before anything is changed.
     const found = await this.#inTransaction(writer, "BEGIN", () =>
       refuseForeignSchema(this.#migration(), mustBeCurrent),
@@ -278,14 +253,10 @@ export class Opening {
     const isLogged = writer.pragma("journal_mode") === "wal";
     if (!isLogged) await this.#switchToLog(thread);
     if (found < schemaNumber)
-      await this.#retry(() =>
-        transactOnThread(thread, () => migrate(this.#migration())),
-      );
+      await this.#retry(() => transactOnThread(thread, () => migrate(this.#migration())));
     // Damaged pages are found before the log is copied over them.
     else if (isLeftLog)
-      await this.#retry(() =>
-        rehearseOnThread(thread, () => this.#registerOwner()),
-      );
+      await this.#retry(() => rehearseOnThread(thread, () => this.#registerOwner()));
     writer.set(pragmas);
     return writer;
   }
@@ -315,11 +286,7 @@ export class Opening {
       this.#settings.warn(logCutShort(this.#path, value as InspectedCut));
   }
 
-  #connect(
-    path: string,
-    readOnly: boolean,
-    pragmas: readonly string[],
-  ): Promise<Connection> {
+  #connect(path: string, readOnly: boolean, pragmas: readonly string[]): Promise<Connection> {
     return this.#retry(() => {
       const connection = new Connection(
         this.#driver.open(path, { readOnly }),
@@ -341,10 +308,7 @@ export class Opening {
     writer: Connection,
     commits: Commits,
     flusher: Flusher,
-    told: Pick<
-      GroupCommitOptions,
-      "prepare" | "onDurable" | "afterCommit" | "onBusy"
-    >,
+    told: Pick<GroupCommitOptions, "prepare" | "onDurable" | "afterCommit" | "onBusy">,
   ): GroupCommit {
     const { limits, busyBudgetMs, queueCallsMax } = this.#settings;
     const guard = schemaGuard(writer, this.#isMover);
@@ -359,11 +323,7 @@ export class Opening {
     });
   }
 
-  #inTransaction<T>(
-    connection: Connection,
-    begin: string,
-    start: () => Tx<T>,
-  ): Promise<T> {
+  #inTransaction<T>(connection: Connection, begin: string, start: () => Tx<T>): Promise<T> {
     return this.#retry(() => {
       connection.control(begin);
       try {
@@ -372,9 +332,7 @@ export class Opening {
         return value;
       } catch (error) {
         if (connection.inTransaction) connection.control("ROLLBACK");
-        throw error instanceof Busy || error instanceof TransactionEnded
-          ? error.cause
-          : error;
+        throw error instanceof Busy || error instanceof TransactionEnded ? error.cause : error;
       }
     });
   }

@@ -99,18 +99,12 @@ export function settingsOf(options: SqliteOptions): SqliteSettings {
     queueCallsMax = 100_000,
     limits: given = {},
   } = options;
-  if (!isRecord(given))
-    throw optionInvalid("limits", given, "an object with limits");
+  if (!isRecord(given)) throw optionInvalid("limits", given, "an object with limits");
   refuseUnknown(given, Object.keys(defaultLimits), "limits.");
   const limits = { ...defaultLimits, ...given };
-  for (const [name, limit] of Object.entries(limits))
-    wholeNumber(`limits.${name}`, limit);
+  for (const [name, limit] of Object.entries(limits)) wholeNumber(`limits.${name}`, limit);
   return {
-    driver: oneOf("driver", options.driver, [
-      undefined,
-      "better-sqlite3",
-      "node:sqlite",
-    ]),
+    driver: oneOf("driver", options.driver, [undefined, "better-sqlite3", "node:sqlite"]),
     durability: oneOf("durability", options.durability, ["full", "normal"]),
     readOnly: oneOf("readOnly", options.readOnly, [false, true]),
     clock: checkedClock(clock),

@@ -30,10 +30,7 @@ export async function switchToLog(thread: LogThread): Promise<unknown> {
  * along with the next question it asks: a statement each way took four times
  * as long as the whole. So it is not told how many rows a statement changed.
  */
-export function transactOnThread<T>(
-  thread: LogThread,
-  start: () => Tx<T>,
-): Promise<T> {
+export function transactOnThread<T>(thread: LogThread, start: () => Tx<T>): Promise<T> {
   return runOnThread(thread, start, [control("COMMIT")]);
 }
 
@@ -42,10 +39,7 @@ export function transactOnThread<T>(
  * keeps them from succeeding shows before anything is changed. A transaction
  * that is rolled back leaves no trace in the log.
  */
-export async function rehearseOnThread(
-  thread: LogThread,
-  start: () => Tx<unknown>,
-): Promise<void> {
+export async function rehearseOnThread(thread: LogThread, start: () => Tx<unknown>): Promise<void> {
   await runOnThread(thread, start, [
     control("UPDATE holdfast_tick SET n = n + 1"),
     control("ROLLBACK"),
@@ -88,10 +82,7 @@ function control(text: string): Plain {
   return { text, parameters: [], returnsRows: false };
 }
 
-function plain(
-  { template, parameters }: Statement,
-  returnsRows: boolean,
-): Plain {
+function plain({ template, parameters }: Statement, returnsRows: boolean): Plain {
   return {
     text: template.sqlite,
     // Drivers bind numbers as REAL; an integer must stay one.
@@ -110,7 +101,5 @@ async function execute(
   if (failure === undefined) return value as readonly object[];
   // Busy is for the caller, who tries again.
   const error = threadError(failure);
-  throw isBusy(error)
-    ? error
-    : statementFailure(error, "write", (table) => table);
+  throw isBusy(error) ? error : statementFailure(error, "write", (table) => table);
 }

@@ -33,10 +33,7 @@ export interface SqliteDatabase extends Database {
    * @throws HoldfastError `TARGET_EXISTS`, `TARGET_INVALID`, `TARGET_BUSY`, `DISK_FULL`, `BACKUP_FAILED`.
    * @example const { bytes } = await database.backup("/mnt/backups/monday.db");
    */
-  backup(
-    to: string,
-    options?: HeavyOptions,
-  ): Promise<{ readonly bytes: number }>;
+  backup(to: string, options?: HeavyOptions): Promise<{ readonly bytes: number }>;
 
   /**
    * Streams a table in the order of its key, a page when it is asked for. Each
@@ -49,10 +46,7 @@ export interface SqliteDatabase extends Database {
    * for await (const page of database.exportRows("account"))
    *   for (const account of page.rows) console.log(JSON.stringify(account));
    */
-  exportRows(
-    table: string,
-    options?: RowsOptions,
-  ): AsyncGenerator<RowPage, void, undefined>;
+  exportRows(table: string, options?: RowsOptions): AsyncGenerator<RowPage, void, undefined>;
 
   /**
    * What each table and index of the file takes, in bytes and rows, the app's

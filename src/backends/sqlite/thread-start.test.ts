@@ -15,12 +15,9 @@ vi.mock("node:worker_threads", async (original) => {
   class Worker extends real.Worker {
     constructor(...[file, options]: ConstructorParameters<typeof real.Worker>) {
       if (fault.kind === "refused")
-        throw Object.assign(
-          new Error("Worker initialization failure: EAGAIN"),
-          {
-            code: "ERR_WORKER_INIT_FAILED",
-          },
-        );
+        throw Object.assign(new Error("Worker initialization failure: EAGAIN"), {
+          code: "ERR_WORKER_INIT_FAILED",
+        });
       if (fault.kind === "dies") super("process.exit(1)", { eval: true });
       else super(file, options);
     }

@@ -32,15 +32,11 @@ export function findConfig(folder: string): string | undefined {
  *
  * @throws HoldfastError `MODULE_NOT_LOADED`, `CONFIG_INVALID`
  */
-export async function loadConfig(
-  file: string,
-  cwd: string,
-): Promise<CliConfig> {
+export async function loadConfig(file: string, cwd: string): Promise<CliConfig> {
   const absolute = path.resolve(cwd, file);
   const module = await loadModule(absolute, cwd);
   const found = module["default"] ?? module;
-  if (!isRecord(found))
-    throw invalid(file, "it exports no object with db and functions");
+  if (!isRecord(found)) throw invalid(file, "it exports no object with db and functions");
   const { db, functions, options } = found;
   if (db !== undefined && (typeof db !== "string" || db === ""))
     throw invalid(file, "db is a path or a postgres:// URL");

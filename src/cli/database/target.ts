@@ -1,10 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { HoldfastError } from "../../model/errors.ts";
-import {
-  isPostgresUrl,
-  type HoldfastOptions,
-} from "../../open/open-holdfast.ts";
+import { isPostgresUrl, type HoldfastOptions } from "../../open/open-holdfast.ts";
 import { findConfig, loadConfig, pathOf, type CliConfig } from "./config.ts";
 import type { CliHost } from "../host.ts";
 
@@ -43,11 +40,8 @@ export async function targetOf(
 ): Promise<Target> {
   const named = given.db ?? (host.env["HOLDFAST_DB"] || undefined);
   const config =
-    named === undefined || given.config !== undefined
-      ? await configOf(given, host)
-      : undefined;
-  const isDefault =
-    mayBeMade || existsSync(path.join(host.cwd, defaultDatabase));
+    named === undefined || given.config !== undefined ? await configOf(given, host) : undefined;
+  const isDefault = mayBeMade || existsSync(path.join(host.cwd, defaultDatabase));
   const db = named ?? config?.db ?? (isDefault ? defaultDatabase : undefined);
   if (db === undefined) throw nothingNamed(config);
   if (db === ":memory:" || db === "")
@@ -64,9 +58,7 @@ export async function targetOf(
     pathOrUrl: isPostgresUrl(db) ? db : pathOf(db, host.cwd),
     shown: shownTarget(db, host.cwd),
     options:
-      schema === undefined
-        ? options
-        : { ...options, postgres: { ...options.postgres, schema } },
+      schema === undefined ? options : { ...options, postgres: { ...options.postgres, schema } },
   };
 }
 

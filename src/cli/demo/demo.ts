@@ -12,13 +12,7 @@ import type { Screen } from "../live/screen.ts";
 import { spokenDuration } from "../../model/time/spoken.ts";
 import { DemoWorker } from "./demo-workers.ts";
 import { orderFunctions, orderSteps, type StepTold } from "./orders.ts";
-import {
-  countLines,
-  countsOf,
-  isProven,
-  sideEffectsIn,
-  stepOfOrder,
-} from "./report.ts";
+import { countLines, countsOf, isProven, sideEffectsIn, stepOfOrder } from "./report.ts";
 import { thingsToTry } from "./things-to-try.ts";
 
 export interface DemoOptions {
@@ -123,10 +117,7 @@ class Demo {
     killed.catch(() => undefined);
     const { results } = await this.#startOrders(holdfast);
     await Promise.race([results, untilAborted(this.#stop)]);
-    const order = await Promise.race([
-      killed,
-      results.then(() => this.#middle),
-    ]);
+    const order = await Promise.race([killed, results.then(() => this.#middle)]);
     const recordedAt = await recordsOf(holdfast, orders);
     await this.end();
     screen.close();
@@ -159,16 +150,9 @@ class Demo {
   }
 
   async #startWorkers(): Promise<void> {
-    const args = [
-      "demo-worker",
-      this.#database,
-      this.#file,
-      String(this.#options.paceMs),
-    ];
+    const args = ["demo-worker", this.#database, this.#file, String(this.#options.paceMs)];
     for (const name of ["worker 1", "worker 2"])
-      this.#workers.push(
-        new DemoWorker(name, args, (worker, told) => this.#heard(worker, told)),
-      );
+      this.#workers.push(new DemoWorker(name, args, (worker, told) => this.#heard(worker, told)));
     await Promise.all(this.#workers.map((worker) => worker.ready(this.#stop)));
   }
 
@@ -188,9 +172,7 @@ class Demo {
   }
 
   /** Answers when all have been started, with a promise of all their results. */
-  async #startOrders(
-    holdfast: Holdfast,
-  ): Promise<{ readonly results: Promise<unknown> }> {
+  async #startOrders(holdfast: Holdfast): Promise<{ readonly results: Promise<unknown> }> {
     const { orders, paceMs } = this.#options;
     const { fulfil } = orderFunctions({
       file: this.#file,
@@ -218,18 +200,14 @@ class Demo {
     const { screen } = this;
     const order = this.#middle;
     const victim = await this.#next(
-      (_, told) =>
-        told.kind === "began" &&
-        told.order === order &&
-        told.step === "print label",
+      (_, told) => told.kind === "began" && told.order === order && told.step === "print label",
     );
     await sleep(this.#options.paceMs / 2, this.#stop);
     const interrupted = victim.open;
     // Of the orders, not the steps: on a slow machine one may have been recorded by now, and is not begun again.
     const orders = new Set([order, ...interrupted.map((open) => open.order)]);
     const goneOn = this.#next(
-      (worker, told) =>
-        worker !== victim && told.kind === "began" && orders.has(told.order),
+      (worker, told) => worker !== victim && told.kind === "began" && orders.has(told.order),
     );
     const killedMs = monotonicMs();
     victim.kill();
@@ -248,9 +226,7 @@ class Demo {
   }
 
   /** The worker that next says something of interest. */
-  #next(
-    isWanted: (worker: DemoWorker, told: StepTold) => boolean,
-  ): Promise<DemoWorker> {
+  #next(isWanted: (worker: DemoWorker, told: StepTold) => boolean): Promise<DemoWorker> {
     const next = new Promise<DemoWorker>((resolve) => {
       const listener = (worker: DemoWorker, told: StepTold): void => {
         if (!isWanted(worker, told)) return;
@@ -272,11 +248,7 @@ class Demo {
     return [`  ${workers.join("  ·  ")}`, ""];
   }
 
-  #report(
-    recordedAt: ReadonlyMap<string, number>,
-    order: string,
-    tookMs: number,
-  ): DemoOutcome {
+  #report(recordedAt: ReadonlyMap<string, number>, order: string, tookMs: number): DemoOutcome {
     const { screen } = this;
     const { orders } = this.#options;
     const effects = sideEffectsIn(readFileSync(this.#file, "utf8"));
@@ -292,10 +264,7 @@ class Demo {
       ...countLines(countsOf(effects, orderSteps)),
       "",
       isHeld
-        ? screen.style(
-            "green",
-            "What was recorded was not done again, and nothing was lost.",
-          )
+        ? screen.style("green", "What was recorded was not done again, and nothing was lost.")
         : screen.style("red", "SOMETHING WAS DONE TWICE OR LOST."),
       "",
       ...thingsToTry(this.#database, order),
@@ -322,10 +291,7 @@ async function recordsOf(
     const { items: called } = await executions.list({ parent: order });
     for (const { state } of called)
       if (state.pending.kind === "finished")
-        recordedAt.set(
-          stepOfOrder({ order, step: "charge card" }),
-          state.pending.finishedAt,
-        );
+        recordedAt.set(stepOfOrder({ order, step: "charge card" }), state.pending.finishedAt);
   }
   return recordedAt;
 }

@@ -34,12 +34,7 @@ export interface StepTold {
 }
 
 /** In the order in which an order goes through them. */
-export const orderSteps = [
-  "reserve stock",
-  "charge card",
-  "print label",
-  "send mail",
-] as const;
+export const orderSteps = ["reserve stock", "charge card", "print label", "send mail"] as const;
 
 /** How many steps' time the courier takes. */
 const courierPaces = 4;

@@ -12,9 +12,7 @@ const once: readonly SideEffect[] = ["order-1", "order-2"].flatMap((order) =>
     idempotencyKey: `${order} ${step}`,
   })),
 );
-const recordedAt = new Map(
-  once.map((effect) => [stepOfOrder(effect), 200] as const),
-);
+const recordedAt = new Map(once.map((effect) => [stepOfOrder(effect), 200] as const));
 const isHeld = (effects: readonly SideEffect[]): boolean =>
   isProven(effects, { orders: 2, steps, recordedAt });
 const [first] = once as readonly [SideEffect];

@@ -33,9 +33,7 @@ export function countsOf(
   return steps.map((step) => {
     const own = effects.filter((effect) => effect.step === step);
     const orders = new Set(own.map(({ order }) => order)).size;
-    const keys = new Set(
-      own.map(({ order, idempotencyKey }) => `${order} ${idempotencyKey}`),
-    ).size;
+    const keys = new Set(own.map(({ order, idempotencyKey }) => `${order} ${idempotencyKey}`)).size;
     return {
       step,
       orders,
@@ -49,22 +47,12 @@ export function countsOf(
 /** A table of them, in words. */
 export function countLines(counts: readonly StepCount[]): readonly string[] {
   const widest = Math.max(4, ...counts.map(({ step }) => step.length));
-  const line = (
-    step: string,
-    orders: string,
-    times: string,
-    remark: string,
-  ): string =>
+  const line = (step: string, orders: string, times: string, remark: string): string =>
     `  ${step.padEnd(widest)}  ${orders.padStart(6)}  ${times.padStart(9)}  ${remark}`.trimEnd();
   return [
     line("step", "orders", "times run", ""),
     ...counts.map((count) =>
-      line(
-        count.step,
-        String(count.orders),
-        String(count.times),
-        remarkOn(count),
-      ),
+      line(count.step, String(count.orders), String(count.times), remarkOn(count)),
     ),
   ];
 }
@@ -72,9 +60,7 @@ export function countLines(counts: readonly StepCount[]): readonly string[] {
 function remarkOn({ orders, again, hasSameKeys }: StepCount): string {
   if (orders === 0) return "never";
   if (again === 0) return "once for each order";
-  const keys = hasSameKeys
-    ? "with the same idempotency key"
-    : "WITH ANOTHER IDEMPOTENCY KEY";
+  const keys = hasSameKeys ? "with the same idempotency key" : "WITH ANOTHER IDEMPOTENCY KEY";
   return `${again} interrupted by the kill and run again, ${keys}`;
 }
 
@@ -104,15 +90,11 @@ export function isProven(
     countsOf(effects, steps).every(({ hasSameKeys }) => hasSameKeys) &&
     [...times].every(
       ([name, [, again, third]]) =>
-        third === undefined &&
-        (again === undefined || (recordedAt.get(name) ?? 0) >= again.at),
+        third === undefined && (again === undefined || (recordedAt.get(name) ?? 0) >= again.at),
     )
   );
 }
 
-export function stepOfOrder({
-  order,
-  step,
-}: Pick<SideEffect, "order" | "step">): string {
+export function stepOfOrder({ order, step }: Pick<SideEffect, "order" | "step">): string {
   return `${step} of ${order}`;
 }

@@ -2,10 +2,7 @@ import { ownCommand } from "../process/own-process.ts";
 import { quoted } from "../text/quoted.ts";
 
 /** How the demo ends: what its user can do next, as commands to copy. */
-export function thingsToTry(
-  database: string,
-  order: string,
-): readonly string[] {
+export function thingsToTry(database: string, order: string): readonly string[] {
   const holdfast = ownCommand();
   const db = `--db ${quoted(database)}`;
   return [

@@ -11,11 +11,7 @@ export type WorkerTold = StepTold | { readonly kind: "ready" };
  * process that started it is gone; Ctrl-C, which every process of a terminal
  * gets, is that one's affair.
  */
-export async function runDemoWorker(
-  database: string,
-  file: string,
-  paceMs: number,
-): Promise<void> {
+export async function runDemoWorker(database: string, file: string, paceMs: number): Promise<void> {
   if (process.send === undefined)
     throw new HoldfastError(
       "OPTION_INVALID",

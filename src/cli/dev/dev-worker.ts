@@ -23,16 +23,11 @@ export type DevTold =
 const closeTimeout = "5s";
 
 /** Works on the functions of a module until it is told to stop, or the process that started it is gone. */
-export async function runDevWorker(
-  context: CliContext,
-  file: string,
-): Promise<void> {
+export async function runDevWorker(context: CliContext, file: string): Promise<void> {
   if (process.send === undefined)
-    throw new HoldfastError(
-      "OPTION_INVALID",
-      "This is started by `holdfast dev`: run that.",
-      { option: "dev-worker" },
-    );
+    throw new HoldfastError("OPTION_INVALID", "This is started by `holdfast dev`: run that.", {
+      option: "dev-worker",
+    });
   const tell = (told: DevTold): void => {
     if (process.connected) process.send?.(told);
   };

@@ -59,9 +59,7 @@ class DevSession {
   readonly #cwd: string;
   readonly #files: WatchedFiles;
   readonly #live: LiveRuns;
-  #worker:
-    | { readonly process: ChildProcess; readonly gone: Promise<unknown> }
-    | undefined;
+  #worker: { readonly process: ChildProcess; readonly gone: Promise<unknown> } | undefined;
   #functions: readonly string[] = [];
   /** What a user would start first. */
   #first = "<function>";
@@ -129,9 +127,7 @@ class DevSession {
       case "failed":
         this.#state = "broken";
         this.#files.watchAllModules(true);
-        this.#screen.say(
-          this.#screen.style("red", `${this.#options.file} cannot be run:`),
-        );
+        this.#screen.say(this.#screen.style("red", `${this.#options.file} cannot be run:`));
         this.#screen.say(withColoursOnly(told.text));
         this.#screen.say("Mend it, and it is loaded again.");
         break;
@@ -156,8 +152,7 @@ class DevSession {
           `Unparked ${ids.slice(0, 5).join(", ")}${ids.length > 5 ? `, … (${ids.length} runs)` : ""}: the code as it is now may fit.`,
         );
     } catch (error) {
-      if (!this.#isEnding)
-        this.#screen.say(`Could not unpark runs: ${(error as Error).message}`);
+      if (!this.#isEnding) this.#screen.say(`Could not unpark runs: ${(error as Error).message}`);
     }
   }
 
@@ -168,10 +163,7 @@ class DevSession {
     this.#state = "dead";
     const how = signalCode ?? `code ${exitCode}`;
     this.#screen.say(
-      this.#screen.style(
-        "yellow",
-        `The worker process has ended (${how}); it is started again.`,
-      ),
+      this.#screen.style("yellow", `The worker process has ended (${how}); it is started again.`),
     );
     this.#cancelAgain = after(this.#againMs, () => {
       if (this.#worker === undefined && !this.#isEnding) this.start();

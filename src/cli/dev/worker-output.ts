@@ -3,15 +3,10 @@ import { createInterface } from "node:readline";
 import { harmless } from "../text/style.ts";
 
 /** What a process prints, line by line, on either of its outputs. */
-export function onLines(
-  { stdout, stderr }: ChildProcess,
-  tell: (line: string) => void,
-): void {
+export function onLines({ stdout, stderr }: ChildProcess, tell: (line: string) => void): void {
   for (const input of [stdout, stderr])
     if (input !== null)
-      createInterface({ input }).on("line", (line) =>
-        tell(withColoursOnly(line)),
-      );
+      createInterface({ input }).on("line", (line) => tell(withColoursOnly(line)));
 }
 
 // oxlint-disable-next-line no-control-regex -- What colours are made of.

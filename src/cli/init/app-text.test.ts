@@ -25,9 +25,7 @@ test("the first file opens nothing when a program imports it, however that was s
   const program = 'import("./app.mjs").then((app) => console.log(app.fulfil));';
   writeFileSync(path.join(root, "server.js"), program);
   for (const args of [["server.js"], ["server"], ["--eval", program]])
-    expect(
-      execFileSync(process.execPath, args, { cwd: root, encoding: "utf8" }),
-    ).toBe("fulfil\n");
+    expect(execFileSync(process.execPath, args, { cwd: root, encoding: "utf8" })).toBe("fulfil\n");
   const alone = (): string =>
     execFileSync(process.execPath, ["app.mjs"], {
       cwd: root,

@@ -1,7 +1,6 @@
 /** The first file of a project: it runs by itself, and `holdfast dev` takes what it exports. */
 export function appText(name: "app.mts" | "app.mjs"): string {
-  const typed = (annotation: string): string =>
-    name === "app.mts" ? annotation : "";
+  const typed = (annotation: string): string => (name === "app.mts" ? annotation : "");
   return `import { existsSync, realpathSync } from "node:fs";
 import { activity, openHoldfast, workflow } from "holdfast";
 

@@ -23,10 +23,7 @@ const names = ["app.mts", "app.mjs", "app.ts", "app.js"] as const;
  *
  * @throws HoldfastError `FILE_NOT_WRITTEN`
  */
-export async function writeFirstFile(
-  cwd: string,
-  folder: string,
-): Promise<FirstFile> {
+export async function writeFirstFile(cwd: string, folder: string): Promise<FirstFile> {
   const target = path.resolve(cwd, folder);
   const name = nodeLoadsTypeScript() ? "app.mts" : "app.mjs";
   const taken = names.find((each) => existsSync(path.join(target, each)));
@@ -65,12 +62,7 @@ function isInstalled(folder: string): boolean {
   }
 }
 
-function notWritten(
-  name: string,
-  folder: string,
-  why: string,
-  cause?: unknown,
-): HoldfastError {
+function notWritten(name: string, folder: string, why: string, cause?: unknown): HoldfastError {
   return new HoldfastError(
     "FILE_NOT_WRITTEN",
     cause === undefined

@@ -68,9 +68,7 @@ describe("a frame of runs", () => {
       row({ id: "b" }),
       row({ id: "a", status: "failed", doing: "Error: no", endedAt: 3_000 }),
     ]);
-    expect(
-      changedRows(before, after).map((each) => changeLine(each, 3_500)),
-    ).toEqual([
+    expect(changedRows(before, after).map((each) => changeLine(each, 3_500))).toEqual([
       "a (orders/fulfil) failed after 2 s: Error: no",
       "c (orders/fulfil) due: waits for a worker",
     ]);
@@ -79,9 +77,7 @@ describe("a frame of runs", () => {
 
 describe("text on a terminal", () => {
   test("is measured in columns", () => {
-    expect(["abc", "日本", "é", "👍🏽", "…"].map(widthOf)).toEqual([
-      3, 4, 1, 2, 1,
-    ]);
+    expect(["abc", "日本", "é", "👍🏽", "…"].map(widthOf)).toEqual([3, 4, 1, 2, 1]);
   });
 
   test("is cut between characters, and filled up", () => {
@@ -104,9 +100,7 @@ describe("a screen", () => {
     };
     const screen = screenOn(output, { NO_COLOR: "1" });
     screen.show(["x".repeat(40), "two"]);
-    expect(said).toBe(
-      `\u001b[?25l\r${"x".repeat(40)}\u001b[K\ntwo\u001b[K\n\u001b[J`,
-    );
+    expect(said).toBe(`\u001b[?25l\r${"x".repeat(40)}\u001b[K\ntwo\u001b[K\n\u001b[J`);
     said = "";
     output.columns = 25; // The first line takes two now.
     screen.show(["one"]);
@@ -139,10 +133,7 @@ describe("a screen", () => {
     ["a dumb terminal", { isTTY: true }, { TERM: "dumb" }],
   ])("only says lines on %s", (_, stream, env) => {
     let said = "";
-    const screen = screenOn(
-      { ...stream, write: (text: string) => (said += text) },
-      env,
-    );
+    const screen = screenOn({ ...stream, write: (text: string) => (said += text) }, env);
     screen.show(["drawn"]);
     screen.say(screen.style("red", "said"));
     screen.close();

@@ -37,10 +37,7 @@ export function frameOf(view: RunsView, canvas: Canvas): readonly string[] {
   const widest = (text: (row: RunRow) => string, columnsMax: number): number =>
     Math.min(
       columnsMax,
-      rows.reduce(
-        (most, row) => Math.max(most, widthOf(oneLine(text(row)))),
-        1,
-      ),
+      rows.reduce((most, row) => Math.max(most, widthOf(oneLine(text(row)))), 1),
     );
   const idColumns = widest(({ id }) => id, idColumnsMax);
   const functionColumns = widest((row) => row.function, functionColumnsMax);
@@ -57,9 +54,7 @@ export function frameOf(view: RunsView, canvas: Canvas): readonly string[] {
     return lineOf(cells, canvas);
   });
   const more = moreOf(view);
-  return more === undefined
-    ? lines
-    : [...lines, lineOf([[more, "dim"]], canvas)];
+  return more === undefined ? lines : [...lines, lineOf([[more, "dim"]], canvas)];
 }
 
 /** `… and 120 more`, or undefined when all are shown. */
@@ -87,10 +82,7 @@ function lineOf(
 }
 
 /** The runs that have changed between two views, oldest first, as things happened. */
-export function changedRows(
-  before: RunsView | undefined,
-  after: RunsView,
-): readonly RunRow[] {
+export function changedRows(before: RunsView | undefined, after: RunsView): readonly RunRow[] {
   const known = new Map(before?.rows.map((row) => [row.id, row]));
   return after.rows
     .filter((row) => {

@@ -55,8 +55,7 @@ export function showRuns(
       cancelTick();
       cancelTick = after(tickMs, draw);
     } else if (view !== undefined) {
-      for (const row of changedRows(shown, view))
-        screen.say(changeLine(row, now), { run: row });
+      for (const row of changedRows(shown, view)) screen.say(changeLine(row, now), { run: row });
       shown = view;
     }
   };
@@ -67,8 +66,7 @@ export function showRuns(
       read = view;
       draw();
     },
-    onError: (error) =>
-      screen.say(`The runs cannot be read: ${(error as Error).message}`),
+    onError: (error) => screen.say(`The runs cannot be read: ${(error as Error).message}`),
   });
   if (screen.isLive) draw();
   return {

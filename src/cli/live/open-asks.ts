@@ -31,9 +31,7 @@ export async function openAsks(
     kinds: askingKinds,
     limit: asksMax,
   });
-  const asked = items
-    .filter(({ version }) => version >= state.historyFrom)
-    .toReversed();
+  const asked = items.filter(({ version }) => version >= state.historyFrom).toReversed();
   const first = asked[0]?.event;
   if (first === undefined) return [];
   // Answers that its code had before went to nothing that is among these.

@@ -1,11 +1,5 @@
-import {
-  statusOf,
-  type ExecutionStatus,
-} from "../../model/execution/status.ts";
-import type {
-  ExecutionEvent,
-  LoggedEvent,
-} from "../../model/execution/event.ts";
+import { statusOf, type ExecutionStatus } from "../../model/execution/status.ts";
+import type { ExecutionEvent, LoggedEvent } from "../../model/execution/event.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import type { OpenWait } from "../../model/execution/open-waits.ts";
 import { spokenEvent } from "../../model/execution/spoken-event.ts";
@@ -54,11 +48,7 @@ export const tellingKinds: readonly ExecutionEvent["kind"][] = [
   "ownerDied",
 ];
 
-export function rowOf(
-  summary: ExecutionSummary,
-  details: RunDetails,
-  moment: Moment,
-): RunRow {
+export function rowOf(summary: ExecutionSummary, details: RunDetails, moment: Moment): RunRow {
   const { now } = moment;
   const { id, function: name, createdAt, scheduledAt, state } = summary;
   const { pending } = state;
@@ -73,11 +63,7 @@ export function rowOf(
 }
 
 /** In the words of `holdfast show`, but how long and how it ended, which have columns of their own. */
-function doingOf(
-  summary: ExecutionSummary,
-  details: RunDetails,
-  moment: Moment,
-): string {
+function doingOf(summary: ExecutionSummary, details: RunDetails, moment: Moment): string {
   const { interruption, state } = summary;
   const { newest, progress, waits } = details;
   const status = statusOf(state, moment.now);
@@ -86,9 +72,7 @@ function doingOf(
     { ...moment, withoutDurations: true },
   );
   const last =
-    newest === undefined
-      ? standing
-      : `${standing}, last: ${spokenEvent(newest.event, newest.at)}`;
+    newest === undefined ? standing : `${standing}, last: ${spokenEvent(newest.event, newest.at)}`;
   switch (status) {
     case "completed":
     case "failed":
@@ -96,9 +80,7 @@ function doingOf(
     case "timedOut":
       return endOf(details.result);
     case "parked":
-      return interruption?.kind === "parked"
-        ? `${standing}: ${interruption.reason}`
-        : standing;
+      return interruption?.kind === "parked" ? `${standing}: ${interruption.reason}` : standing;
     case "running":
       return progressOf(progress) ?? last;
     case "pending":

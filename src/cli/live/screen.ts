@@ -47,9 +47,7 @@ export function screenOn(
         columns: () => 80,
         rows: () => 24,
         say: (line, data) =>
-          void output.write(
-            `${isJson ? jsonText({ message: line.trim(), ...data }) : line}\n`,
-          ),
+          void output.write(`${isJson ? jsonText({ message: line.trim(), ...data }) : line}\n`),
         show: () => undefined,
         close: () => undefined,
       };
@@ -100,9 +98,7 @@ class TerminalScreen implements Screen {
       this.#output.write(hideCursor);
     }
     // The line below the last one is needed too: otherwise the terminal scrolls.
-    const fitting = lines
-      .slice(0, this.rows() - 1)
-      .map((line) => this.#cut(line));
+    const fitting = lines.slice(0, this.rows() - 1).map((line) => this.#cut(line));
     const text = fitting.map((line) => `${line}${clearLine}\n`).join("");
     this.#output.write(`${this.#start()}${text}${clearBelow}`);
     this.#drawn = fitting;
@@ -120,9 +116,7 @@ class TerminalScreen implements Screen {
   /** A painted line that is too wide loses its colours: those in the frames are cut before. */
   #cut(line: string): string {
     const plain = line.replaceAll(colours, "");
-    return widthOf(plain) <= this.columns()
-      ? line
-      : clipped(plain, this.columns());
+    return widthOf(plain) <= this.columns() ? line : clipped(plain, this.columns());
   }
 
   /** Moves to the first line of what was drawn. A window that became narrower has broken its lines. */

@@ -1,9 +1,5 @@
 import { expect, test, vi } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../runtime/definition/definitions.ts";
 import { openHoldfast } from "../../open/open-holdfast.ts";
 import { watchRuns, type RunsView } from "./watch-runs.ts";
 
@@ -19,8 +15,7 @@ const sleeping = workflow("sleeping", async (ctx) => {
 });
 
 /** Other tests may keep the machine busy. */
-const until = (check: () => void): Promise<void> =>
-  vi.waitFor(check, { timeout: 30_000 });
+const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 30_000 });
 
 test("the live view tells what runs wait for and how they ended, whenever that changes", async () => {
   const holdfast = await openHoldfast(":memory:", { onEvent: () => undefined });
@@ -40,9 +35,7 @@ test("the live view tells what runs wait for and how they ended, whenever that c
       .toSorted();
 
   await holdfast.start(waiting, undefined, { id: "wait" });
-  await until(() =>
-    expect(shown()).toEqual(["wait pending is due and waits for a worker"]),
-  );
+  await until(() => expect(shown()).toEqual(["wait pending is due and waits for a worker"]));
   await holdfast.work([waiting, sleeping, failing, fail]);
   await holdfast.start(sleeping, undefined, { id: "sleep" });
   await holdfast.start(failing, undefined, { id: "fail" });
@@ -55,9 +48,7 @@ test("the live view tells what runs wait for and how they ended, whenever that c
   );
 
   await holdfast.get(waiting, "wait").signal(go);
-  await holdfast
-    .get(sleeping, "sleep")
-    .cancel({ force: true, reason: "enough" });
+  await holdfast.get(sleeping, "sleep").cancel({ force: true, reason: "enough" });
   await holdfast.start(waiting, undefined, { id: "fourth" });
   await until(() => {
     expect(views.at(-1)).toMatchObject({ hidden: 1, isHiddenMore: false });
@@ -104,9 +95,7 @@ test("the live view tells what runs wait for that they asked for before somethin
   await holdfast.start(late.children, undefined, { id: "children" });
   await until(() =>
     expect(
-      Object.fromEntries(
-        views.at(-1)?.rows.map(({ id, doing }) => [id, doing]) ?? [],
-      ),
+      Object.fromEntries(views.at(-1)?.rows.map(({ id, doing }) => [id, doing]) ?? []),
     ).toEqual({
       external: "waits for an answer from outside (external.o:1_1)",
       signal: "waits for signal go",

@@ -2,12 +2,7 @@ import { after, monotonicMs } from "../../host/timers.ts";
 import type { Holdfast } from "../../runtime/client/holdfast.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
 import { openAsks } from "./open-asks.ts";
-import {
-  rowOf,
-  tellingKinds,
-  type RunDetails,
-  type RunRow,
-} from "./run-row.ts";
+import { rowOf, tellingKinds, type RunDetails, type RunRow } from "./run-row.ts";
 
 /** The runs of a database at an instant: those that have not ended, and then the newest that have. */
 export interface RunsView {
@@ -62,10 +57,7 @@ export function watchRuns(
       const view = await reader.read();
       if (!isStopped) options.onView(view);
       const tookMs = monotonicMs() - startedMs;
-      restMs = Math.min(
-        pauseMsMax,
-        Math.max(pauseMsMin, pausePerRead * tookMs),
-      );
+      restMs = Math.min(pauseMsMax, Math.max(pauseMsMin, pausePerRead * tookMs));
     } catch (error) {
       if (!isStopped) options.onError(error);
       isChanged = true;
@@ -98,10 +90,7 @@ class RunsReader {
   readonly #options: WatchOptions;
   #known = new Map<string, Known>();
 
-  constructor(
-    holdfast: Pick<Holdfast, "database" | "executions">,
-    options: WatchOptions,
-  ) {
+  constructor(holdfast: Pick<Holdfast, "database" | "executions">, options: WatchOptions) {
     this.#holdfast = holdfast;
     this.#options = options;
   }
@@ -121,10 +110,7 @@ class RunsReader {
     });
     // What ended between the two readings is in both.
     const isEnded = new Set(ended.items.map(({ id }) => id));
-    const all = [
-      ...open.items.filter(({ id }) => !isEnded.has(id)),
-      ...ended.items,
-    ];
+    const all = [...open.items.filter(({ id }) => !isEnded.has(id)), ...ended.items];
     const shown = all.slice(0, rowsMax);
     const details = await this.#detailsOf(shown);
     const moment = {
@@ -132,17 +118,13 @@ class RunsReader {
       timeZone: this.#options.timeZone,
     };
     return {
-      rows: shown.map((summary, index) =>
-        rowOf(summary, details[index] ?? nothingKnown, moment),
-      ),
+      rows: shown.map((summary, index) => rowOf(summary, details[index] ?? nothingKnown, moment)),
       hidden: all.length - shown.length,
       isHiddenMore: open.next !== undefined || ended.next !== undefined,
     };
   }
 
-  async #detailsOf(
-    shown: readonly ExecutionSummary[],
-  ): Promise<readonly RunDetails[]> {
+  async #detailsOf(shown: readonly ExecutionSummary[]): Promise<readonly RunDetails[]> {
     const known = this.#known;
     this.#known = new Map();
     return Promise.all(

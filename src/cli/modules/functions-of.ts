@@ -1,8 +1,5 @@
 import { HoldfastError } from "../../model/errors.ts";
-import {
-  isDurableFunction,
-  type DurableFunction,
-} from "../../runtime/definition/definitions.ts";
+import { isDurableFunction, type DurableFunction } from "../../runtime/definition/definitions.ts";
 import type { Holdfast } from "../../runtime/client/holdfast.ts";
 import { isScheduled } from "../../runtime/schedules/schedule.ts";
 
@@ -27,8 +24,7 @@ export function functionsOf(
   const exported: readonly unknown[] = Object.values(module).flat();
   const functions = [...new Set(exported.filter(isDurableFunction))];
   const schedules = [...new Set(exported.filter(isScheduled))];
-  if (functions.length > 0)
-    return { functions, all: [...functions, ...schedules] };
+  if (functions.length > 0) return { functions, all: [...functions, ...schedules] };
   const names = Object.keys(module);
   throw new HoldfastError(
     "MODULE_WITHOUT_FUNCTIONS",

@@ -23,8 +23,7 @@ export function onImported(tell: (file: string) => void): void {
   const see = (url: string): void => {
     if (!url.startsWith("file:")) return;
     const file = fileURLToPath(url.replace(/[?#].*$/, ""));
-    if (known.has(file) || file.includes(`${path.sep}node_modules${path.sep}`))
-      return;
+    if (known.has(file) || file.includes(`${path.sep}node_modules${path.sep}`)) return;
     known.add(file);
     tell(file);
   };
@@ -51,9 +50,7 @@ export function onImported(tell: (file: string) => void): void {
 export function requiredFiles(): readonly string[] {
   const { cache } = createRequire(import.meta.url);
   return Object.keys(cache).filter(
-    (file) =>
-      path.isAbsolute(file) &&
-      !file.includes(`${path.sep}node_modules${path.sep}`),
+    (file) => path.isAbsolute(file) && !file.includes(`${path.sep}node_modules${path.sep}`),
   );
 }
 

@@ -6,10 +6,7 @@ import { isHoldfastError } from "../../model/errors.ts";
  * mistake in plain JavaScript Node tells the place only when it runs the file
  * itself, so it is asked to.
  */
-export function loadFailureText(
-  error: unknown,
-  files: readonly string[],
-): string {
+export function loadFailureText(error: unknown, files: readonly string[]): string {
   const cause = isHoldfastError(error) ? error.cause : error;
   if (!(cause instanceof Error)) return (error as Error).message;
   if (cause.name === "SyntaxError" && !/^file:|^\//.test(cause.stack ?? "")) {
@@ -40,9 +37,7 @@ function checked(file: string): string {
 function withoutOthers(stack: string): string {
   return stack
     .split("\n")
-    .filter(
-      (line) => !/^\s+at .*(node:|node_modules|data:)|^Node\.js v/.test(line),
-    )
+    .filter((line) => !/^\s+at .*(node:|node_modules|data:)|^Node\.js v/.test(line))
     .join("\n")
     .trim();
 }

@@ -21,9 +21,7 @@ export async function loadModule(
     await loadTypeScriptBy(absolute);
     const url = pathToFileURL(absolute).href;
     return named(
-      await unlessStuck(
-        import(/* @vite-ignore */ url) as Promise<Record<string, unknown>>,
-      ),
+      await unlessStuck(import(/* @vite-ignore */ url) as Promise<Record<string, unknown>>),
     );
   } catch (error) {
     if (isTypeScript(absolute) && isAboutTypeScript(error))
@@ -33,9 +31,7 @@ export async function loadModule(
 }
 
 /** A .ts whose package.json says no "type" is made CommonJS by tsx, whose exports Node gives as the default one. */
-function named(
-  module: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+function named(module: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { default: whole } = module;
   return isRecord(whole) && whole["__esModule"] === true ? whole : module;
 }
@@ -44,8 +40,7 @@ function named(
 async function unlessStuck<T>(loading: Promise<T>): Promise<T> {
   let onIdle = (): void => undefined;
   const stuck = new Promise<never>((_, reject) => {
-    onIdle = () =>
-      reject(new Error("it awaits something that never comes to an end"));
+    onIdle = () => reject(new Error("it awaits something that never comes to an end"));
     process.once("beforeExit", onIdle);
   });
   try {
@@ -163,8 +158,7 @@ function isAboutTypeScript(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  const said =
-    error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const [first = ""] = said.split("\n");
   return `it failed while it was loaded: ${first.replace(/\.$/, "")}. Run it with node to see all of it, or repeat this with --debug`;
 }

@@ -28,9 +28,7 @@ export class WatchedFiles {
     const folder = path.dirname(file);
     if (this.#folders.has(folder)) return;
     try {
-      const watcher = watch(folder, { persistent: false }, (_, name) =>
-        this.#heard(folder, name),
-      );
+      const watcher = watch(folder, { persistent: false }, (_, name) => this.#heard(folder, name));
       watcher.on("error", () => this.#forget(folder));
       this.#folders.set(folder, watcher);
     } catch {
@@ -54,8 +52,7 @@ export class WatchedFiles {
   }
 
   #heard(folder: string, name: string | null): void {
-    const files =
-      name === null ? [...this.#signatures.keys()] : [path.join(folder, name)];
+    const files = name === null ? [...this.#signatures.keys()] : [path.join(folder, name)];
     const changed = files.find((file) => this.#isChanged(file));
     if (changed === undefined) return;
     this.#cancel();
@@ -64,8 +61,7 @@ export class WatchedFiles {
 
   #isChanged(file: string): boolean {
     const known = this.#signatures.get(file);
-    if (known === undefined)
-      return this.#isEveryModule && /\.([cm]?[jt]sx?|json)$/.test(file);
+    if (known === undefined) return this.#isEveryModule && /\.([cm]?[jt]sx?|json)$/.test(file);
     const signature = signatureOf(file);
     if (signature === known) return false;
     this.#signatures.set(file, signature);
@@ -76,7 +72,5 @@ export class WatchedFiles {
 /** Changes when the file does; reading it does not change it. */
 function signatureOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false });
-  return found === undefined
-    ? "missing"
-    : `${found.mtimeMs} ${found.size} ${found.ino}`;
+  return found === undefined ? "missing" : `${found.mtimeMs} ${found.size} ${found.ino}`;
 }

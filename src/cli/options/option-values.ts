@@ -13,15 +13,11 @@ export function wholeNumberOption(text: string): number {
 export function durationOption(text: string): number {
   const ms = durationOf(text);
   if (ms !== undefined) return ms;
-  throw new InvalidArgumentError(
-    "It takes a length of time, such as 500ms, 30s or 2h.",
-  );
+  throw new InvalidArgumentError("It takes a length of time, such as 500ms, 30s or 2h.");
 }
 
 /** The same for an instant: a date, or how long ago. */
-export function instantOption({
-  clock,
-}: Pick<CliHost, "clock">): (text: string) => number {
+export function instantOption({ clock }: Pick<CliHost, "clock">): (text: string) => number {
   return (text) => {
     if (/^\d{4}-\d\d-\d\d/.test(text)) {
       const at = Date.parse(text);

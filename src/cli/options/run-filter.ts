@@ -1,8 +1,5 @@
 import { Option, type Command } from "commander";
-import {
-  executionStatuses,
-  type ExecutionStatus,
-} from "../../model/execution/status.ts";
+import { executionStatuses, type ExecutionStatus } from "../../model/execution/status.ts";
 import type { ListExecutionsOptions } from "../../stores/execution/read/list-filter.ts";
 import type { CliHost } from "../host.ts";
 import { instantOption } from "./option-values.ts";
@@ -26,15 +23,12 @@ export interface FilterOptions {
 export function withFilter(command: Command, host: CliHost): Command {
   return command
     .addOption(
-      new Option(
-        "--status <status>",
-        "only those that stand like this",
-      ).choices([...executionStatuses, "finished"]),
+      new Option("--status <status>", "only those that stand like this").choices([
+        ...executionStatuses,
+        "finished",
+      ]),
     )
-    .option(
-      "--function <name>",
-      "only runs of this function; orders/* for all that begin so",
-    )
+    .option("--function <name>", "only runs of this function; orders/* for all that begin so")
     .option("--tag <tag>", "only runs with this tag")
     .option("--parent <id>", "only the children of this run")
     .option("--id-prefix <text>", "only runs whose id begins like this")
@@ -60,16 +54,12 @@ export function filterOf(options: FilterOptions): ListExecutionsOptions {
     parent,
     idPrefix,
     codeVersion,
-    ...(name?.endsWith("*") === true
-      ? { functionPrefix: name.slice(0, -1) }
-      : { function: name }),
+    ...(name?.endsWith("*") === true ? { functionPrefix: name.slice(0, -1) } : { function: name }),
     concurrencyKey: options.key,
     createdFrom: options.since,
     createdTo: options.until,
     topLevelOnly: options.topLevel,
     hideFinished: options.open,
   };
-  return Object.fromEntries(
-    Object.entries(filter).filter(([, value]) => value !== undefined),
-  );
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }

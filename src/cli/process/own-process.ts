@@ -18,9 +18,7 @@ export function startOwnProcess(
 ): ChildProcess {
   const [, script = ""] = process.argv;
   // A debugger of this process has its port already.
-  const options = process.execArgv.filter(
-    (option) => !/^--(inspect|debug)/.test(option),
-  );
+  const options = process.execArgv.filter((option) => !/^--(inspect|debug)/.test(option));
   const child = spawn(process.execPath, [...options, script, ...args], {
     ...where,
     stdio: ["ignore", "pipe", "pipe", "ipc"],

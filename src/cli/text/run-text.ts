@@ -1,8 +1,5 @@
 import type { ExecutionStatus } from "../../model/execution/status.ts";
-import {
-  spokenStanding,
-  type Standing,
-} from "../../model/execution/spoken-standing.ts";
+import { spokenStanding, type Standing } from "../../model/execution/spoken-standing.ts";
 import { spokenDuration } from "../../model/time/spoken.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
 import type { CliContext } from "../context.ts";

@@ -17,12 +17,8 @@ export type Colour = keyof typeof codes;
 export type Style = (colour: Colour, text: string) => string;
 
 /** Colours only where a person looks, who has not asked for none (https://no-color.org). */
-export function styleOf(
-  stream: CliStream,
-  { env }: Pick<CliHost, "env">,
-): Style {
-  const isWanted =
-    stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+export function styleOf(stream: CliStream, { env }: Pick<CliHost, "env">): Style {
+  const isWanted = stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
   if (!isWanted) return (_, text) => text;
   return (colour, text) => {
     const [on, off] = codes[colour];

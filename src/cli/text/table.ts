@@ -15,18 +15,10 @@ export interface TableOptions {
 const gap = "  ";
 
 /** Columns as wide as their widest cell, the last one cut to the terminal. */
-export function tableLines({
-  headings,
-  rows,
-  style,
-  width,
-}: TableOptions): readonly string[] {
+export function tableLines({ headings, rows, style, width }: TableOptions): readonly string[] {
   const texts = rows.map((row) => row.map((cell) => oneLine(textOf(cell))));
   const widths = headings.map((heading, column) =>
-    Math.max(
-      widthOf(heading),
-      ...texts.map((row) => widthOf(row[column] ?? "")),
-    ),
+    Math.max(widthOf(heading), ...texts.map((row) => widthOf(row[column] ?? ""))),
   );
   const lineOf = (
     cells: readonly string[],

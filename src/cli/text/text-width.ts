@@ -14,8 +14,7 @@ export function widthOf(text: string): number {
   // Most is: then each character is a column.
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length;
   let columns = 0;
-  for (const { segment } of graphemes.segment(text))
-    columns += columnsOf(segment);
+  for (const { segment } of graphemes.segment(text)) columns += columnsOf(segment);
   return columns;
 }
 

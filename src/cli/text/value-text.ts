@@ -19,20 +19,14 @@ const causesMax = 8;
 const stackLinesMax = 6;
 
 /** An error as people want it: what, then where, then why. */
-export function errorLines(
-  error: StoredError,
-  style: Style,
-  depth = 0,
-): readonly string[] {
+export function errorLines(error: StoredError, style: Style, depth = 0): readonly string[] {
   const head = depth === 0 ? "" : "caused by ";
   const code = error.code === undefined ? "" : ` [${error.code}]`;
   const place = placeOf(error);
   return [
     `${style("dim", head)}${style("red", harmless(`${error.name}${code}`))}: ${harmless(error.message)}`,
     ...(place === undefined ? [] : [style("dim", `  ${place}`)]),
-    ...(error.data === undefined
-      ? []
-      : [style("dim", `  data ${valueText(error.data)}`)]),
+    ...(error.data === undefined ? [] : [style("dim", `  data ${valueText(error.data)}`)]),
     ...stackLines(error).map((line) => style("dim", `  ${line}`)),
     ...(isStoredError(error.cause) && depth < causesMax
       ? errorLines(error.cause, style, depth + 1)
@@ -52,8 +46,6 @@ function stackLines({ stack }: StoredError): readonly string[] {
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line.startsWith("at "));
-  const own = calls.filter(
-    (line) => !/\bnode:|[/\\]node_modules[/\\]/.test(line),
-  );
+  const own = calls.filter((line) => !/\bnode:|[/\\]node_modules[/\\]/.test(line));
   return (own.length > 0 ? own : calls).slice(0, stackLinesMax).map(harmless);
 }

@@ -1,6 +1,5 @@
 /** How an await-event ended. `revoked` has no outcome: it can be neither answered nor waited for. */
-export type AwaitEnd =
-  "resolved" | "failed" | "timedOut" | "cancelled" | "revoked";
+export type AwaitEnd = "resolved" | "failed" | "timedOut" | "cancelled" | "revoked";
 
 /** The outcome of an await-event, for those who wait for it. */
 export type AwaitOutcome<Value, Failure> =
@@ -44,16 +43,12 @@ export function decideAwait(
   now: number,
 ): AwaitDecision {
   if (state !== "open") {
-    const isSame =
-      wish.kind === state && (!("hash" in wish) || wish.hash === hash);
+    const isSame = wish.kind === state && (!("hash" in wish) || wish.hash === hash);
     return { kind: isSame ? "replayed" : "late" };
   }
   // When it was over, not when that was noticed: groups put their members in that order.
-  if (dueAt !== null && dueAt <= now)
-    return { kind: "settle", end: "timedOut", at: dueAt };
-  return wish.kind === "timedOut"
-    ? { kind: "open" }
-    : { kind: "settle", end: wish.kind, at: now };
+  if (dueAt !== null && dueAt <= now) return { kind: "settle", end: "timedOut", at: dueAt };
+  return wish.kind === "timedOut" ? { kind: "open" } : { kind: "settle", end: wish.kind, at: now };
 }
 
 /** Whether its time is over and that is not recorded yet. */
@@ -82,9 +77,7 @@ export function isAwaitState(found: {
   const { state, settledAt, hash, payload } = found;
   const isAnswered = state === "resolved" || state === "failed";
   return (
-    (state === "open"
-      ? settledAt === null
-      : Object.hasOwn(ends, state) && settledAt !== null) &&
+    (state === "open" ? settledAt === null : Object.hasOwn(ends, state) && settledAt !== null) &&
     (hash !== null) === isAnswered &&
     (payload !== null) === isAnswered
   );

@@ -1,15 +1,8 @@
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import {
-  awaitEventId,
-  awaitToken,
-  idInToken,
-  isAwaitSecret,
-  isGenuine,
-} from "./await-token.ts";
+import { awaitEventId, awaitToken, idInToken, isAwaitSecret, isGenuine } from "./await-token.ts";
 
-const hex = (data: string | Uint8Array): string =>
-  createHash("sha256").update(data).digest("hex");
+const hex = (data: string | Uint8Array): string => createHash("sha256").update(data).digest("hex");
 const tools = {
   hmacSha256Hex: (key: Uint8Array, message: Uint8Array) =>
     createHmac("sha256", key).update(message).digest("hex"),
@@ -53,24 +46,15 @@ describe("the id and the token of an await-event", () => {
     expect(isGenuine(tools, secret, 4, token)).toBe(false);
   });
 
-  test.each(["", "x", "await_0.0", `await_${"0".repeat(32)}`])(
-    "%j is no token",
-    (text) => {
-      expect(() => idInToken(text)).toThrow(
-        expect.objectContaining({ code: "AWAIT_TOKEN_INVALID", details: {} }),
-      );
-    },
-  );
+  test.each(["", "x", "await_0.0", `await_${"0".repeat(32)}`])("%j is no token", (text) => {
+    expect(() => idInToken(text)).toThrow(
+      expect.objectContaining({ code: "AWAIT_TOKEN_INVALID", details: {} }),
+    );
+  });
 
   test("a secret is 32 bytes in hexadecimal", () => {
     expect(isAwaitSecret(secret)).toBe(true);
-    for (const wrong of [
-      secret.slice(1),
-      `${secret}0`,
-      7,
-      null,
-      "g".repeat(64),
-    ])
+    for (const wrong of [secret.slice(1), `${secret}0`, 7, null, "g".repeat(64)])
       expect(isAwaitSecret(wrong)).toBe(false);
   });
 });

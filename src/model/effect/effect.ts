@@ -97,20 +97,14 @@ export type EffectDecision =
  * Decides whether a caller runs an effect, waits for it, or gets what is
  * recorded. Another envelope is a conflict whatever the state of the effect.
  */
-export function decideEffect(
-  state: EffectState,
-  asked: EffectQuestion,
-): EffectDecision {
+export function decideEffect(state: EffectState, asked: EffectQuestion): EffectDecision {
   const { now, isStrict = false } = asked;
   if (state.kind === "absent") {
     if (isStrict) return { kind: "missing" };
     const dueAt = asked.dueAt ?? null;
-    return isLater(dueAt, now)
-      ? { kind: "notDue", dueAt }
-      : { kind: "claim", fence: 1, dueAt };
+    return isLater(dueAt, now) ? { kind: "notDue", dueAt } : { kind: "claim", fence: 1, dueAt };
   }
-  if (state.hash !== asked.hash)
-    return { kind: "conflict", recordedHash: state.hash };
+  if (state.hash !== asked.hash) return { kind: "conflict", recordedHash: state.hash };
   const { dueAt } = state;
   if (state.kind === "settled") {
     const { outcome } = state;
@@ -124,8 +118,7 @@ export function decideEffect(
   if (claim !== null && isLive(claim, now)) {
     if (asked.token !== undefined && isSameToken(claim.token, asked.token))
       return { kind: "reenter", claim };
-    if (!isProvenDead(claim, asked.death))
-      return { kind: "busy", holder: holderOfEffect(claim) };
+    if (!isProvenDead(claim, asked.death)) return { kind: "busy", holder: holderOfEffect(claim) };
   }
   if (isLater(dueAt, now)) return { kind: "notDue", dueAt };
   return { kind: "takeover", fence: fence + 1, dueAt };
@@ -136,10 +129,7 @@ function isLater(dueAt: number | null, now: number): dueAt is number {
 }
 
 /** Of several who saw a holder die the first changes the fence, and the others have seen another one. */
-function isProvenDead(
-  claim: HeldEffect,
-  death: ProvenDeath | undefined,
-): boolean {
+function isProvenDead(claim: HeldEffect, death: ProvenDeath | undefined): boolean {
   return death?.fence === claim.fence && death.process === claim.process;
 }
 
@@ -188,11 +178,7 @@ export interface EffectFence {
   readonly fence: number;
 }
 
-export function standingOf(
-  state: EffectState,
-  shown: EffectFence,
-  now: number,
-): ClaimStanding {
+export function standingOf(state: EffectState, shown: EffectFence, now: number): ClaimStanding {
   if (state.kind === "absent") return { kind: "lost", reason: "gone" };
   if (state.kind === "settled") {
     const { outcome, settledAt } = state;
@@ -208,7 +194,5 @@ export function standingOf(
     };
   if (claim.fence !== shown.fence || !isSameToken(claim.token, shown.token))
     return { kind: "lost", reason: "overtaken" };
-  return isLive(claim, now)
-    ? { kind: "held", claim }
-    : { kind: "lost", reason: "expired" };
+  return isLive(claim, now) ? { kind: "held", claim } : { kind: "lost", reason: "expired" };
 }

@@ -59,15 +59,11 @@ test("of two envelopes the kind is named first, and then the place in the input"
   const a = { kind: "a", input: { x: 1 } };
   expect(envelopeDifference(a, { kind: "a", input: { x: 1 } })).toBeUndefined();
   expect(envelopeDifference(a, { kind: "b", input: { x: 2 } })).toBe("$.kind");
-  expect(envelopeDifference(a, { kind: "a", input: { x: 2 } })).toBe(
-    "$.input.x",
-  );
+  expect(envelopeDifference(a, { kind: "a", input: { x: 2 } })).toBe("$.input.x");
 });
 
 test("bytes are found wherever they are", () => {
-  expect(() =>
-    refuseBytes({ a: [1, "text", new Map([[1, 2]])] }),
-  ).not.toThrow();
+  expect(() => refuseBytes({ a: [1, "text", new Map([[1, 2]])] })).not.toThrow();
   for (const [path, value] of [
     ["$", new Uint8Array(1)],
     ["$.input.files[1]", { input: { files: [1, new Uint8Array(1)] } }],

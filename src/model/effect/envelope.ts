@@ -17,17 +17,10 @@ export interface EffectEnvelope {
 export function refuseBytes(value: unknown): void {
   const path = pathOfBytes(value, []);
   if (path !== undefined)
-    throw notSerializable(
-      "bytes",
-      "Put them into an attachment and pass its id.",
-      path,
-    );
+    throw notSerializable("bytes", "Put them into an attachment and pass its id.", path);
 }
 
-function pathOfBytes(
-  value: unknown,
-  path: readonly PathStep[],
-): readonly PathStep[] | undefined {
+function pathOfBytes(value: unknown, path: readonly PathStep[]): readonly PathStep[] | undefined {
   if (value instanceof Uint8Array) return path;
   for (const [step, part] of partsOf(value)) {
     const found = pathOfBytes(part, [...path, step]);
@@ -61,8 +54,7 @@ function firstDifference(
 ): readonly PathStep[] | undefined {
   if (Object.is(a, b)) return undefined;
   if (shapeOf(a) !== shapeOf(b)) return path;
-  if (!isContainer(a) || !isContainer(b))
-    return textOf(a) === textOf(b) ? undefined : path;
+  if (!isContainer(a) || !isContainer(b)) return textOf(a) === textOf(b) ? undefined : path;
   const left = new Map(partsOf(a).map((part) => [stepName(part[0]), part]));
   const right = new Map(partsOf(b).map((part) => [stepName(part[0]), part]));
   const names = [...new Set([...left.keys(), ...right.keys()])];
@@ -90,15 +82,13 @@ function partsOf(value: unknown): readonly Part[] {
       [{ of: "keys", index }, key],
       [{ of: "values", index }, item],
     ]);
-  if (value instanceof Set)
-    return [...value].map((item, index) => [{ of: "values", index }, item]);
+  if (value instanceof Set) return [...value].map((item, index) => [{ of: "values", index }, item]);
   return isContainer(value) ? Object.entries(value) : [];
 }
 
 /** Names sort by number within a Map or Set, and by text within an object. */
 function stepName(step: PathStep): string {
-  if (typeof step === "object")
-    return `${String(step.index).padStart(16, "0")}.${step.of}`;
+  if (typeof step === "object") return `${String(step.index).padStart(16, "0")}.${step.of}`;
   return typeof step === "number" ? `[${step}]` : `.${step}`;
 }
 

@@ -30,10 +30,7 @@ export function effectInvalid(
   );
 }
 
-export function effectScopeInvalid(
-  path: string,
-  expected: string,
-): HoldfastError {
+export function effectScopeInvalid(path: string, expected: string): HoldfastError {
   return new HoldfastError(
     "EFFECT_SCOPE_INVALID",
     `${path} is ${expected}; got something else. A scope is written { kind: "turn", session: "chat-7", id: "t1" }, without a session where it belongs to none.`,
@@ -93,10 +90,7 @@ export function effectLeaseLost(
   );
 }
 
-export function effectResultUnstorable(
-  names: EffectNames,
-  cause: unknown,
-): HoldfastError {
+export function effectResultUnstorable(names: EffectNames, cause: unknown): HoldfastError {
   const { path, code } = placeOf(cause);
   return new HoldfastError(
     "EFFECT_RESULT_UNSTORABLE",

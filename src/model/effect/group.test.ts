@@ -2,11 +2,13 @@ import { describe, expect, test } from "vitest";
 import { decideGroup, groupDifference, nextPlaces } from "./group.ts";
 import type { GroupMember, MemberPlace } from "./group.ts";
 
-const place = (
-  ordinal: number,
-  number: number,
-  isSuccess = true,
-): MemberPlace => ({ ordinal, place: number, isSuccess, attempt: null, at: 0 });
+const place = (ordinal: number, number: number, isSuccess = true): MemberPlace => ({
+  ordinal,
+  place: number,
+  isSuccess,
+  attempt: null,
+  at: 0,
+});
 
 describe("the order of a group", () => {
   test("is that of the instants, and of the names at the same one, behind what has its place", () => {
@@ -38,13 +40,10 @@ describe("what a group comes to", () => {
     expect(decideGroup("all", 3, [place(2, 1), place(0, 2)])).toEqual({
       kind: "undecided",
     });
-    expect(
-      decideGroup("all", 3, [
-        place(2, 1),
-        place(0, 3, false),
-        place(1, 2, false),
-      ]),
-    ).toEqual({ kind: "one", ordinal: 1 });
+    expect(decideGroup("all", 3, [place(2, 1), place(0, 3, false), place(1, 2, false)])).toEqual({
+      kind: "one",
+      ordinal: 1,
+    });
     expect(decideGroup("all", 2, [place(1, 1), place(0, 2)])).toEqual({
       kind: "all",
     });
@@ -63,10 +62,7 @@ describe("two groups under one key", () => {
     [{ kind: "race", members: [a] }, "members[1]"],
     [{ kind: "race", members: [a, b, b] }, "members[2]"],
     [{ kind: "race", members: [a, { ...a, key: "b" }] }, "members[1]"],
-    [
-      { kind: "race", members: [{ ...a, attempts: 2 }, b] },
-      "members[0].attempts",
-    ],
+    [{ kind: "race", members: [{ ...a, attempts: 2 }, b] }, "members[0].attempts"],
   ] as const)("%j differs at %s", (given, path) => {
     expect(groupDifference(race, given)).toBe(path);
   });

@@ -32,10 +32,7 @@ export interface MemberPlace extends MemberEnd {
  * Puts members that have ended behind those that have their places already.
  * What ended first comes first; at the same instant, what was named first.
  */
-export function nextPlaces(
-  taken: number,
-  ended: readonly MemberEnd[],
-): readonly MemberPlace[] {
+export function nextPlaces(taken: number, ended: readonly MemberEnd[]): readonly MemberPlace[] {
   return ended
     .toSorted((a, b) => a.at - b.at || a.ordinal - b.ordinal)
     .map((end, index) => ({ ...end, place: taken + index + 1 }));
@@ -59,9 +56,7 @@ export function decideGroup(
   switch (kind) {
     case "race": {
       const [first] = inOrder;
-      return first === undefined
-        ? { kind: "undecided" }
-        : { kind: "one", ordinal: first.ordinal };
+      return first === undefined ? { kind: "undecided" } : { kind: "one", ordinal: first.ordinal };
     }
     case "all": {
       const failed = inOrder.find(({ isSuccess }) => !isSuccess);
@@ -88,10 +83,8 @@ export function groupDifference(
   const length = Math.max(recorded.members.length, given.members.length);
   for (let ordinal = 0; ordinal < length; ordinal += 1) {
     const [own, other] = [recorded.members[ordinal], given.members[ordinal]];
-    if (own?.kind !== other?.kind || own?.key !== other?.key)
-      return `members[${ordinal}]`;
-    if (attemptsOf(own) !== attemptsOf(other))
-      return `members[${ordinal}].attempts`;
+    if (own?.kind !== other?.kind || own?.key !== other?.key) return `members[${ordinal}]`;
+    if (attemptsOf(own) !== attemptsOf(other)) return `members[${ordinal}].attempts`;
   }
   return undefined;
 }

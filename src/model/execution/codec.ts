@@ -42,8 +42,7 @@ export interface ExecutionCodec {
 export function executionCodec(codec: Codec): ExecutionCodec {
   const value = (given: unknown): Encoded => codec.encode(given) as Encoded;
   const hash = (given: unknown): string => codec.hash("execution", 1, given);
-  const readResult = (stored: Encoded): ExecutionResult =>
-    decodeResult(stored, codec);
+  const readResult = (stored: Encoded): ExecutionResult => decodeResult(stored, codec);
   const coding: ExecutionCodec = {
     value,
     hash,
@@ -77,9 +76,7 @@ export function executionCodec(codec: Codec): ExecutionCodec {
 }
 
 /** What results of each kind have. */
-const resultNames: Readonly<
-  Record<ExecutionResult["kind"], readonly string[]>
-> = {
+const resultNames: Readonly<Record<ExecutionResult["kind"], readonly string[]>> = {
   completed: ["kind", "value"],
   failed: ["kind", "error"],
   cancelled: ["kind", "reason"],
@@ -158,8 +155,7 @@ function givenRanges(unread: readonly number[]): readonly SeqRange[] {
 function withPayload(codec: ExecutionCodec, event: GivenEvent): ExecutionEvent {
   const field = payloadField(event.kind);
   const given = event as unknown as Readonly<Record<string, unknown>>;
-  const encoded =
-    field === undefined ? {} : { [field]: codec.value(given[field]) };
+  const encoded = field === undefined ? {} : { [field]: codec.value(given[field]) };
   return isHistoryEvent(event)
     ? recorded(event, encoded)
     : ({ ...event, ...encoded } as ExecutionEvent);
@@ -171,21 +167,14 @@ function withPayload(codec: ExecutionCodec, event: GivenEvent): ExecutionEvent {
  * that adds fields after a spread takes ten times as long (2 µs), and this is
  * done for every step.
  */
-function recorded(
-  event: GivenEvent,
-  instead: Readonly<Record<string, unknown>>,
-): ExecutionEvent {
+function recorded(event: GivenEvent, instead: Readonly<Record<string, unknown>>): ExecutionEvent {
   const record: Record<string, unknown> = { call: 0, seen: 0 };
-  for (const name of Object.keys(event))
-    record[name] = event[name as keyof GivenEvent];
+  for (const name of Object.keys(event)) record[name] = event[name as keyof GivenEvent];
   for (const name of Object.keys(instead)) record[name] = instead[name];
   return record as unknown as ExecutionEvent;
 }
 
-function readResponse(
-  codec: Codec,
-  response: ExecutionResponse,
-): ExecutionResponse<unknown> {
+function readResponse(codec: Codec, response: ExecutionResponse): ExecutionResponse<unknown> {
   switch (response.kind) {
     case "child":
       return { ...response, result: decodeResult(response.result, codec) };

@@ -39,10 +39,7 @@ const finished: PendingState = {
   resultKind: "failed",
 };
 
-function state(
-  role: ExecutionRole,
-  changes: Partial<ExecutionState> = {},
-): ExecutionState {
+function state(role: ExecutionRole, changes: Partial<ExecutionState> = {}): ExecutionState {
   return {
     role,
     version: 3,
@@ -66,11 +63,7 @@ const unlimited = { maxRetries: null, backoffMs: 100, backoffMaxMs: 60_000 };
 describe("a lock that has run out at 1,000", () => {
   test.each([
     ["a first attempt", state("activity"), { kind: "retry", dueAt: 1_100 }],
-    [
-      "a second attempt",
-      state("activity", { failures: 1 }),
-      { kind: "retry", dueAt: 1_200 },
-    ],
+    ["a second attempt", state("activity", { failures: 1 }), { kind: "retry", dueAt: 1_200 }],
     [
       "the last attempt",
       state("activity", { failures: 2 }),
@@ -119,11 +112,7 @@ describe("a lock that has run out at 1,000", () => {
         reason: "the lock expired after progress",
       },
     ],
-    [
-      "a workflow without retries left",
-      state("workflow", { failures: 2 }),
-      { kind: "giveUp" },
-    ],
+    ["a workflow without retries left", state("workflow", { failures: 2 }), { kind: "giveUp" }],
     [
       "a workflow whose fifth worker in a row got nowhere",
       state("workflow", { retry: unlimited, failures: 4, deaths: 4 }),
@@ -154,11 +143,7 @@ describe("a lock that has run out at 1,000", () => {
 describe("the death of an owner at 1,000", () => {
   const free = { kind: "resume", dueAt: 1_000, counts: "nothing" };
   test.each([
-    [
-      "of a first attempt",
-      state("activity"),
-      { kind: "resume", dueAt: 1_100, counts: "attempt" },
-    ],
+    ["of a first attempt", state("activity"), { kind: "resume", dueAt: 1_100, counts: "attempt" }],
     [
       "of the last attempt",
       state("activity", { failures: 2 }),
@@ -169,11 +154,7 @@ describe("the death of an owner at 1,000", () => {
       state("activity", { lifecycle: "cancelling" }),
       { kind: "finish", resultKind: "cancelled" },
     ],
-    [
-      "of a workflow that got further",
-      state("workflow", { version: 4, deaths: 4 }),
-      free,
-    ],
+    ["of a workflow that got further", state("workflow", { version: 4, deaths: 4 }), free],
     [
       "of a cancelled workflow",
       state("workflow", { lifecycle: "cancelling", deaths: 4 }),
@@ -189,11 +170,7 @@ describe("the death of an owner at 1,000", () => {
       state("workflow", { lifecycle: "cancelling", version: 4, deaths: 4 }),
       free,
     ],
-    [
-      "of one it kept in memory",
-      state("workflow", { pending: kept, deaths: 4 }),
-      free,
-    ],
+    ["of one it kept in memory", state("workflow", { pending: kept, deaths: 4 }), free],
     ["of an activity between attempts", state("activity", { pending }), free],
     [
       "the first without progress",
@@ -206,11 +183,7 @@ describe("the death of an owner at 1,000", () => {
       state("workflow", { deaths: 3 }),
       { kind: "resume", dueAt: 1_800, counts: "death" },
     ],
-    [
-      "the fifth without progress",
-      state("workflow", { deaths: 4 }),
-      { kind: "park" },
-    ],
+    ["the fifth without progress", state("workflow", { deaths: 4 }), { kind: "park" }],
   ])("%s", (_, given, decision) => {
     expect(decideOwnerDeath(given, 1_000, 0)).toEqual(decision);
   });
@@ -218,11 +191,7 @@ describe("the death of an owner at 1,000", () => {
 
 describe("a request to cancel", () => {
   test.each([
-    [
-      "what has finished",
-      state("workflow", { pending: finished }),
-      "alreadyFinished",
-    ],
+    ["what has finished", state("workflow", { pending: finished }), "alreadyFinished"],
     [
       "what is being cancelled",
       state("workflow", { lifecycle: "cancelling" }),
@@ -230,16 +199,8 @@ describe("a request to cancel", () => {
     ],
     ["a workflow that runs", state("workflow"), "mark"],
     ["a workflow that has run", state("workflow", { pending }), "finish"],
-    [
-      "a workflow that its worker keeps in memory",
-      state("workflow", { pending: kept }),
-      "mark",
-    ],
-    [
-      "a workflow that never ran",
-      state("workflow", { pending, retry: null }),
-      "finish",
-    ],
+    ["a workflow that its worker keeps in memory", state("workflow", { pending: kept }), "mark"],
+    ["a workflow that never ran", state("workflow", { pending, retry: null }), "finish"],
     ["an activity that runs", state("activity"), "mark"],
     ["an activity between attempts", state("activity", { pending }), "finish"],
     [
@@ -267,12 +228,7 @@ describe("a request to cancel", () => {
 describe("a deadline that has passed", () => {
   test.each([
     ["a workflow that runs", state("workflow"), "mark", "mark"],
-    [
-      "a workflow that nobody has",
-      state("workflow", { pending }),
-      "finish",
-      "mark",
-    ],
+    ["a workflow that nobody has", state("workflow", { pending }), "finish", "mark"],
     ["an activity that runs", state("activity"), "finish", "mark"],
     [
       "what is being cancelled",
@@ -280,12 +236,7 @@ describe("a deadline that has passed", () => {
       "nothing",
       "nothing",
     ],
-    [
-      "what has finished",
-      state("workflow", { pending: finished }),
-      "nothing",
-      "nothing",
-    ],
+    ["what has finished", state("workflow", { pending: finished }), "nothing", "nothing"],
   ])("of %s", (_, given, without, begun) => {
     expect(decideDeadline(given, { at: 50, hasBegun: false })).toBe(without);
     expect(decideDeadline(given, { at: 50, hasBegun: true })).toBe(begun);

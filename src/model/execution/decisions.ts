@@ -1,10 +1,6 @@
 import type { ExecutionState } from "./state.ts";
 import { isHeld } from "./pending.ts";
-import {
-  jittered,
-  retryPauseMs,
-  unlimitedRetryPolicy,
-} from "../time/retry-policy.ts";
+import { jittered, retryPauseMs, unlimitedRetryPolicy } from "../time/retry-policy.ts";
 
 /**
  * After so many deaths in a row without progress a workflow is set aside. A
@@ -35,8 +31,7 @@ export function decideExpiredLock(
 ): ExpiryDecision {
   const { role, failures } = state;
   const isCancelling = state.lifecycle === "cancelling";
-  if (isCancelling && role !== "workflow")
-    return { kind: "finish", resultKind: "cancelled" };
+  if (isCancelling && role !== "workflow") return { kind: "finish", resultKind: "cancelled" };
   if (madeProgress(state))
     return {
       kind: "unlock",
@@ -49,9 +44,7 @@ export function decideExpiredLock(
     failures + 1,
   );
   if (pauseMs === undefined)
-    return role === "workflow"
-      ? { kind: "giveUp" }
-      : { kind: "finish", resultKind: "timedOut" };
+    return role === "workflow" ? { kind: "giveUp" } : { kind: "finish", resultKind: "timedOut" };
   if (role === "workflow" && isDeadly(state)) return { kind: "park" };
   return { kind: "retry", dueAt: at + jittered(pauseMs, random) };
 }
@@ -71,21 +64,13 @@ export type DeathDecision =
  * the run got further since its lock; a run that keeps taking its workers down
  * with it is parked.
  */
-export function decideOwnerDeath(
-  state: ExecutionState,
-  at: number,
-  random: number,
-): DeathDecision {
+export function decideOwnerDeath(state: ExecutionState, at: number, random: number): DeathDecision {
   const free = { kind: "resume", dueAt: at, counts: "nothing" } as const;
   // Kept in memory while it waited: nothing was running.
   if (state.pending.kind !== "locked") return free;
   if (state.role !== "workflow") {
-    if (state.lifecycle === "cancelling")
-      return { kind: "finish", resultKind: "cancelled" };
-    const pauseMs = retryPauseMs(
-      state.retry ?? unlimitedRetryPolicy,
-      state.failures + 1,
-    );
+    if (state.lifecycle === "cancelling") return { kind: "finish", resultKind: "cancelled" };
+    const pauseMs = retryPauseMs(state.retry ?? unlimitedRetryPolicy, state.failures + 1);
     return pauseMs === undefined
       ? { kind: "finish", resultKind: "failed" }
       : {
@@ -113,11 +98,7 @@ function isDeadly({ deaths, lifecycle }: ExecutionState): boolean {
 }
 
 function madeProgress({ role, pending, version }: ExecutionState): boolean {
-  return (
-    role === "workflow" &&
-    pending.kind === "locked" &&
-    version > pending.lockVersion
-  );
+  return role === "workflow" && pending.kind === "locked" && version > pending.lockVersion;
 }
 
 /** When a cancellation comes, and what it would cut off. */
@@ -150,7 +131,6 @@ export function decideDeadline(
   cancelled: CancelledAt,
 ): "nothing" | "finish" | "mark" {
   const decision = decideCancellation(state, cancelled);
-  if (decision === "alreadyFinished" || decision === "alreadyCancelling")
-    return "nothing";
+  if (decision === "alreadyFinished" || decision === "alreadyCancelling") return "nothing";
   return state.role === "workflow" || cancelled.hasBegun ? decision : "finish";
 }

@@ -18,10 +18,7 @@ export function executionNotFound(
 }
 
 /** The same where a tombstone tells more. */
-export function executionGone(
-  id: ExecutionId,
-  erasedAt: number,
-): HoldfastError {
+export function executionGone(id: ExecutionId, erasedAt: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
     `Run ${id} was erased at ${new Date(erasedAt).toISOString()}: nothing is left of it but its id, which is kept so that it is not run again by mistake.`,
@@ -41,11 +38,7 @@ export function eventNotFound(
   );
 }
 
-export function eventPruned(
-  id: ExecutionId,
-  version: number,
-  prunedBefore: number,
-): HoldfastError {
+export function eventPruned(id: ExecutionId, version: number, prunedBefore: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
     `Event ${version} of execution ${id} is gone: its history before version ${prunedBefore} was pruned.`,
@@ -54,10 +47,7 @@ export function eventPruned(
 }
 
 /** The same when a child is to be created, or has ended: `details.missing` tells the two apart. */
-export function parentNotFound(
-  parent: ExecutionId,
-  child: ExecutionId,
-): HoldfastError {
+export function parentNotFound(parent: ExecutionId, child: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
     `There is no execution ${parent}, which ${child} is a child of; nothing was written. ` +
@@ -76,13 +66,8 @@ export function executionBeingRemoved(id: ExecutionId): HoldfastError {
 }
 
 /** Why an id cannot be used whose run is as good as gone. */
-export function idTakenByRemoved(
-  id: ExecutionId,
-  erasedAt: number | null,
-): HoldfastError {
-  return erasedAt === null
-    ? executionBeingRemoved(id)
-    : executionErased(id, erasedAt);
+export function idTakenByRemoved(id: ExecutionId, erasedAt: number | null): HoldfastError {
+  return erasedAt === null ? executionBeingRemoved(id) : executionErased(id, erasedAt);
 }
 
 function executionErased(id: ExecutionId, erasedAt: number): HoldfastError {
@@ -112,10 +97,7 @@ export function executionOfProcess(id: ExecutionId): HoldfastError {
   );
 }
 
-export function executionExists(
-  id: ExecutionId,
-  difference: "function" | "input",
-): HoldfastError {
+export function executionExists(id: ExecutionId, difference: "function" | "input"): HoldfastError {
   return new HoldfastError(
     "EXECUTION_EXISTS",
     `Execution ${id} exists already with another ${difference}; it was left as it is. ` +
@@ -134,10 +116,7 @@ export function copyIdTaken(id: ExecutionId): HoldfastError {
   );
 }
 
-export function executionFinished(
-  id: ExecutionId,
-  version: number,
-): HoldfastError {
+export function executionFinished(id: ExecutionId, version: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_FINISHED",
     `Execution ${id} has finished (version ${version}), so nothing can be added to it. Read its result, or fork it.`,
@@ -222,12 +201,8 @@ export function refusedByLifecycle(
   lifecycle: Exclude<Lifecycle, "active">,
 ): HoldfastError {
   const [code, why] = lifecycleRefusals[lifecycle];
-  return new HoldfastError(
-    code,
-    `Execution ${id} ${why} Nothing was written.`,
-    {
-      id,
-      lifecycle,
-    },
-  );
+  return new HoldfastError(code, `Execution ${id} ${why} Nothing was written.`, {
+    id,
+    lifecycle,
+  });
 }

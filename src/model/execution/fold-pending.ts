@@ -34,16 +34,11 @@ type Start = FoldedEvent & {
 };
 
 function lastStart(events: readonly FoldedEvent[]): Start | undefined {
-  return events.findLast(
-    (logged): logged is Start => logged.event.kind === "continued",
-  );
+  return events.findLast((logged): logged is Start => logged.event.kind === "continued");
 }
 
 /** What the runs before left to this one. */
-function isLeftUnread(
-  { seq }: LoggedResponse,
-  start: Start | undefined,
-): boolean {
+function isLeftUnread({ seq }: LoggedResponse, start: Start | undefined): boolean {
   const left = start?.event.left ?? [];
   return left.some(([first, last]) => first <= seq && seq <= last);
 }
@@ -67,8 +62,7 @@ export function pendingAfter(
   const push = (item: Item): void => {
     items.push(item);
     for (const renewed of renewals)
-      if (renewed.version === last && renewed.responses === arrivedUpTo)
-        items.push({ renewed });
+      if (renewed.version === last && renewed.responses === arrivedUpTo) items.push({ renewed });
   };
   const pushArrived = (upTo: number): void => {
     for (; (responses[next]?.seq ?? Infinity) <= upTo; next += 1) {
@@ -98,9 +92,7 @@ function stateAt(
   const item = items[at];
   if (item === undefined) throw new Error("No item decides the state.");
   if ("arrived" in item) {
-    const earlier = items
-      .slice(0, at)
-      .flatMap((each) => ("logged" in each ? each.logged : []));
+    const earlier = items.slice(0, at).flatMap((each) => ("logged" in each ? each.logged : []));
     const { continuations } = startsOf(earlier);
     return unblocked(before(), item.arrived, continuations, responses);
   }
@@ -146,9 +138,7 @@ function stateAt(
     case "waiting":
       return afterWait(event, index, logged, events, responses);
     case "cancellationRequested":
-      return event.cause === "force"
-        ? untilResolved(lastLock)
-        : told(before(), logged.at);
+      return event.cause === "force" ? untilResolved(lastLock) : told(before(), logged.at);
     default:
       return before();
   }
@@ -253,21 +243,13 @@ function questionsTo(joinSet: string, events: readonly FoldedEvent[]): number {
   return events.filter(({ event }) => {
     if (event.kind === "joinNext") return event.joinSet === joinSet;
     // It was given a response, which the next question does not get again.
-    return (
-      event.kind === "joinNextTried" &&
-      event.outcome === "found" &&
-      event.joinSet === joinSet
-    );
+    return event.kind === "joinNextTried" && event.outcome === "found" && event.joinSet === joinSet;
   }).length;
 }
 
-function ofSet(
-  joinSet: string,
-  responses: readonly LoggedResponse[],
-): readonly LoggedResponse[] {
+function ofSet(joinSet: string, responses: readonly LoggedResponse[]): readonly LoggedResponse[] {
   return responses.filter(
-    ({ response }) =>
-      response.kind !== "signal" && response.joinSet === joinSet,
+    ({ response }) => response.kind !== "signal" && response.joinSet === joinSet,
   );
 }
 
@@ -313,17 +295,12 @@ function roused(
   };
 }
 
-function letGo(
-  state: PendingState,
-  dueAt: number,
-  lastLock: Holder | null,
-): PendingState {
+function letGo(state: PendingState, dueAt: number, lastLock: Holder | null): PendingState {
   switch (state.kind) {
     case "locked":
       return { kind: "pending", dueAt, leaseUntil: null, lastLock };
     case "pending":
-      if (isAsleep(state))
-        return { ...state, dueAt: state.wakeAt, leaseUntil: null };
+      if (isAsleep(state)) return { ...state, dueAt: state.wakeAt, leaseUntil: null };
       return {
         ...state,
         dueAt: dueAt < state.dueAt ? dueAt : state.dueAt,
@@ -347,8 +324,7 @@ function untilResolved(lastLock: Holder | null): PendingState {
 /** Asked to end: who runs it or keeps it hears of it, and everybody else may take it now. */
 function told(state: PendingState, at: number): PendingState {
   const isWaiting =
-    state.kind === "pending" ||
-    (state.kind === "blocked" && state.on.kind !== "resolution");
+    state.kind === "pending" || (state.kind === "blocked" && state.on.kind !== "resolution");
   return isWaiting ? roused(state, at) : state;
 }
 

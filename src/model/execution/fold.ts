@@ -1,10 +1,5 @@
 import type { ExecutionEvent, ExecutionRole, LoggedResponse } from "./event.ts";
-import {
-  pendingAfter,
-  startsOf,
-  type FoldedEvent,
-  type Renewal,
-} from "./fold-pending.ts";
+import { pendingAfter, startsOf, type FoldedEvent, type Renewal } from "./fold-pending.ts";
 import { isHistoryEvent } from "./history-event.ts";
 import type { ExecutionState, Lifecycle } from "./state.ts";
 
@@ -20,13 +15,10 @@ export function foldExecution(
   renewals: readonly Renewal[] = [],
 ): ExecutionState {
   const created = events[0]?.event;
-  if (created?.kind !== "created")
-    throw new Error("A log begins with its creation.");
+  if (created?.kind !== "created") throw new Error("A log begins with its creation.");
   const newestFirst = events.toReversed();
   const since = (...kinds: readonly string[]): readonly FoldedEvent[] => {
-    const end = newestFirst.findIndex(({ event }) =>
-      kinds.includes(event.kind),
-    );
+    const end = newestFirst.findIndex(({ event }) => kinds.includes(event.kind));
     return end < 0 ? newestFirst : newestFirst.slice(0, end);
   };
   const started = since("continued", "forked", "created");
@@ -46,10 +38,7 @@ export function foldExecution(
     incompatible: incompatibleAfter(events, created.isPaused),
     ...startsOf(events),
     // Those of earlier runs may have been pruned, with their events.
-    responses: Math.max(
-      responses.at(-1)?.seq ?? 0,
-      events.at(-1)?.responses ?? 0,
-    ),
+    responses: Math.max(responses.at(-1)?.seq ?? 0, events.at(-1)?.responses ?? 0),
   };
 }
 
@@ -68,10 +57,7 @@ function isDeath(role: ExecutionRole, event: ExecutionEvent): boolean {
     : event.kind === "attemptTimedOut" && role === "workflow";
 }
 
-function deathsInARow(
-  role: ExecutionRole,
-  newestFirst: readonly FoldedEvent[],
-): number {
+function deathsInARow(role: ExecutionRole, newestFirst: readonly FoldedEvent[]): number {
   let deaths = 0;
   for (const { event } of newestFirst) {
     if (isDeath(role, event)) deaths += 1;
@@ -84,10 +70,7 @@ function deathsInARow(
   return deaths;
 }
 
-function lifecycleAfter(
-  newestFirst: readonly FoldedEvent[],
-  isCreatedPaused: boolean,
-): Lifecycle {
+function lifecycleAfter(newestFirst: readonly FoldedEvent[], isCreatedPaused: boolean): Lifecycle {
   const meaning: Readonly<Record<string, Lifecycle>> = {
     paused: "paused",
     unpaused: "active",

@@ -32,10 +32,7 @@ export function isKeptOnRetry({ kind, outcome }: Tried): boolean {
 
 /** True when what comes after a point that is before this event may come out otherwise. */
 export function isFailureOfStep({ kind, outcome }: Tried): boolean {
-  return (
-    kind === "stepAttemptFailed" ||
-    (isOutcomeOfStep(kind) && outcome !== "completed")
-  );
+  return kind === "stepAttemptFailed" || (isOutcomeOfStep(kind) && outcome !== "completed");
 }
 
 /** True when events of this kind say in `outcome` how a step ended. */

@@ -166,18 +166,11 @@ type Found = Extract<HistoryFact, { readonly kind: "joinNextTried" }> & {
 };
 
 /** True for a question to a set that was asked without waiting, and answered. */
-export function isFound<E extends { readonly kind: string }>(
-  event: E,
-): event is E & Found {
-  return (
-    event.kind === "joinNextTried" &&
-    (event as Partial<Found>).outcome === "found"
-  );
+export function isFound<E extends { readonly kind: string }>(event: E): event is E & Found {
+  return event.kind === "joinNextTried" && (event as Partial<Found>).outcome === "found";
 }
 
 /** The join set that an event speaks of, if it does. */
-export function joinSetIn(event: {
-  readonly kind: string;
-}): JoinSetId | undefined {
+export function joinSetIn(event: { readonly kind: string }): JoinSetId | undefined {
   return (event as { readonly joinSet?: JoinSetId }).joinSet;
 }

@@ -20,10 +20,7 @@ export type Interruption =
     };
 
 /** What an event at an instant has interrupted; undefined for one that interrupts nothing. */
-export function interruptionBy(
-  event: ExecutionEvent,
-  since: number,
-): Interruption | undefined {
+export function interruptionBy(event: ExecutionEvent, since: number): Interruption | undefined {
   switch (event.kind) {
     case "paused":
       return { kind: "paused", since };

@@ -14,10 +14,7 @@ const me: Holder = {
   owner: null,
 };
 
-const due = (
-  dueAt: number,
-  leaseUntil: number | null = null,
-): PendingState => ({
+const due = (dueAt: number, leaseUntil: number | null = null): PendingState => ({
   kind: "pending",
   dueAt,
   leaseUntil,
@@ -157,41 +154,37 @@ describe("an execution that is asked to end, or paused", () => {
   });
 
   test("an activity that runs cannot be paused", () => {
-    expect(after(locked, paused, { role: "activity" })).toBe(
-      "EXECUTION_RUNNING",
-    );
+    expect(after(locked, paused, { role: "activity" })).toBe("EXECUTION_RUNNING");
   });
 });
 
 describe("what an execution that is not active takes", () => {
-  const taken: Readonly<
-    Record<Exclude<Lifecycle, "active">, Readonly<Record<string, Lifecycle>>>
-  > = {
-    paused: {
-      unpaused: "active",
-      cancellationRequested: "cancelling",
-      forced: "cancelling",
-      finished: "active",
-    },
-    cancelling: {
-      locked: "cancelling",
-      forced: "cancelling",
-      finished: "active",
-    },
-    parked: {
-      unparked: "active",
-      cancellationRequested: "cancelling",
-      forced: "cancelling",
-      finished: "active",
-    },
-  };
+  const taken: Readonly<Record<Exclude<Lifecycle, "active">, Readonly<Record<string, Lifecycle>>>> =
+    {
+      paused: {
+        unpaused: "active",
+        cancellationRequested: "cancelling",
+        forced: "cancelling",
+        finished: "active",
+      },
+      cancelling: {
+        locked: "cancelling",
+        forced: "cancelling",
+        finished: "active",
+      },
+      parked: {
+        unparked: "active",
+        cancellationRequested: "cancelling",
+        forced: "cancelling",
+        finished: "active",
+      },
+    };
   test.each(["paused", "cancelling", "parked"] as const)("%s", (lifecycle) => {
     for (const event of events) {
       const name = event === forced ? "forced" : event.kind;
       const next = after(pending, event, { lifecycle });
       const expected = taken[lifecycle][name];
-      if (expected === undefined)
-        expect(next).toBe(`EXECUTION_${lifecycle.toUpperCase()}`);
+      if (expected === undefined) expect(next).toBe(`EXECUTION_${lifecycle.toUpperCase()}`);
       else expect(next).toMatchObject({ lifecycle: expected });
     }
   });

@@ -15,10 +15,7 @@ const me: Holder = {
 const myLaterRun: Holder = { ...me, run: "Run_2" as RunId };
 const other: Holder = { ...me, executor: "Exr_other" as ExecutorId };
 
-function state(
-  pending: PendingState,
-  lifecycle: Lifecycle = "active",
-): ExecutionState {
+function state(pending: PendingState, lifecycle: Lifecycle = "active"): ExecutionState {
   return {
     role: "workflow",
     version: 3,
@@ -82,11 +79,7 @@ const table: readonly [string, PendingState, string][] = [
   ["due now, last locked by me", due(100, me), "new"],
   ["due in a ms, never locked", due(101, null), "LOCK_NOT_DUE"],
   ["due in a ms, last locked by another", due(101, other), "LOCK_NOT_DUE"],
-  [
-    "due in a ms, by an earlier run of mine",
-    due(101, myLaterRun),
-    "LOCK_NOT_DUE",
-  ],
+  ["due in a ms, by an earlier run of mine", due(101, myLaterRun), "LOCK_NOT_DUE"],
   ["due in a ms, last locked by me", due(101, me), "extension"],
   ["locked by me", held(me, 150), "extension"],
   ["locked by me, until now", held(me, 100), "extension"],
@@ -139,10 +132,7 @@ describe("who may lock", () => {
   ])("a lease from 100 to %d: %s", (leaseUntil, isFine) => {
     const check = (): void => assertLeaseAhead({ at: 100, leaseUntil });
     if (isFine) expect(check).not.toThrow();
-    else
-      expect(check).toThrow(
-        expect.objectContaining({ code: "LOCK_EXPIRY_INVALID" }),
-      );
+    else expect(check).toThrow(expect.objectContaining({ code: "LOCK_EXPIRY_INVALID" }));
   });
 
   test("the lease comes before everything else", () => {

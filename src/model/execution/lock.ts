@@ -18,16 +18,11 @@ export interface LockRequest {
  * with it before does not; other code may try what was parked for that alone.
  */
 export function isCompatible(
-  {
-    lifecycle,
-    incompatible,
-  }: Pick<ExecutionState, "lifecycle" | "incompatible">,
+  { lifecycle, incompatible }: Pick<ExecutionState, "lifecycle" | "incompatible">,
   codeVersion: string | null,
 ): boolean {
   if (codeVersion !== null && incompatible.includes(codeVersion)) return false;
-  return (
-    lifecycle !== "parked" || (codeVersion !== null && incompatible.length > 0)
-  );
+  return lifecycle !== "parked" || (codeVersion !== null && incompatible.length > 0);
 }
 
 /**
@@ -59,8 +54,7 @@ export function canAppendLock(
     );
   switch (pending.kind) {
     case "pending":
-      if (isSameRun(pending.lastLock, holder) && pending.dueAt > at)
-        return "extension";
+      if (isSameRun(pending.lastLock, holder) && pending.dueAt > at) return "extension";
       if (pending.dueAt <= at) return "new";
       throw refusal(
         "LOCK_NOT_DUE",
@@ -75,8 +69,7 @@ export function canAppendLock(
         { id, holder: pending.holder.executor, leaseUntil: pending.leaseUntil },
       );
     case "blocked":
-      if (isSameRun(pending.lastLock, holder) && pending.leaseUntil !== null)
-        return "extension";
+      if (isSameRun(pending.lastLock, holder) && pending.leaseUntil !== null) return "extension";
       throw refusal(
         "LOCK_BLOCKED",
         `Execution ${id} waits for ${pending.on.kind === "joinSet" ? `join set ${pending.on.joinSet}` : pending.on.kind}. It can be locked once that has come.`,
@@ -88,10 +81,7 @@ export function canAppendLock(
 }
 
 /** @throws HoldfastError `LOCK_EXPIRY_INVALID` */
-export function assertLeaseAhead({
-  at,
-  leaseUntil,
-}: Pick<LockRequest, "at" | "leaseUntil">): void {
+export function assertLeaseAhead({ at, leaseUntil }: Pick<LockRequest, "at" | "leaseUntil">): void {
   if (leaseUntil > at) return;
   throw refusal(
     "LOCK_EXPIRY_INVALID",
@@ -101,12 +91,7 @@ export function assertLeaseAhead({
 }
 
 function refusal(
-  code:
-    | "LOCK_EXPIRY_INVALID"
-    | "LOCK_NOT_DUE"
-    | "LOCK_HELD"
-    | "LOCK_BLOCKED"
-    | "LOCK_INCOMPATIBLE",
+  code: "LOCK_EXPIRY_INVALID" | "LOCK_NOT_DUE" | "LOCK_HELD" | "LOCK_BLOCKED" | "LOCK_INCOMPATIBLE",
   message: string,
   details: Readonly<Record<string, unknown>>,
 ): HoldfastError {

@@ -1,16 +1,8 @@
 import { expect, test } from "vitest";
-import type {
-  ExecutionEvent,
-  ExecutionResponse,
-  LoggedEvent,
-  LoggedResponse,
-} from "./event.ts";
+import type { ExecutionEvent, ExecutionResponse, LoggedEvent, LoggedResponse } from "./event.ts";
 import { openWaits } from "./open-waits.ts";
 
-type Given = { readonly kind: string; readonly seen?: number } & Record<
-  string,
-  unknown
->;
+type Given = { readonly kind: string; readonly seen?: number } & Record<string, unknown>;
 
 /** A log with an event at each millisecond. */
 function log(...events: readonly Given[]): readonly LoggedEvent<unknown>[] {
@@ -21,9 +13,7 @@ function log(...events: readonly Given[]): readonly LoggedEvent<unknown>[] {
   }));
 }
 
-function responses(
-  ...all: readonly Record<string, unknown>[]
-): readonly LoggedResponse<unknown>[] {
+function responses(...all: readonly Record<string, unknown>[]): readonly LoggedResponse<unknown>[] {
   return all.map((response, index) => ({
     seq: index + 1,
     at: 100,
@@ -50,10 +40,7 @@ test("a signal goes to the oldest call that had asked for it", () => {
 });
 
 test("a signal that came before it was asked for answers none of the later calls", () => {
-  const events = log(
-    { kind: "stepFinished", call: 1, seen: 0 },
-    asks(3, "a", 1),
-  );
+  const events = log({ kind: "stepFinished", call: 1, seen: 0 }, asks(3, "a", 1));
   expect(openWaits(events, responses(sent("a")), 50)).toEqual([
     { kind: "signal", signal: "a", since: 1, until: null },
   ]);
@@ -89,10 +76,7 @@ test("sleeps, children, answers from outside and failed attempts are open until 
     { kind: "receiveRequested", call: 8, signal: "a", expiresAt: 60 },
     { kind: "receiveTimedOut", call: 8, signal: "a" },
   );
-  const answers = responses(
-    { kind: "delay", delay: "d1" },
-    { kind: "child", child: "c1" },
-  );
+  const answers = responses({ kind: "delay", delay: "d1" }, { kind: "child", child: "c1" });
   const open = openWaits(events, answers, 50);
   expect(open).toEqual([
     { kind: "sleep", since: 1, until: 90 },
@@ -104,7 +88,5 @@ test("sleeps, children, answers from outside and failed attempts are open until 
 });
 
 test("a new start leaves what was open behind", () => {
-  expect(openWaits(log(asks(1, "a"), { kind: "continued" }), [], 50)).toEqual(
-    [],
-  );
+  expect(openWaits(log(asks(1, "a"), { kind: "continued" }), [], 50)).toEqual([]);
 });

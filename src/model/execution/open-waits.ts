@@ -61,15 +61,10 @@ export function openWaits<V>(
     note(open, logged);
   }
   deliver(Number.POSITIVE_INFINITY);
-  return [...open.values()].filter(
-    (wait) => wait.kind !== "sleep" || wait.until > now,
-  );
+  return [...open.values()].filter((wait) => wait.kind !== "sleep" || wait.until > now);
 }
 
-function settle<V>(
-  open: Map<string, OpenWait>,
-  { response }: LoggedResponse<V>,
-): void {
+function settle<V>(open: Map<string, OpenWait>, { response }: LoggedResponse<V>): void {
   switch (response.kind) {
     case "child":
       return void open.delete(response.child);
@@ -84,10 +79,7 @@ function settle<V>(
   }
 }
 
-function note<V>(
-  open: Map<string, OpenWait>,
-  { event, at: since }: LoggedEvent<V>,
-): void {
+function note<V>(open: Map<string, OpenWait>, { event, at: since }: LoggedEvent<V>): void {
   const call = "call" in event ? `call ${event.call}` : "";
   switch (event.kind) {
     case "receiveRequested": {

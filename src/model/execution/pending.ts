@@ -28,9 +28,7 @@ export function dueAgain(pending: PendingState, dueAt: number): PendingState {
 }
 
 /** Waits for a response, or until an instant; who keeps it in memory has it until its lease ends, as always. */
-export function asleep(
-  sleeping: Omit<Sleeping, "kind" | "dueAt">,
-): PendingState {
+export function asleep(sleeping: Omit<Sleeping, "kind" | "dueAt">): PendingState {
   const { wakeAt, leaseUntil } = sleeping;
   const dueAt = Math.max(wakeAt, leaseUntil ?? wakeAt);
   return { ...sleeping, kind: "pending", dueAt };
@@ -67,9 +65,7 @@ export function keptLonger(
   { leaseUntil }: { readonly leaseUntil: number },
 ): PendingState | undefined {
   if (pending.kind === "blocked") return { ...pending, leaseUntil };
-  return isSleeping(pending) && pending.dueAt > at
-    ? asleep({ ...pending, leaseUntil })
-    : undefined;
+  return isSleeping(pending) && pending.dueAt > at ? asleep({ ...pending, leaseUntil }) : undefined;
 }
 
 /** Nobody has it and nobody can get it any more: who forces its end ends it. */
@@ -89,10 +85,7 @@ export function isEndedFromOutside(pending: PendingState): boolean {
 }
 
 /** What it waits for stays; a worker's hold on it goes. */
-export function withoutLease(
-  pending: PendingState,
-  dueAt: number,
-): PendingState {
+export function withoutLease(pending: PendingState, dueAt: number): PendingState {
   switch (pending.kind) {
     case "locked":
       return dueAgain(pending, dueAt);
@@ -110,17 +103,9 @@ export function withoutLease(
 }
 
 /** @throws HoldfastError `UNLOCK_REFUSED` */
-export function released(
-  id: ExecutionId,
-  pending: PendingState,
-  dueAt: number,
-): PendingState {
+export function released(id: ExecutionId, pending: PendingState, dueAt: number): PendingState {
   if (pending.kind === "locked") return dueAgain(pending, dueAt);
-  if (
-    pending.kind === "pending" &&
-    !isSleeping(pending) &&
-    dueAt >= pending.dueAt
-  )
+  if (pending.kind === "pending" && !isSleeping(pending) && dueAt >= pending.dueAt)
     throw new HoldfastError(
       "UNLOCK_REFUSED",
       `Execution ${id} is not locked, and is due at ${pending.dueAt} already. Unlocking may only bring that forward.`,

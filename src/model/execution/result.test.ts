@@ -17,10 +17,7 @@ const golden: [ExecutionResult, string][] = [
     '{"kind":"failed","error":{"name":"Error","message":"m","code":"C"}}',
   ],
   [{ kind: "cancelled" }, '{"kind":"cancelled"}'],
-  [
-    { kind: "cancelled", reason: "too late" },
-    '{"kind":"cancelled","reason":"too late"}',
-  ],
+  [{ kind: "cancelled", reason: "too late" }, '{"kind":"cancelled","reason":"too late"}'],
   [{ kind: "timedOut" }, '{"kind":"timedOut"}'],
 ];
 
@@ -40,9 +37,7 @@ describe("text that is no result is refused", () => {
     '{"kind":"cancelled","reason":1}',
     "not JSON",
   ])("%s", (text) => {
-    expect(() => decodeResult(text)).toThrow(
-      expect.objectContaining({ code: "VALUE_MALFORMED" }),
-    );
+    expect(() => decodeResult(text)).toThrow(expect.objectContaining({ code: "VALUE_MALFORMED" }));
   });
 });
 
@@ -51,9 +46,7 @@ test("a result goes through the codec it is given", () => {
     encode: (value: unknown) => `<${JSON.stringify(value)}>`,
     decode: (stored: string): unknown => JSON.parse(stored.slice(1, -1)),
   };
-  expect(encodeResult({ kind: "timedOut" }, codec)).toBe(
-    '<{"kind":"timedOut"}>',
-  );
+  expect(encodeResult({ kind: "timedOut" }, codec)).toBe('<{"kind":"timedOut"}>');
   expect(decodeResult('<{"kind":"timedOut"}>', codec)).toEqual({
     kind: "timedOut",
   });

@@ -15,18 +15,12 @@ type Codec = Pick<ValueCodec, "encode" | "decode">;
 const plain: Codec = { encode: encodeValue, decode: decodeValue };
 
 /** The text of a result; a completed value may be anything encodeValue takes. */
-export function encodeResult(
-  result: ExecutionResult,
-  codec: Codec = plain,
-): string {
+export function encodeResult(result: ExecutionResult, codec: Codec = plain): string {
   return codec.encode(result);
 }
 
 /** @throws HoldfastError `VALUE_MALFORMED` when the text is no result. */
-export function decodeResult(
-  stored: string,
-  codec: Codec = plain,
-): ExecutionResult {
+export function decodeResult(stored: string, codec: Codec = plain): ExecutionResult {
   const value = codec.decode(stored);
   if (isResult(value)) return value;
   throw malformed("it is not the result of an execution");

@@ -35,10 +35,7 @@ const patched = (seen: number): ExecutionEvent => ({
   seen,
 });
 
-function after(
-  event: ExecutionEvent,
-  answeredAt: number | null,
-): ExecutionState {
+function after(event: ExecutionEvent, answeredAt: number | null): ExecutionState {
   const id = "a" as ExecutionId;
   return afterEvent(id, before, { at: 100, event, answeredAt, ordinal: 1 });
 }
@@ -47,16 +44,13 @@ test.each([
   ["what was found", tried("found"), 60],
   ["that nothing was found", tried("pending"), null],
   ["having seen all there is", patched(2), null],
-])(
-  "recording %s is progress and moves nothing else",
-  (_, event, answeredAt) => {
-    expect(after(event, answeredAt)).toEqual({
-      ...before,
-      version: 4,
-      deaths: 0,
-    });
-  },
-);
+])("recording %s is progress and moves nothing else", (_, event, answeredAt) => {
+  expect(after(event, answeredAt)).toEqual({
+    ...before,
+    version: 4,
+    deaths: 0,
+  });
+});
 
 test.each([
   ["found what has not come", tried("found")],

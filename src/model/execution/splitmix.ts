@@ -14,7 +14,5 @@ export function mix64(word: bigint): bigint {
 
 /** The first `count` words of the SplitMix64 sequence that starts at `seed`. */
 export function splitmix64(seed: bigint, count: number): bigint[] {
-  return Array.from({ length: count }, (_, index) =>
-    mix64(seed + stride * BigInt(index + 1)),
-  );
+  return Array.from({ length: count }, (_, index) => mix64(seed + stride * BigInt(index + 1)));
 }

@@ -10,37 +10,20 @@ test.each([
   [{ kind: "cancellationRequested", reason: "late" }, "to be cancelled: late"],
   [{ kind: "parked", code: "NONDETERMINISM" }, "parked: NONDETERMINISM"],
   [{ kind: "finished", resultKind: "timedOut" }, "timed out"],
-  [
-    { kind: "delayRequested", startAt: { in: 172_800_000 } },
-    "sleeps for 2 days",
-  ],
-  [
-    { kind: "delayRequested", startAt: { at: 0 } },
-    "sleeps until 1970-01-01T00:00:00.000Z",
-  ],
+  [{ kind: "delayRequested", startAt: { in: 172_800_000 } }, "sleeps for 2 days"],
+  [{ kind: "delayRequested", startAt: { at: 0 } }, "sleeps until 1970-01-01T00:00:00.000Z"],
   [
     { kind: "delayRequested", startAt: { at: 9e15 } },
     "sleeps until an instant beyond all calendars",
   ],
-  [
-    { kind: "childRequested", function: "charge", child: "a.o:1_1" },
-    "called charge (a.o:1_1)",
-  ],
+  [{ kind: "childRequested", function: "charge", child: "a.o:1_1" }, "called charge (a.o:1_1)"],
   [
     { kind: "childRequested", function: "holdfast/external", child: "a.o:1_1" },
     "waits for an answer from outside (a.o:1_1)",
   ],
-  [
-    { kind: "stepFinished", name: "print", outcome: "completed" },
-    'step "print" completed',
-  ],
-  [
-    { kind: "stepAttemptFailed", name: "print", attempt: 2 },
-    'step "print" failed, attempt 2',
-  ],
+  [{ kind: "stepFinished", name: "print", outcome: "completed" }, 'step "print" completed'],
+  [{ kind: "stepAttemptFailed", name: "print", attempt: 2 }, 'step "print" failed, attempt 2'],
   [{ kind: "receiveRequested", signal: "go" }, "waits for signal go"],
 ])("%j is %s", (event, said) => {
-  expect(spokenEvent(event as unknown as ExecutionEvent<unknown>, 5_000)).toBe(
-    said,
-  );
+  expect(spokenEvent(event as unknown as ExecutionEvent<unknown>, 5_000)).toBe(said);
 });

@@ -1,11 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ExecutionId } from "../ids/execution-id.ts";
 import type { ExecutionState } from "./state.ts";
-import {
-  spokenStanding,
-  spokenWait,
-  type Standing,
-} from "./spoken-standing.ts";
+import { spokenStanding, spokenWait, type Standing } from "./spoken-standing.ts";
 
 const now = Date.parse("2026-11-17T21:00:00Z"); // a Tuesday
 const reader = { now, timeZone: "UTC" };
@@ -39,10 +35,7 @@ const since = now - 2 * hour;
 
 describe("what a run waits for", () => {
   test.each([
-    [
-      { kind: "sleep", since, until: now + 6 * 24 * hour - 12 * hour },
-      "sleeps until Mon 09:00",
-    ],
+    [{ kind: "sleep", since, until: now + 6 * 24 * hour - 12 * hour }, "sleeps until Mon 09:00"],
     [
       { kind: "signal", signal: "approval", since, until: null },
       "waits for signal approval since 2 h",
@@ -70,9 +63,9 @@ describe("what a run waits for", () => {
 
   test("is told for three at most", () => {
     const wait = { kind: "signal", signal: "a", since, until: null } as const;
-    expect(
-      spokenStanding(run({ waits: [wait, wait, wait, wait, wait] }), reader),
-    ).toMatch(/^(waits for signal a since 2 h, and ){3}2 more$/);
+    expect(spokenStanding(run({ waits: [wait, wait, wait, wait, wait] }), reader)).toMatch(
+      /^(waits for signal a since 2 h, and ){3}2 more$/,
+    );
   });
 
   test("is told less exactly when its log was not read", () => {
@@ -90,9 +83,9 @@ describe("what a run waits for", () => {
 test("a run whose sleep is over is due, whatever else it waits for and whoever is there", () => {
   const wait = { kind: "signal", signal: "a", since, until: null } as const;
   for (const waits of [[], [wait]])
-    expect(
-      spokenStanding(run({ sleepsUntil: now - 5_000, waits }), reader),
-    ).toBe("is due since 5 s and waits for a worker");
+    expect(spokenStanding(run({ sleepsUntil: now - 5_000, waits }), reader)).toBe(
+      "is due since 5 s and waits for a worker",
+    );
 });
 
 test("words without durations stay the same while nothing happens", () => {
@@ -119,23 +112,11 @@ describe("where else a run stands", () => {
   const late = { pending: { ...due, dueAt: now - 5_000 } };
   const later = { pending: { ...due, dueAt: now + 12 * hour } };
   test.each([
-    [
-      run({ status: "failed", state: finished }),
-      "failed today 20:00, after 4 h",
-    ],
-    [
-      run({ status: "timedOut", state: finished }),
-      "timed out today 20:00, after 4 h",
-    ],
+    [run({ status: "failed", state: finished }), "failed today 20:00, after 4 h"],
+    [run({ status: "timedOut", state: finished }), "timed out today 20:00, after 4 h"],
     [run({ status: "pending" }), "is due and waits for a worker"],
-    [
-      run({ status: "pending", state: late }),
-      "is due since 5 s and waits for a worker",
-    ],
-    [
-      run({ status: "unserved", state: late }),
-      "is due since 5 s, and nobody runs orders/fulfil",
-    ],
+    [run({ status: "pending", state: late }), "is due since 5 s and waits for a worker"],
+    [run({ status: "unserved", state: late }), "is due since 5 s, and nobody runs orders/fulfil"],
     [run({ status: "scheduled", state: later }), "starts tomorrow 09:00"],
     [
       run({
@@ -145,14 +126,8 @@ describe("where else a run stands", () => {
       "is tried again tomorrow 09:00 (2 attempts failed)",
     ],
     [run({ status: "running" }), "runs"],
-    [
-      run({ status: "running", state: { role: "activity", failures: 1 } }),
-      "runs, attempt 2",
-    ],
-    [
-      run({ status: "paused", interruption: { kind: "paused", since } }),
-      "is paused since 2 h",
-    ],
+    [run({ status: "running", state: { role: "activity", failures: 1 } }), "runs, attempt 2"],
+    [run({ status: "paused", interruption: { kind: "paused", since } }), "is paused since 2 h"],
     [run({ status: "paused" }), "is paused"],
     [
       run({

@@ -78,10 +78,7 @@ function ended({ status, state, createdAt }: Standing, reader: Reader): string {
 
 function scheduled(run: Standing, { now, timeZone }: Reader): string {
   const { pending } = run.state;
-  const at =
-    pending.kind === "pending"
-      ? ` ${spokenInstant(pending.dueAt, now, timeZone)}`
-      : "";
+  const at = pending.kind === "pending" ? ` ${spokenInstant(pending.dueAt, now, timeZone)}` : "";
   const failed = attempts(run);
   if (failed === 0) return `starts${at}`;
   return `is tried again${at} (${failed} ${failed === 1 ? "attempt" : "attempts"} failed)`;
@@ -92,10 +89,7 @@ function attempts({ state }: Standing): number {
   return state.role === "activity" ? state.failures : 0;
 }
 
-function interrupted(
-  { interruption, status }: Standing,
-  reader: Reader,
-): string {
+function interrupted({ interruption, status }: Standing, reader: Reader): string {
   if (interruption === null) return `is ${status}`;
   const sinceThen = since(interruption.since, reader);
   switch (interruption.kind) {
@@ -103,8 +97,7 @@ function interrupted(
       return `is paused${sinceThen}`;
     case "cancelling": {
       const { reason, cause } = interruption;
-      const why =
-        reason ?? (cause === "deadline" ? "its deadline is over" : "");
+      const why = reason ?? (cause === "deadline" ? "its deadline is over" : "");
       return `is being cancelled${sinceThen}${why === "" ? "" : `: ${why}`}`;
     }
     case "parked":
@@ -122,15 +115,12 @@ function waiting(run: Standing, reader: Reader): string {
   const { waits, sleepsUntil, state } = run;
   if (state.role === "external") return "waits for an answer from outside";
   // Whatever else it waits for: a worker lets it go on.
-  if (sleepsUntil !== null && sleepsUntil <= now)
-    return due(sleepsUntil, reader);
+  if (sleepsUntil !== null && sleepsUntil <= now) return due(sleepsUntil, reader);
   if (waits.length === 0)
     return sleepsUntil === null
       ? "waits"
       : `waits until ${spokenInstant(sleepsUntil, now, timeZone)} at the latest`;
-  const told = waits
-    .slice(0, waitsToldMax)
-    .map((wait) => spokenWait(wait, reader));
+  const told = waits.slice(0, waitsToldMax).map((wait) => spokenWait(wait, reader));
   const more = waits.length - told.length;
   return [...told, ...(more > 0 ? [`${more} more`] : [])].join(", and ");
 }

@@ -11,19 +11,13 @@ const holder = {
   owner: null,
 };
 
-const due = (
-  dueAt: number,
-  leaseUntil: number | null = null,
-): Standing["pending"] => ({
+const due = (dueAt: number, leaseUntil: number | null = null): Standing["pending"] => ({
   kind: "pending",
   dueAt,
   leaseUntil,
   lastLock: leaseUntil === null ? null : holder,
 });
-const asleep = (
-  wakeAt: number,
-  leaseUntil: number | null = null,
-): Standing["pending"] => ({
+const asleep = (wakeAt: number, leaseUntil: number | null = null): Standing["pending"] => ({
   kind: "pending",
   dueAt: Math.max(wakeAt, leaseUntil ?? 0),
   leaseUntil,

@@ -53,8 +53,7 @@ export function statusOf(
     case "pending":
       if (isSleeping(pending) && pending.wakeAt > now) return "blocked";
       // Its answer or its time has come, and the worker that keeps it goes on with it.
-      if (pending.leaseUntil !== null && pending.leaseUntil > now)
-        return "running";
+      if (pending.leaseUntil !== null && pending.leaseUntil > now) return "running";
       return pending.dueAt > now ? "scheduled" : "pending";
     case "locked":
       return "running";

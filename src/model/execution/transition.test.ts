@@ -35,10 +35,7 @@ const locked: PendingState = {
   leaseUntil: 200,
   lockVersion: 3,
 };
-const blockedOn = (
-  joinSet: JoinSetId,
-  leaseUntil: number | null,
-): PendingState => ({
+const blockedOn = (joinSet: JoinSetId, leaseUntil: number | null): PendingState => ({
   kind: "blocked",
   on: { kind: "joinSet", joinSet, ordinal: 1, isClosing: false },
   leaseUntil,
@@ -64,10 +61,7 @@ const finished: PendingState = {
   resultKind: "completed",
 };
 
-function state(
-  of: PendingState,
-  changes: Partial<ExecutionState> = {},
-): ExecutionState {
+function state(of: PendingState, changes: Partial<ExecutionState> = {}): ExecutionState {
   return {
     role: "workflow",
     version: 3,
@@ -184,10 +178,7 @@ const lockedNow = (holder: Holder): PendingState => ({
   leaseUntil: 400,
   lockVersion: 4,
 });
-const asked = (
-  leaseUntil: number | null,
-  lastLock: Holder | null,
-): PendingState => ({
+const asked = (leaseUntil: number | null, lastLock: Holder | null): PendingState => ({
   kind: "blocked",
   on: { kind: "joinSet", joinSet: y, ordinal: 1, isClosing: true },
   leaseUntil,
@@ -268,9 +259,7 @@ describe("the state after an event", () => {
   );
 
   test.each(["created", "forked"])("is none for %s", (kind) => {
-    expect(after(state(pending), { kind } as ExecutionEvent)).toBe(
-      "EVENTS_INVALID",
-    );
+    expect(after(state(pending), { kind } as ExecutionEvent)).toBe("EVENTS_INVALID");
   });
 });
 
@@ -307,19 +296,12 @@ describe("what is counted", () => {
       continuations: 1,
       pending: { kind: "pending", dueAt: 100, lastLock: me },
     });
-    expect(after(state(locked, { role: "activity" }), continued)).toBe(
-      "EVENTS_INVALID",
-    );
+    expect(after(state(locked, { role: "activity" }), continued)).toBe("EVENTS_INVALID");
   });
 });
 
 describe("the state after a response at 100", () => {
-  const table: readonly [
-    string,
-    PendingState,
-    JoinSetId | null,
-    PendingState,
-  ][] = [
+  const table: readonly [string, PendingState, JoinSetId | null, PendingState][] = [
     ["of the set it waits for", cold, x, dueAgain(100, me)],
     ["of another set", cold, y, cold],
     ["a signal, while it waits for a set", cold, null, cold],
@@ -327,12 +309,7 @@ describe("the state after a response at 100", () => {
     ["when its lease just ended", blockedOn(x, 100), x, dueAgain(100, me)],
     ["when its lease has passed", blockedOn(x, 50), x, dueAgain(100, me)],
     ["any, while it waits for any", waits(null), y, dueAgain(100, me)],
-    [
-      "of a run before, while it waits for any",
-      waits(null),
-      "n1:y" as JoinSetId,
-      waits(null),
-    ],
+    ["of a run before, while it waits for any", waits(null), "n1:y" as JoinSetId, waits(null)],
     ["a signal, while it waits for any", waits(300), null, soft],
     ["while it waits for a resolution", external, x, external],
     ["while it is locked", locked, x, locked],
@@ -340,8 +317,8 @@ describe("the state after a response at 100", () => {
     ["after its end", finished, x, finished],
   ];
   test.each(table)("%s", (_, from, joinSet, expected) => {
-    expect(
-      afterResponse(state(from), { at: 100, joinSet, ordinal: 1 }),
-    ).toEqual(state(expected, { responses: 3 }));
+    expect(afterResponse(state(from), { at: 100, joinSet, ordinal: 1 })).toEqual(
+      state(expected, { responses: 3 }),
+    );
   });
 });

@@ -1,10 +1,6 @@
 import { HoldfastError, unreachable } from "../errors.ts";
 import type { ControlEvent, ExecutionEvent } from "./event.ts";
-import {
-  eventsInvalid,
-  executionFinished,
-  refusedByLifecycle,
-} from "./errors.ts";
+import { eventsInvalid, executionFinished, refusedByLifecycle } from "./errors.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
 import { continuationOf, type JoinSetId } from "../ids/join-set-id.ts";
 import { canAppendLock } from "./lock.ts";
@@ -152,11 +148,7 @@ function afterHistory(
   return { ...moved, pending: { kind: "blocked", on, leaseUntil, lastLock } };
 }
 
-function assertSeen(
-  id: ExecutionId,
-  { responses }: ExecutionState,
-  seen: number,
-): void {
+function assertSeen(id: ExecutionId, { responses }: ExecutionState, seen: number): void {
   if (seen > responses)
     throw eventsInvalid(
       id,
@@ -171,8 +163,7 @@ function blockedBy(
   ordinal: number | undefined,
 ): BlockedOn {
   if (event.kind === "waiting") return { kind: "responses", seen: event.seen };
-  if (ordinal === undefined)
-    throw new Error(`A question of ${id} came without its number.`);
+  if (ordinal === undefined) throw new Error(`A question of ${id} came without its number.`);
   const { joinSet, isClosing } = event;
   return { kind: "joinSet", joinSet, ordinal, isClosing };
 }
@@ -272,8 +263,7 @@ function afterLock(
 type LifecycleEvent = Extract<
   ControlEvent,
   {
-    readonly kind:
-      "paused" | "unpaused" | "cancellationRequested" | "parked" | "unparked";
+    readonly kind: "paused" | "unpaused" | "cancellationRequested" | "parked" | "unparked";
   }
 >;
 
@@ -285,12 +275,10 @@ function afterLifecycle(
 ): ExecutionState {
   switch (event.kind) {
     case "paused":
-      if (state.role !== "workflow" && isHeld(state.pending, at))
-        throw stillRunning(id);
+      if (state.role !== "workflow" && isHeld(state.pending, at)) throw stillRunning(id);
       return { ...state, lifecycle: "paused" };
     case "unpaused":
-      if (state.lifecycle !== "paused")
-        throw notSo(id, "EXECUTION_NOT_PAUSED", "paused");
+      if (state.lifecycle !== "paused") throw notSo(id, "EXECUTION_NOT_PAUSED", "paused");
       return { ...state, lifecycle: "active" };
     case "cancellationRequested":
       return {
@@ -299,9 +287,7 @@ function afterLifecycle(
         // What nobody could go on with is ended by whoever tries first.
         incompatible: state.lifecycle === "parked" ? [] : state.incompatible,
         pending:
-          event.cause === "force"
-            ? takenFromAll(state.pending)
-            : dueForCleanUp(state.pending, at),
+          event.cause === "force" ? takenFromAll(state.pending) : dueForCleanUp(state.pending, at),
       };
     case "parked":
       return {
@@ -309,14 +295,11 @@ function afterLifecycle(
         lifecycle: "parked",
         // Without a version it waits for somebody to unpark it.
         incompatible:
-          event.codeVersion === null
-            ? []
-            : remembered(state.incompatible, event.codeVersion),
+          event.codeVersion === null ? [] : remembered(state.incompatible, event.codeVersion),
         pending: withoutLease(state.pending, at),
       };
     case "unparked":
-      if (state.lifecycle !== "parked")
-        throw notSo(id, "EXECUTION_NOT_PARKED", "parked");
+      if (state.lifecycle !== "parked") throw notSo(id, "EXECUTION_NOT_PARKED", "parked");
       return { ...state, lifecycle: "active", deaths: 0, incompatible: [] };
     default:
       return unreachable(event);
@@ -326,13 +309,9 @@ function afterLifecycle(
 /** The memory is part of an index, whose entries are short: of many versions the newest are kept. */
 const memoryCharactersMax = 512;
 
-function remembered(
-  versions: readonly string[],
-  version: string,
-): readonly string[] {
+function remembered(versions: readonly string[], version: string): readonly string[] {
   const all = [...versions.filter((known) => known !== version), version];
-  while (all.length > 1 && JSON.stringify(all).length > memoryCharactersMax)
-    all.shift();
+  while (all.length > 1 && JSON.stringify(all).length > memoryCharactersMax) all.shift();
   return all;
 }
 
@@ -349,11 +328,7 @@ function notSo(
   code: "EXECUTION_NOT_PAUSED" | "EXECUTION_NOT_PARKED",
   what: string,
 ): HoldfastError {
-  return new HoldfastError(
-    code,
-    `Execution ${id} is not ${what}; nothing was changed.`,
-    { id },
-  );
+  return new HoldfastError(code, `Execution ${id} is not ${what}; nothing was changed.`, { id });
 }
 
 /** A response as far as the state is concerned. */
@@ -366,21 +341,16 @@ export interface Arriving {
 }
 
 /** The state after the next response. Finished executions take responses too; nothing else changes. */
-export function afterResponse(
-  state: ExecutionState,
-  arriving: Arriving,
-): ExecutionState {
+export function afterResponse(state: ExecutionState, arriving: Arriving): ExecutionState {
   const { at } = arriving;
   const { pending } = state;
   const counted = { ...state, responses: state.responses + 1 };
   // What a run before it asked for is no news to it.
   const isNews =
-    arriving.joinSet === null ||
-    continuationOf(arriving.joinSet) === state.continuations;
+    arriving.joinSet === null || continuationOf(arriving.joinSet) === state.continuations;
   const isAnswer =
     isNews &&
-    (isSleeping(pending) ||
-      (pending.kind === "blocked" && answers(pending.on, arriving)));
+    (isSleeping(pending) || (pending.kind === "blocked" && answers(pending.on, arriving)));
   return isAnswer ? { ...counted, pending: woken(pending, at) } : counted;
 }
 

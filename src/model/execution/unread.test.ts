@@ -26,9 +26,7 @@ describe("numbers as ranges", () => {
       [7, 7],
       [9, 12],
     ];
-    const held = Array.from({ length: 15 }, (_, n) => n).filter((n) =>
-      isInRanges(ranges, n),
-    );
+    const held = Array.from({ length: 15 }, (_, n) => n).filter((n) => isInRanges(ranges, n));
     expect(held).toEqual([2, 3, 4, 7, 9, 10, 11, 12]);
   });
 });

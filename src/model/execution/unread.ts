@@ -26,10 +26,7 @@ export function rangesOf(numbers: readonly number[]): readonly SeqRange[] {
 }
 
 /** Whether a number is in one of some ranges, which are in order. */
-export function isInRanges(
-  ranges: readonly SeqRange[],
-  number: number,
-): boolean {
+export function isInRanges(ranges: readonly SeqRange[], number: number): boolean {
   let low = 0;
   let high = ranges.length;
   while (low < high) {

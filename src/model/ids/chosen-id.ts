@@ -4,10 +4,8 @@ const charactersMax = 256;
 
 /** An id that its owner chose, as a name. @throws HoldfastError `ID_MALFORMED` */
 export function parseChosenId(what: string, text: string): string {
-  const isStorable =
-    typeof text === "string" && !text.includes("\0") && text.isWellFormed();
-  const isName =
-    isStorable && text.trim().length > 0 && text.length <= charactersMax;
+  const isStorable = typeof text === "string" && !text.includes("\0") && text.isWellFormed();
+  const isName = isStorable && text.trim().length > 0 && text.length <= charactersMax;
   if (isName) return text;
   throw malformedId(
     `a ${what} id: a text of 1 to ${charactersMax} characters`,

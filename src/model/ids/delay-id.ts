@@ -1,12 +1,7 @@
 import type { Branded } from "./brand.ts";
 import { executionIdFault, type ExecutionId } from "./execution-id.ts";
 import type { JoinSetId } from "./join-set-id.ts";
-import {
-  memberFault,
-  memberText,
-  splitMember,
-  type JoinSetMember,
-} from "./join-set-member.ts";
+import { memberFault, memberText, splitMember, type JoinSetMember } from "./join-set-member.ts";
 import { malformedId, type IdFault } from "./malformed-id.ts";
 
 /**
@@ -26,11 +21,7 @@ const prefix = "Delay_";
  * the set's children. An execution at the length limit can still sleep: delay
  * ids may be longer than execution ids by one place.
  */
-export function delayId(
-  execution: ExecutionId,
-  joinSet: JoinSetId,
-  index: number,
-): DelayId {
+export function delayId(execution: ExecutionId, joinSet: JoinSetId, index: number): DelayId {
   return `${prefix}${execution}.${memberText(joinSet, index)}` as DelayId;
 }
 
@@ -45,16 +36,11 @@ function delayIdFault(text: string): IdFault | undefined {
   if (typeof text !== "string" || !text.startsWith(prefix)) return "prefix";
   const dot = text.lastIndexOf(".");
   if (dot < 0) return "segment";
-  return (
-    memberFault(text.slice(dot + 1)) ??
-    executionIdFault(text.slice(prefix.length, dot))
-  );
+  return memberFault(text.slice(dot + 1)) ?? executionIdFault(text.slice(prefix.length, dot));
 }
 
 /** The execution that waits, and the delay's place in it. */
-export function splitDelayId(
-  id: DelayId,
-): { readonly execution: ExecutionId } & JoinSetMember {
+export function splitDelayId(id: DelayId): { readonly execution: ExecutionId } & JoinSetMember {
   const dot = id.lastIndexOf(".");
   return {
     execution: id.slice(prefix.length, dot) as ExecutionId,

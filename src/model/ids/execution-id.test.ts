@@ -111,9 +111,7 @@ describe("a child's id", () => {
   test("has no sibling beyond the last exact index, and a top-level id none", () => {
     const last = parseExecutionId("a.n:b_9007199254740991");
     expect(() => increment(last)).toThrow(malformed("index"));
-    expect(() => increment(parseExecutionId("a"))).toThrow(
-      malformed("segment"),
-    );
+    expect(() => increment(parseExecutionId("a"))).toThrow(malformed("segment"));
   });
 });
 
@@ -151,9 +149,7 @@ test("any text either splits after parsing or is refused with a code", () => {
       try {
         const split = splitToParts(parseExecutionId(text));
         const rebuilt =
-          split === undefined
-            ? text
-            : `${split.parent}.${split.joinSet}_${split.index}`;
+          split === undefined ? text : `${split.parent}.${split.joinSet}_${split.index}`;
         expect(rebuilt).toBe(text);
       } catch (error) {
         expect(error).toMatchObject({ code: "ID_MALFORMED" });

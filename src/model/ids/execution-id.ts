@@ -1,11 +1,6 @@
 import type { Branded } from "./brand.ts";
 import type { JoinSetId } from "./join-set-id.ts";
-import {
-  memberFault,
-  memberText,
-  splitMember,
-  type JoinSetMember,
-} from "./join-set-member.ts";
+import { memberFault, memberText, splitMember, type JoinSetMember } from "./join-set-member.ts";
 import { malformedId, type IdFault } from "./malformed-id.ts";
 import { isUlid } from "./ulid.ts";
 
@@ -42,8 +37,7 @@ const expectedOwn =
  * @throws HoldfastError `ID_MALFORMED`
  */
 export function parseOwnExecutionId(text: string): ExecutionId {
-  if (typeof text !== "string" || !text.includes("."))
-    return parseExecutionId(text);
+  if (typeof text !== "string" || !text.includes(".")) return parseExecutionId(text);
   throw malformedId(expectedOwn, text, "alphabet");
 }
 
@@ -72,11 +66,7 @@ function topLevelFault(text: string): IdFault | undefined {
 }
 
 /** The id of the `index`-th child that `parent` submitted to `joinSet`. */
-export function childId(
-  parent: ExecutionId,
-  joinSet: JoinSetId,
-  index: number,
-): ExecutionId {
+export function childId(parent: ExecutionId, joinSet: JoinSetId, index: number): ExecutionId {
   const id = `${parent}.${memberText(joinSet, index)}`;
   if (id.length <= charactersMax) return id as ExecutionId;
   throw malformedId(
@@ -87,10 +77,7 @@ export function childId(
 }
 
 /** The first child of `joinSet`. */
-export function nextLevel(
-  parent: ExecutionId,
-  joinSet: JoinSetId,
-): ExecutionId {
+export function nextLevel(parent: ExecutionId, joinSet: JoinSetId): ExecutionId {
   return childId(parent, joinSet, 1);
 }
 

@@ -54,20 +54,16 @@ describe("minting ids", () => {
 
 test("ids only grow, whatever the clock does", () => {
   fc.assert(
-    fc.property(
-      fc.array(fc.nat(3), { maxLength: 50 }),
-      fc.nat(255),
-      (instants, byte) => {
-        const clock = manualClock(0);
-        const ids = idSource({ clock, entropy: constant(byte) });
-        let last = "";
-        for (const instant of instants) {
-          clock.set(instant);
-          const id = ids.nextId("E");
-          expect(id > last).toBe(true);
-          last = id;
-        }
-      },
-    ),
+    fc.property(fc.array(fc.nat(3), { maxLength: 50 }), fc.nat(255), (instants, byte) => {
+      const clock = manualClock(0);
+      const ids = idSource({ clock, entropy: constant(byte) });
+      let last = "";
+      for (const instant of instants) {
+        clock.set(instant);
+        const id = ids.nextId("E");
+        expect(id > last).toBe(true);
+        last = id;
+      }
+    }),
   );
 });

@@ -1,12 +1,7 @@
 import type { Clock } from "../time/clock.ts";
 import type { Entropy } from "../entropy.ts";
 import type { ExecutionId } from "./execution-id.ts";
-import type {
-  DeploymentId,
-  ExecutorId,
-  OwnerId,
-  RunId,
-} from "./prefixed-id.ts";
+import type { DeploymentId, ExecutorId, OwnerId, RunId } from "./prefixed-id.ts";
 import { encodeUlid, ulidRandomBytes } from "./ulid.ts";
 
 /**
@@ -31,10 +26,7 @@ export interface IdSource {
  * set back: the random part then counts up. That makes neighbours guessable,
  * which is fine: ids are names, not capabilities.
  */
-export function idSource(sources: {
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-}): IdSource {
+export function idSource(sources: { readonly clock: Clock; readonly entropy: Entropy }): IdSource {
   const { clock, entropy } = sources;
   let timeMs = -1;
   let random: Uint8Array = new Uint8Array(ulidRandomBytes);

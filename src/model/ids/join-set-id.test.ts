@@ -20,9 +20,7 @@ describe("a join set id", () => {
     expect(oneOffJoinSet(7, 10)).toBe("o10:7");
     expect(generatedJoinSet(7, 1)).toBe("g1:7");
     expect(
-      ["n:7", "n2:7", "o10:7", "g1:7", "o:2"].map((text) =>
-        continuationOf(parseJoinSetId(text)),
-      ),
+      ["n:7", "n2:7", "o10:7", "g1:7", "o:2"].map((text) => continuationOf(parseJoinSetId(text))),
     ).toEqual([0, 2, 10, 1, 0]);
   });
 
@@ -71,19 +69,14 @@ describe("a join set id", () => {
 test.each(["", "a_b", "a.b", "a:b", "a b", "ä", "a\n", "x".repeat(65)])(
   "a set cannot be named %j",
   (name) => {
-    expect(() => namedJoinSet(name)).toThrow(
-      expect.objectContaining({ code: "NAME_INVALID" }),
-    );
+    expect(() => namedJoinSet(name)).toThrow(expect.objectContaining({ code: "NAME_INVALID" }));
   },
 );
 
-test.each([-1, 0.5, Number.NaN, 2 ** 53])(
-  "a set cannot have the number %d",
-  (number) => {
-    const refused = expect.objectContaining({ code: "ID_MALFORMED" });
-    expect(() => oneOffJoinSet(number)).toThrow(refused);
-    expect(() => generatedJoinSet(number)).toThrow(refused);
-    expect(() => oneOffJoinSet(1, number)).toThrow(refused);
-    expect(() => namedJoinSet("a", number)).toThrow(refused);
-  },
-);
+test.each([-1, 0.5, Number.NaN, 2 ** 53])("a set cannot have the number %d", (number) => {
+  const refused = expect.objectContaining({ code: "ID_MALFORMED" });
+  expect(() => oneOffJoinSet(number)).toThrow(refused);
+  expect(() => generatedJoinSet(number)).toThrow(refused);
+  expect(() => oneOffJoinSet(1, number)).toThrow(refused);
+  expect(() => namedJoinSet("a", number)).toThrow(refused);
+});

@@ -19,8 +19,7 @@ const idPattern = new RegExp(`^[ong]([1-9][0-9]{0,15})?:${nameAlphabet}$`);
 
 /** A set that the user named, in the run that was started anew so often. */
 export function namedJoinSet(name: string, continuation = 0): JoinSetId {
-  if (typeof name === "string" && namePattern.test(name))
-    return setOf("n", name, continuation);
+  if (typeof name === "string" && namePattern.test(name)) return setOf("n", name, continuation);
   const given = typeof name === "string" ? name : typeof name;
   throw new HoldfastError(
     "NAME_INVALID",
@@ -60,11 +59,7 @@ export function isJoinSetId(text: string): text is JoinSetId {
   return found !== null && Number.isSafeInteger(Number(found[1] ?? 0));
 }
 
-function setOf(
-  kind: "o" | "n" | "g",
-  name: string,
-  continuation: number,
-): JoinSetId {
+function setOf(kind: "o" | "n" | "g", name: string, continuation: number): JoinSetId {
   const run = numbered(continuation);
   return `${kind}${run === "0" ? "" : run}:${name}` as JoinSetId;
 }

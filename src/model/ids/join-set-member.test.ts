@@ -33,15 +33,12 @@ describe("a place in a join set", () => {
     expect(memberFault(text)).toBe(fault);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, 2 ** 53])(
-    "cannot have the index %d",
-    (index) => {
-      expect(() => memberText(namedJoinSet("a"), index)).toThrow(
-        expect.objectContaining({
-          code: "ID_MALFORMED",
-          details: expect.objectContaining({ reason: "index" }),
-        }),
-      );
-    },
-  );
+  test.each([0, -1, 1.5, Number.NaN, 2 ** 53])("cannot have the index %d", (index) => {
+    expect(() => memberText(namedJoinSet("a"), index)).toThrow(
+      expect.objectContaining({
+        code: "ID_MALFORMED",
+        details: expect.objectContaining({ reason: "index" }),
+      }),
+    );
+  });
 });

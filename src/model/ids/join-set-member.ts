@@ -12,11 +12,7 @@ const decimal = /^[1-9][0-9]{0,15}$/;
 /** `<join set>_<index>`, the part that derived ids append after a dot. */
 export function memberText(joinSet: JoinSetId, index: number): string {
   if (!Number.isSafeInteger(index) || index < 1) {
-    throw malformedId(
-      `the index of a member of join set ${joinSet}`,
-      String(index),
-      "index",
-    );
+    throw malformedId(`the index of a member of join set ${joinSet}`, String(index), "index");
   }
   return `${joinSet}_${index}`;
 }

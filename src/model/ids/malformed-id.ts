@@ -9,19 +9,14 @@ const reasons = {
   length: "it is empty or too long",
   segment: 'a part between dots is not of the form "<join set>_<index>"',
   joinSet: "it does not name a join set there",
-  index:
-    "the index is not a decimal number from 1 to 2^53 - 1 without leading zeros",
+  index: "the index is not a decimal number from 1 to 2^53 - 1 without leading zeros",
 } as const;
 
 /** Why a text is not an id; found in `details.reason`. */
 export type IdFault = keyof typeof reasons;
 
 /** The error for what is not the expected id, text or not. */
-export function malformedId(
-  expected: string,
-  text: unknown,
-  reason: IdFault,
-): HoldfastError {
+export function malformedId(expected: string, text: unknown, reason: IdFault): HoldfastError {
   return new HoldfastError(
     "ID_MALFORMED",
     typeof text === "string"

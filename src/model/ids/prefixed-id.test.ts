@@ -1,9 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  parseDeploymentId,
-  parseExecutorId,
-  parseRunId,
-} from "./prefixed-id.ts";
+import { parseDeploymentId, parseExecutorId, parseRunId } from "./prefixed-id.ts";
 
 const ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
@@ -46,7 +42,5 @@ test("the error shows what was given, cut when long, and what is accepted", () =
   expect(() => parseRunId("order-42")).toThrow(
     'Expected a run id such as "Run_01ARZ3NDEKTSV4RRFFQ69G5FAV", got "order-42": the prefix is another one.',
   );
-  expect(() => parseRunId("x".repeat(1_000))).toThrow(
-    `got "${"x".repeat(80)}…"`,
-  );
+  expect(() => parseRunId("x".repeat(1_000))).toThrow(`got "${"x".repeat(80)}…"`);
 });

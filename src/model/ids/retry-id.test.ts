@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 import { executionIdFault } from "./execution-id.ts";
 import { retryId } from "./retry-id.ts";
 
-const sha256Hex = (text: string): string =>
-  createHash("sha256").update(text).digest("hex");
+const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 const idOf = (source: string): string => retryId(source, sha256Hex);
 
 test.each([

@@ -15,10 +15,7 @@ const likeOurs = /^(\d+|sha256)@/;
  * The same run always gives the same id, which makes trying again repeatable,
  * and two runs never give one id.
  */
-export function retryId(
-  source: string,
-  sha256Hex: (text: string) => string,
-): string {
+export function retryId(source: string, sha256Hex: (text: string) => string): string {
   const id = readableId(source);
   return id !== undefined && id.length <= ownKeyCharactersMax
     ? id
@@ -26,8 +23,7 @@ export function retryId(
 }
 
 function readableId(source: string): string | undefined {
-  if (!source.startsWith(prefix))
-    return likeOurs.test(source) ? undefined : `${prefix}${source}`;
+  if (!source.startsWith(prefix)) return likeOurs.test(source) ? undefined : `${prefix}${source}`;
   const copied = source.slice(prefix.length);
   const [, count = "1", first = copied] = numbered.exec(copied) ?? [];
   return `${prefix}${Number(count) + 1}@${first}`;

@@ -16,7 +16,6 @@ export function newToken(entropy: Entropy): string {
 export function isSameToken(a: string, b: string): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;
-  for (let at = 0; at < a.length; at += 1)
-    difference |= a.charCodeAt(at) ^ b.charCodeAt(at);
+  for (let at = 0; at < a.length; at += 1) difference |= a.charCodeAt(at) ^ b.charCodeAt(at);
   return difference === 0;
 }

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { encodeUlid, isUlid, ulidTimeMs } from "./ulid.ts";
 
-const hex = (text: string): Uint8Array =>
-  Uint8Array.from(Buffer.from(text, "hex"));
+const hex = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, "hex"));
 
 describe("the text of a ULID", () => {
   // Computed by an independent implementation.
@@ -31,14 +30,11 @@ test.each([
   expect(isUlid(text)).toBe(false);
 });
 
-test.each([-1, 0.5, Number.NaN, 2 ** 48])(
-  "a time of %d ms has no ULID",
-  (timeMs) => {
-    expect(() => encodeUlid(timeMs, new Uint8Array(10))).toThrow(
-      expect.objectContaining({ code: "TIME_OUT_OF_RANGE" }),
-    );
-  },
-);
+test.each([-1, 0.5, Number.NaN, 2 ** 48])("a time of %d ms has no ULID", (timeMs) => {
+  expect(() => encodeUlid(timeMs, new Uint8Array(10))).toThrow(
+    expect.objectContaining({ code: "TIME_OUT_OF_RANGE" }),
+  );
+});
 
 test("texts order as time and random part do", () => {
   const parts = fc.tuple(

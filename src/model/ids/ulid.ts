@@ -20,11 +20,7 @@ export function encodeUlid(timeMs: number, random: Uint8Array): string {
     );
   }
   // Two halves of 40 bits each stay exact in a double.
-  return (
-    base32(timeMs, 10) +
-    base32(bigEndian(random, 0), 8) +
-    base32(bigEndian(random, 5), 8)
-  );
+  return base32(timeMs, 10) + base32(bigEndian(random, 0), 8) + base32(bigEndian(random, 5), 8);
 }
 
 /**
@@ -55,7 +51,5 @@ function base32(value: number, length: number): string {
 }
 
 function bigEndian(bytes: Uint8Array, from: number): number {
-  return bytes
-    .subarray(from, from + 5)
-    .reduce((value, byte) => value * 256 + byte, 0);
+  return bytes.subarray(from, from + 5).reduce((value, byte) => value * 256 + byte, 0);
 }

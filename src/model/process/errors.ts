@@ -57,10 +57,7 @@ export function processSpawned(id: string, execution: string): HoldfastError {
   );
 }
 
-export function processAttemptsUsed(
-  id: string,
-  attempts: number,
-): HoldfastError {
+export function processAttemptsUsed(id: string, attempts: number): HoldfastError {
   return new HoldfastError(
     "PROCESS_ATTEMPTS_USED",
     `Process ${excerpt(id)} was begun ${attempts} times, as often as its registration allows. Nothing was changed. End it with what is known, or give the lease back and abandon it.`,
@@ -141,10 +138,7 @@ export function externalRefConflict(id: string): HoldfastError {
   );
 }
 
-export function handleNotGranted(
-  process: string,
-  session: string,
-): HoldfastError {
+export function handleNotGranted(process: string, session: string): HoldfastError {
   return new HoldfastError(
     "HANDLE_NOT_GRANTED",
     `Session ${excerpt(session)} has no handle of process ${excerpt(process)}. Nothing was changed. Grant it, or name the session and frame that have it.`,

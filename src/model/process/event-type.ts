@@ -113,51 +113,32 @@ const nameCharactersMax = 128;
 export function checkedEventTypes(given: unknown): readonly ProcessEventType[] {
   const root: readonly PathStep[] = ["eventTypes"];
   if (!Array.isArray(given) || given.length > typesMax)
-    throw processInvalid(
-      pathText(root),
-      `is no list of at most ${typesMax} declarations.`,
-    );
+    throw processInvalid(pathText(root), `is no list of at most ${typesMax} declarations.`);
   const seen = new Set<string>();
   const types = given.map((type: unknown, index) => {
     const checked = checkedType(type, [...root, index]);
     if (seen.has(checked.name))
-      throw processInvalid(
-        pathText([...root, index, "name"]),
-        "is declared twice.",
-      );
+      throw processInvalid(pathText([...root, index, "name"]), "is declared twice.");
     seen.add(checked.name);
     return checked;
   });
   // They are stored as JSON, so that they are what they were when they are read.
   if (!isPlainJson(types, charactersMax))
-    throw processInvalid(
-      pathText(root),
-      "holds something that JSON cannot, or too much.",
-    );
+    throw processInvalid(pathText(root), "holds something that JSON cannot, or too much.");
   // A copy, so that the caller may change what it gave.
   return JSON.parse(JSON.stringify(types)) as ProcessEventType[];
 }
 
 const charactersMax = 1_000_000;
 
-function checkedType(
-  given: unknown,
-  path: readonly PathStep[],
-): ProcessEventType {
-  const at = (...steps: readonly PathStep[]): string =>
-    pathText([...path, ...steps]);
+function checkedType(given: unknown, path: readonly PathStep[]): ProcessEventType {
+  const at = (...steps: readonly PathStep[]): string => pathText([...path, ...steps]);
   if (!isFields(given)) throw processInvalid(at(), "is no declaration.");
   const { name, schema, terminal, wake } = given;
   if (!isName(name))
-    throw processInvalid(
-      at("name"),
-      `is no text of 1 to ${nameCharactersMax} characters.`,
-    );
+    throw processInvalid(at("name"), `is no text of 1 to ${nameCharactersMax} characters.`);
   if (isCoreType(name) && !endOfType.has(name))
-    throw processInvalid(
-      at("name"),
-      `begins with "${corePrefix}", which belongs to the registry.`,
-    );
+    throw processInvalid(at("name"), `begins with "${corePrefix}", which belongs to the registry.`);
   if (isCoreType(name) && (schema !== undefined || terminal !== undefined))
     throw processInvalid(
       at("name"),
@@ -197,16 +178,10 @@ function isKey(value: unknown): boolean {
   );
 }
 
-function checkedTerminal(
-  given: unknown,
-  path: readonly PathStep[],
-): TerminalSpec {
+function checkedTerminal(given: unknown, path: readonly PathStep[]): TerminalSpec {
   const at = pathText(path);
   if (!isFields(given) || !declarableEnds.includes(given["state"] as string))
-    throw processInvalid(
-      at,
-      `has a state that is none of ${declarableEnds.join(", ")}.`,
-    );
+    throw processInvalid(at, `has a state that is none of ${declarableEnds.join(", ")}.`);
   const state = given["state"] as TerminalSpec["state"];
   const { output } = given;
   if (output === undefined && state !== "completed")
@@ -225,11 +200,7 @@ function checkedTerminal(
 function checkedWake(given: unknown, path: readonly PathStep[]): WakeSpec {
   if (!isFields(given)) throw processInvalid(pathText(path), "is no wake.");
   const { when, input, dedupe } = given;
-  if (
-    isFields(dedupe) &&
-    dedupe["kind"] === "constant" &&
-    !isKey(dedupe["value"])
-  )
+  if (isFields(dedupe) && dedupe["kind"] === "constant" && !isKey(dedupe["value"]))
     throw processInvalid(
       pathText([...path, "dedupe"]),
       `is no text of 1 to ${keyCharactersMax} characters.`,

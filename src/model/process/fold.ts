@@ -1,9 +1,5 @@
 import { coreTypes } from "./event-type.ts";
-import type {
-  ProcessEventFacts,
-  ProcessState,
-  SessionScope,
-} from "./process.ts";
+import type { ProcessEventFacts, ProcessState, SessionScope } from "./process.ts";
 
 /**
  * The state that a log says a process is in, each part read from the whole
@@ -20,11 +16,9 @@ export function foldProcess(
   const started = ofType(coreTypes.started);
   const pruned = ofType(coreTypes.pruned)[0];
   const waits = events.filter(
-    ({ type, end }) =>
-      type === coreTypes.waiting || type === coreTypes.resumed || end !== null,
+    ({ type, end }) => type === coreTypes.waiting || type === coreTypes.resumed || end !== null,
   );
-  const isAimless =
-    pruned !== undefined || ofType(coreTypes.wakeTargetCleared).length > 0;
+  const isAimless = pruned !== undefined || ofType(coreTypes.wakeTargetCleared).length > 0;
   return {
     sequence: events.at(-1)?.sequence ?? 0,
     updatedAt: Math.max(...events.map(({ at }) => at)),
@@ -34,9 +28,7 @@ export function foldProcess(
     cancelRequestedAt: ofType(coreTypes.cancelRequested)[0]?.at ?? null,
     wait: waits.at(-1)?.wait ?? null,
     externalSequence:
-      pruned === undefined
-        ? (ofType(coreTypes.externalRef).at(-1)?.sequence ?? null)
-        : null,
+      pruned === undefined ? (ofType(coreTypes.externalRef).at(-1)?.sequence ?? null) : null,
     wakeTarget: isAimless ? null : wakeTarget,
     endedAt: ended?.at ?? null,
     endedSequence: ended?.sequence ?? null,

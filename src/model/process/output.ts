@@ -52,21 +52,13 @@ export function isOutput(value: unknown): value is ProcessOutput {
   const names = Object.keys(value).filter((name) => name !== "raw");
   switch (kind) {
     case "completed":
-      return (
-        Object.hasOwn(value, "value") && names.length === 2 && !("raw" in value)
-      );
+      return Object.hasOwn(value, "value") && names.length === 2 && !("raw" in value);
     case "failed":
-      return (
-        typeof message === "string" &&
-        typeof code === "string" &&
-        names.length === 3
-      );
+      return typeof message === "string" && typeof code === "string" && names.length === 3;
     case "cancelled":
       return typeof message === "string" && names.length === 2;
     case "abandoned":
-      return (
-        typeof message === "string" && names.length === 2 && !("raw" in value)
-      );
+      return typeof message === "string" && names.length === 2 && !("raw" in value);
     default:
       return false;
   }

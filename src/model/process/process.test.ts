@@ -13,9 +13,7 @@ describe("what is to be done about a process that nobody works on", () => {
     ["external", 1, "external"],
   ] as const)("%s, begun at %s: %s", (disposition, startedAt, recovery) => {
     const attempts = startedAt === null ? 0 : 1;
-    expect(
-      decideRecovery({ disposition, startedAt, attempts, attemptsMax: null }),
-    ).toBe(recovery);
+    expect(decideRecovery({ disposition, startedAt, attempts, attemptsMax: null })).toBe(recovery);
   });
 
   test.each([
@@ -24,15 +22,10 @@ describe("what is to be done about a process that nobody works on", () => {
     ["rerunnable", 1, 2, "run"],
     ["ownerBound", 1, 2, "abandon"],
     ["external", 2, 2, "external"],
-  ] as const)(
-    "%s, begun %s times of %s: %s",
-    (disposition, attempts, attemptsMax, recovery) => {
-      const startedAt = attempts === 0 ? null : 1;
-      expect(
-        decideRecovery({ disposition, startedAt, attempts, attemptsMax }),
-      ).toBe(recovery);
-    },
-  );
+  ] as const)("%s, begun %s times of %s: %s", (disposition, attempts, attemptsMax, recovery) => {
+    const startedAt = attempts === 0 ? null : 1;
+    expect(decideRecovery({ disposition, startedAt, attempts, attemptsMax })).toBe(recovery);
+  });
 });
 
 describe("what a process ends with", () => {

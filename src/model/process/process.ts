@@ -96,16 +96,13 @@ interface ProcessRegistration<Value> {
   readonly createdAt: number;
 }
 
-export interface ProcessRecord<Value>
-  extends ProcessRegistration<Value>, ProcessState {
+export interface ProcessRecord<Value> extends ProcessRegistration<Value>, ProcessState {
   readonly externalRef: Value | null;
 }
 
 /** A process as lists show it: without what may be large, its declarations and what was given to it. */
 export interface ProcessSummary
-  extends
-    Omit<ProcessRegistration<never>, "eventTypes" | "input">,
-    ProcessState {}
+  extends Omit<ProcessRegistration<never>, "eventTypes" | "input">, ProcessState {}
 
 /** What of an event moves the state. */
 export interface ProcessEventFacts {
@@ -167,11 +164,7 @@ export function afterProcessEvent(
 }
 
 /** The key of the n-th wait for a signal. */
-export function waitKey(
-  id: ProcessId,
-  signal: string,
-  ordinal: number,
-): string {
+export function waitKey(id: ProcessId, signal: string, ordinal: number): string {
   return `${id}:${signalType(signal)}:${ordinal}`;
 }
 
@@ -196,10 +189,7 @@ export type ProcessRecovery =
   | "external";
 
 export function decideRecovery(
-  process: Pick<
-    ProcessSummary,
-    "disposition" | "startedAt" | "attempts" | "attemptsMax"
-  >,
+  process: Pick<ProcessSummary, "disposition" | "startedAt" | "attempts" | "attemptsMax">,
 ): ProcessRecovery {
   const { disposition, startedAt } = process;
   if (disposition === "external") return "external";

@@ -41,9 +41,7 @@ export interface RegistrationContent {
   readonly execution: unknown;
 }
 
-export type RegistrationPartHashes = Readonly<
-  Partial<Record<RegistrationPart, string>>
->;
+export type RegistrationPartHashes = Readonly<Partial<Record<RegistrationPart, string>>>;
 
 export interface RegistrationIdentity {
   readonly hash: string;
@@ -88,11 +86,7 @@ export function partHashes(
 }
 
 /** The hash over all of them. */
-export function hashOfParts(
-  hash: HashValue,
-  id: string,
-  parts: RegistrationPartHashes,
-): string {
+export function hashOfParts(hash: HashValue, id: string, parts: RegistrationPartHashes): string {
   return hash("process", 1, [id, parts]);
 }
 

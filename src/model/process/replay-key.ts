@@ -25,16 +25,9 @@ export function isForeignKey(
 ): boolean {
   if (replayKey.startsWith("signal:")) {
     const name = replayKey.split(":", 2)[1] ?? "";
-    return (
-      type !== signalType(name) ||
-      !replayKey.startsWith(registryKeys.signal(name, ""))
-    );
+    return type !== signalType(name) || !replayKey.startsWith(registryKeys.signal(name, ""));
   }
   if (!replayKey.startsWith("process:")) return false;
-  if (type === coreTypes.cancelRequested)
-    return replayKey !== registryKeys.cancelRequest(hash);
-  return (
-    !Object.values(endTypes).includes(type) ||
-    replayKey !== registryKeys.end(type)
-  );
+  if (type === coreTypes.cancelRequested) return replayKey !== registryKeys.cancelRequest(hash);
+  return !Object.values(endTypes).includes(type) || replayKey !== registryKeys.end(type);
 }

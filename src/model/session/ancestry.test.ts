@@ -15,9 +15,7 @@ function path(length: number, role: string = "user"): readonly NodePoint[] {
 
 describe("the point of a node", () => {
   test("at a root has nowhere to jump to", () => {
-    expect(path(1)).toEqual([
-      { key: 1_000, depth: 0, skip: null, far: null, messages: 1 },
-    ]);
+    expect(path(1)).toEqual([{ key: 1_000, depth: 0, skip: null, far: null, messages: 1 }]);
   });
 
   test("leads up to the nearest ancestors at multiples of 64 and 4,096, itself excluded", () => {
@@ -34,9 +32,7 @@ describe("the point of a node", () => {
 
   test("counts the messages of users on the way, and only those", () => {
     const root = path(1)[0];
-    expect(pointAfter(root, { kind: "message", role: "user" }).messages).toBe(
-      2,
-    );
+    expect(pointAfter(root, { kind: "message", role: "user" }).messages).toBe(2);
     expect(pointAfter(root, { kind: "tool", role: "user" }).messages).toBe(1);
     expect(isUserMessage({ kind: "message" })).toBe(false);
   });

@@ -34,8 +34,7 @@ export function pointAfter(
   node: { readonly kind: string; readonly role?: string | null },
 ): Omit<NodePoint, "key"> {
   const own = isUserMessage(node) ? 1 : 0;
-  if (parent === undefined)
-    return { depth: 0, skip: null, far: null, messages: own };
+  if (parent === undefined) return { depth: 0, skip: null, far: null, messages: own };
   return {
     depth: parent.depth + 1,
     skip: parent.depth % skipSpan === 0 ? parent.key : parent.skip,

@@ -4,10 +4,7 @@ import { excerpt } from "../values/excerpt.ts";
 
 /** What callers of sessions are told, in one place so that it is said one way. */
 
-export function turnInvalid(
-  why: string,
-  details: ErrorDetails = {},
-): HoldfastError {
+export function turnInvalid(why: string, details: ErrorDetails = {}): HoldfastError {
   return new HoldfastError(
     "TURN_INVALID",
     `This turn cannot be committed: ${why} Nothing was changed.`,
@@ -15,11 +12,7 @@ export function turnInvalid(
   );
 }
 
-export function turnConflict(
-  session: string,
-  turn: string,
-  part: string,
-): HoldfastError {
+export function turnConflict(session: string, turn: string, part: string): HoldfastError {
   return new HoldfastError(
     "TURN_CONFLICT",
     `Turn ${excerpt(turn)} of session ${excerpt(session)} was committed before with other ${part}; nothing was changed. ` +
@@ -28,11 +21,7 @@ export function turnConflict(
   );
 }
 
-export function revisionConflict(
-  session: string,
-  expected: number,
-  actual: number,
-): HoldfastError {
+export function revisionConflict(session: string, expected: number, actual: number): HoldfastError {
   return new HoldfastError(
     "REVISION_CONFLICT",
     `Session ${excerpt(session)} is at revision ${actual}, not ${expected}: it was changed in between. ` +
@@ -66,11 +55,7 @@ export function nodeExists(session: string, id: string): HoldfastError {
   );
 }
 
-export function nodeParentUnknown(
-  session: string,
-  parent: string,
-  ordinal: number,
-): HoldfastError {
+export function nodeParentUnknown(session: string, parent: string, ordinal: number): HoldfastError {
   return new HoldfastError(
     "NODE_PARENT_UNKNOWN",
     `Node ${ordinal} of this turn has the parent ${excerpt(parent)}, which session ${excerpt(session)} does not show. ` +
@@ -87,11 +72,7 @@ export function nodeNotFound(session: string, id: string): HoldfastError {
   );
 }
 
-export function usageOverflow(
-  source: string,
-  model: string,
-  kind: string,
-): HoldfastError {
+export function usageOverflow(source: string, model: string, kind: string): HoldfastError {
   return new HoldfastError(
     "USAGE_OVERFLOW",
     `The sum of ${kind} of ${excerpt(source)} for ${excerpt(model)} is beyond 2^53 − 1 and cannot be told exactly. ` +
@@ -100,10 +81,7 @@ export function usageOverflow(
   );
 }
 
-export function attachmentsGone(
-  session: string,
-  ids: readonly string[],
-): HoldfastError {
+export function attachmentsGone(session: string, ids: readonly string[]): HoldfastError {
   return new HoldfastError(
     "ATTACHMENT_NOT_FOUND",
     `This turn refers to attachments that session ${excerpt(session)} does not have, or whose bytes are gone: ${ids.slice(0, 3).join(", ")}${ids.length > 3 ? ` and ${ids.length - 3} more` : ""}. ` +

@@ -41,10 +41,7 @@ function* textsOfPart(part: unknown): Generator<string, void> {
 
 function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return (
-    typeof value === "object" &&
-    value !== null &&
-    !Array.isArray(value) &&
-    !(value instanceof Map)
+    typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Map)
   );
 }
 

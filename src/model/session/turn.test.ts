@@ -10,18 +10,13 @@ import {
 import type { HashValue, TurnContent } from "./turn.ts";
 import { valueCodec } from "../values/value-codec.ts";
 
-const sha256Hex = (text: string): string =>
-  createHash("sha256").update(text).digest("hex");
+const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 const codec = valueCodec({ sha256Hex });
-const hash: HashValue = (domain, version, value) =>
-  codec.hash(domain, version, value);
+const hash: HashValue = (domain, version, value) => codec.hash(domain, version, value);
 const owner = { session: "s", generation: 1, turn: "t" };
 const node = { kind: "message", role: "user", payload: { text: "hi" } };
 
-function identity(
-  content: TurnContent,
-  of = owner,
-): ReturnType<typeof turnIdentity> {
+function identity(content: TurnContent, of = owner): ReturnType<typeof turnIdentity> {
   return turnIdentity(
     hash,
     of,
@@ -67,9 +62,9 @@ describe("where nodes go", () => {
         ]),
       ).toThrow(expect.objectContaining({ code: "TURN_INVALID" }));
     for (const ordinal of [-1, 0.5, 9, Number.NaN])
-      expect(() =>
-        nodePlaces("s", [node, { ...node, parent: { ordinal } }]),
-      ).toThrow(expect.objectContaining({ code: "TURN_INVALID" }));
+      expect(() => nodePlaces("s", [node, { ...node, parent: { ordinal } }])).toThrow(
+        expect.objectContaining({ code: "TURN_INVALID" }),
+      );
   });
 });
 
@@ -79,8 +74,7 @@ describe("what makes a turn the same turn", () => {
     expect(identity({ nodes: [node] })).toEqual({
       hash: "b4afa536c950d67fdc77a438f843520564a326f2c07be846ce73e7cbd3c9eae3",
       parts: {
-        nodes:
-          "94d594de40ddba5cadadbf56fe124e945a5de6adf0cbd289fd8c8db0543a2631",
+        nodes: "94d594de40ddba5cadadbf56fe124e945a5de6adf0cbd289fd8c8db0543a2631",
       },
     });
     expect(identity({}).parts).toEqual({});
@@ -135,16 +129,11 @@ describe("what makes a turn the same turn", () => {
   test("the first part that differs is named, in a fixed order", () => {
     const { parts } = identity({ nodes: [node], config: 1, usage: [] });
     expect(firstDifference(parts, parts)).toBeUndefined();
-    expect(
-      firstDifference(parts, identity({ nodes: [node], config: 2 }).parts),
-    ).toBe("head");
+    expect(firstDifference(parts, identity({ nodes: [node], config: 2 }).parts)).toBe("head");
     expect(firstDifference(parts, identity({ config: 2 }).parts)).toBe("nodes");
-    expect(
-      firstDifference(
-        parts,
-        identity({ nodes: [node], attachments: ["x"] }).parts,
-      ),
-    ).toBe("attachments");
+    expect(firstDifference(parts, identity({ nodes: [node], attachments: ["x"] }).parts)).toBe(
+      "attachments",
+    );
   });
 });
 

@@ -73,10 +73,7 @@ export type NodePlace =
  * @throws HoldfastError `NODE_EXISTS` for an id given twice, `TURN_INVALID`
  *   for a node that would be its own ancestor.
  */
-export function nodePlaces(
-  session: string,
-  nodes: readonly NewNode[],
-): readonly NodePlace[] {
+export function nodePlaces(session: string, nodes: readonly NewNode[]): readonly NodePlace[] {
   const ordinals = new Map<string, number>();
   nodes.forEach(({ id }, ordinal) => {
     if (id === undefined) return;
@@ -86,13 +83,9 @@ export function nodePlaces(
   return nodes.map(({ parent }, ordinal) => {
     if (parent === null) return { kind: "root" };
     if (parent === undefined)
-      return ordinal === 0
-        ? { kind: "leaf" }
-        : { kind: "ordinal", ordinal: ordinal - 1 };
-    const within =
-      "ordinal" in parent ? parent.ordinal : ordinals.get(parent.id);
-    if (within === undefined && "id" in parent)
-      return { kind: "id", id: parent.id };
+      return ordinal === 0 ? { kind: "leaf" } : { kind: "ordinal", ordinal: ordinal - 1 };
+    const within = "ordinal" in parent ? parent.ordinal : ordinals.get(parent.id);
+    if (within === undefined && "id" in parent) return { kind: "id", id: parent.id };
     if (!isOrdinal(within, nodes.length))
       throw turnInvalid(
         `node ${ordinal} names node ${String(within)} of this turn as its parent, and the turn has ${nodes.length}.`,
@@ -108,22 +101,11 @@ export function nodePlaces(
 }
 
 function isOrdinal(value: unknown, length: number): value is number {
-  return (
-    Number.isSafeInteger(value) &&
-    (value as number) >= 0 &&
-    (value as number) < length
-  );
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < length;
 }
 
 /** In the order in which a conflict names them. */
-const turnParts = [
-  "nodes",
-  "components",
-  "usage",
-  "claims",
-  "attachments",
-  "head",
-] as const;
+const turnParts = ["nodes", "components", "usage", "claims", "attachments", "head"] as const;
 
 export type TurnPart = (typeof turnParts)[number];
 
@@ -136,11 +118,7 @@ export interface TurnIdentity {
 }
 
 /** Equal for equal values of one domain; `ValueCodec.hash`. */
-export type HashValue = (
-  domain: string,
-  version: number,
-  value: unknown,
-) => string;
+export type HashValue = (domain: string, version: number, value: unknown) => string;
 
 /**
  * What makes a turn the same turn when it is committed again: its session and
@@ -162,8 +140,7 @@ export function turnIdentity(
   const facts = turnFacts(hash, content, places, componentHashes);
   const parts: Partial<Record<TurnPart, string>> = {};
   for (const part of turnParts)
-    if (facts[part] !== undefined)
-      parts[part] = hash(`session-turn-${part}`, 1, facts[part]);
+    if (facts[part] !== undefined) parts[part] = hash(`session-turn-${part}`, 1, facts[part]);
   const { session, generation, turn } = owner;
   return {
     hash: hash("session-turn", 1, [session, generation, turn, parts]),
@@ -202,11 +179,7 @@ function turnFacts(
     ...(some(usage) && {
       usage: usage
         .map(usageGiven)
-        .map((entry) => [
-          entry.source,
-          entry.model,
-          ...tokenKinds.map((kind) => entry[kind]),
-        ]),
+        .map((entry) => [entry.source, entry.model, ...tokenKinds.map((kind) => entry[kind])]),
     }),
     ...(some(claims) && {
       claims: claims.map(({ claim, batches }) => [claim, ...batches]),
@@ -277,8 +250,7 @@ export function componentHashesOf(
 ): ReadonlyMap<string, string> {
   const hashes = new Map<string, string>();
   for (const [name, component] of Object.entries(components))
-    if (component !== null)
-      hashes.set(name, hash("session-value", 1, component.value));
+    if (component !== null) hashes.set(name, hash("session-value", 1, component.value));
   return hashes;
 }
 

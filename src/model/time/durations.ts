@@ -43,10 +43,7 @@ const amountAndUnit = /^(\d{1,16})(?:\.(\d{1,9}))? ?([a-z]+)$/;
  *
  * @throws HoldfastError `DURATION_INVALID`, naming `what` was being set.
  */
-export function durationMs(
-  value: number | string,
-  what: string = "a duration",
-): number {
+export function durationMs(value: number | string, what: string = "a duration"): number {
   const ms = typeof value === "string" ? textMs(value) : numberMs(value);
   if (ms !== undefined && ms <= Number.MAX_SAFE_INTEGER) return ms;
   const got = spoken(value);
@@ -67,14 +64,11 @@ function spoken(value: unknown): string {
 function numberMs(value: number): number | undefined {
   // Written so that NaN and other types fail the comparison; adding 0 turns -0
   // into 0.
-  return typeof value === "number" && value >= 0
-    ? Math.ceil(value) + 0
-    : undefined;
+  return typeof value === "number" && value >= 0 ? Math.ceil(value) + 0 : undefined;
 }
 
 function textMs(text: string): number | undefined {
-  const [, whole, fraction = "", unit] =
-    amountAndUnit.exec(text.toLowerCase()) ?? [];
+  const [, whole, fraction = "", unit] = amountAndUnit.exec(text.toLowerCase()) ?? [];
   if (whole === undefined || unit === undefined || !isUnit(unit)) return;
   // In integers, because 1.1 * 1000 is slightly more than 1100 in floating
   // point and would round up to 1101.

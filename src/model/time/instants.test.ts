@@ -27,9 +27,7 @@ describe("a start time is refused", () => {
     [{ in: "99999999999999 weeks" }, "DURATION_INVALID"],
   ];
   test.each(table)("%j with %s", (startAt, code) => {
-    expect(() => resolveStartAt(startAt, 1_000)).toThrow(
-      expect.objectContaining({ code }),
-    );
+    expect(() => resolveStartAt(startAt, 1_000)).toThrow(expect.objectContaining({ code }));
   });
 });
 

@@ -4,8 +4,7 @@ import { safely } from "../safely.ts";
 import { draftOf, givenInvalid } from "../shape.ts";
 
 /** When an execution becomes due: at once, at an instant, or after a time. */
-export type StartAt =
-  "now" | { readonly at: Date | number } | { readonly in: Duration };
+export type StartAt = "now" | { readonly at: Date | number } | { readonly in: Duration };
 
 // The last instant a Date can show; beyond it nothing could print the time.
 const instantMax = 8.64e15;
@@ -25,10 +24,7 @@ export function resolveStartAt(startAt: StartAt, now: number): number {
         'write { at: date } for an instant, or { in: "2h" } for a time from now.',
       { option: "startAt" },
     );
-  const { at, in: after } = draftOf<StartDraft>("startAt", startAt, [
-    "at",
-    "in",
-  ]);
+  const { at, in: after } = draftOf<StartDraft>("startAt", startAt, ["at", "in"]);
   if (at === undefined && after === undefined)
     throw givenInvalid("startAt", '"now", { at } or { in }', startAt);
   const instant =
@@ -52,10 +48,7 @@ export function instantOfDate(place: string, at: Date | number): number {
 
 /** Also of another realm. */
 function isDate(given: unknown): given is Date {
-  return safely(
-    () => Object.prototype.toString.call(given) === "[object Date]",
-    false,
-  );
+  return safely(() => Object.prototype.toString.call(given) === "[object Date]", false);
 }
 
 /**
@@ -63,11 +56,7 @@ function isDate(given: unknown): given is Date {
  *
  * @throws HoldfastError `TIME_OUT_OF_RANGE` or `DURATION_INVALID`.
  */
-export function instantAfter(
-  now: number,
-  duration: Duration,
-  what: string,
-): number {
+export function instantAfter(now: number, duration: Duration, what: string): number {
   return inRange(now + durationMs(duration, what), `The end of ${what}`);
 }
 

@@ -34,9 +34,7 @@ describe("the pause after a failure", () => {
   test.each(table)(
     "with %s retries, %i ms up to %i ms, of failure %i is %s",
     (maxRetries, backoffMs, backoffMaxMs, failure, pause) => {
-      expect(
-        retryPauseMs({ maxRetries, backoffMs, backoffMaxMs }, failure),
-      ).toBe(pause);
+      expect(retryPauseMs({ maxRetries, backoffMs, backoffMaxMs }, failure)).toBe(pause);
     },
   );
 });

@@ -31,10 +31,7 @@ export function retryPolicyFor(role: ExecutionRole): RetryPolicy {
  * The pause before the attempt that follows the `failure`-th one, or undefined
  * when there is none. The pauses are b, 2b, 4b … up to the maximum.
  */
-export function retryPauseMs(
-  policy: RetryPolicy,
-  failure: number,
-): number | undefined {
+export function retryPauseMs(policy: RetryPolicy, failure: number): number | undefined {
   const { maxRetries, backoffMs, backoffMaxMs } = policy;
   if (maxRetries !== null && failure > maxRetries) return undefined;
   // 2^52 times anything is beyond every maximum, and still exact.

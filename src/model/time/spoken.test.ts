@@ -38,9 +38,7 @@ test("days are those of the time zone", () => {
 });
 
 test("an instant that no date has is told all the same", () => {
-  expect(spokenInstant(1e17, now, "UTC")).toBe(
-    "an instant beyond all calendars",
-  );
+  expect(spokenInstant(1e17, now, "UTC")).toBe("an instant beyond all calendars");
   expect(exactInstant(1e17, "UTC")).toBe("100000000000000000");
 });
 

@@ -34,11 +34,7 @@ function inTwo(
  * `today 09:00`, `tomorrow 09:00`, `Tue 09:00` within six days, else
  * `2026-11-17 09:00`; with seconds when it is less than an hour away.
  */
-export function spokenInstant(
-  at: number,
-  now: number,
-  timeZone: string,
-): string {
+export function spokenInstant(at: number, now: number, timeZone: string): string {
   if (!isDate(at)) return beyond;
   const there = partsOf(at, timeZone);
   const isNear = Math.abs(at - now) < hour;
@@ -91,9 +87,7 @@ function partsOf(at: number, timeZone: string): Parts {
     });
   formats.set(timeZone, format);
   const parts = format.formatToParts(at);
-  return Object.fromEntries(
-    parts.map(({ type, value }) => [type, value]),
-  ) as unknown as Parts;
+  return Object.fromEntries(parts.map(({ type, value }) => [type, value])) as unknown as Parts;
 }
 
 /** By the calendar: from 23:59 to 00:01 it is one. */

@@ -17,9 +17,7 @@ export function subscriptionInvalid(
   } = {},
 ): HoldfastError {
   const what =
-    of === undefined
-      ? "This subscription cannot be made"
-      : "This occurrence cannot be recorded";
+    of === undefined ? "This subscription cannot be made" : "This occurrence cannot be recorded";
   return new HoldfastError(
     "SUBSCRIPTION_INVALID",
     `${what}: ${path} ${why} Nothing was changed.`,
@@ -47,11 +45,7 @@ export function subscriptionNotFound(key: string): HoldfastError {
   );
 }
 
-export function subscriptionChanged(
-  key: string,
-  expected: number,
-  actual: number,
-): HoldfastError {
+export function subscriptionChanged(key: string, expected: number, actual: number): HoldfastError {
   return new HoldfastError(
     "SUBSCRIPTION_CHANGED",
     `Subscription ${excerpt(key)} is at revision ${actual}, not ${expected}: it was changed meanwhile. ` +

@@ -20,9 +20,7 @@ describe("holding a payload to a schema", () => {
     [{ additionalProperties: { type: "number" } }, { a: 1 }],
     [{ required: ["__proto__"] }, JSON.parse('{"__proto__":1}')],
   ])("%j takes %j", (schema, value) => {
-    expect(
-      schemaViolation(checkedSchema(schema, ["schema"]), value),
-    ).toBeUndefined();
+    expect(schemaViolation(checkedSchema(schema, ["schema"]), value)).toBeUndefined();
   });
 
   test.each([
@@ -30,12 +28,7 @@ describe("holding a payload to a schema", () => {
     [{ type: "number" }, "1", "$", "type is not number"],
     [{ type: "object" }, [], "$", "type is not object"],
     [{ type: "object" }, new Date(0), "$", "type is not object"],
-    [
-      { anyOf: [{ type: "string" }] },
-      1,
-      "$",
-      "it fits none of the alternatives",
-    ],
+    [{ anyOf: [{ type: "string" }] }, 1, "$", "it fits none of the alternatives"],
     [
       { anyOf: [{ type: "number" }], oneOf: [{ minimum: 3 }] },
       2,
@@ -55,12 +48,7 @@ describe("holding a payload to a schema", () => {
     [{ items: { type: "string" } }, ["a", 1], "$[1]", "type is not string"],
     [{ required: ["a"] }, {}, "$.a", "it is required"],
     [{ required: ["toString"] }, {}, "$.toString", "it is required"],
-    [
-      { properties: { a: {} } },
-      { b: 1 },
-      "$.b",
-      "no property of that name is declared",
-    ],
+    [{ properties: { a: {} } }, { b: 1 }, "$.b", "no property of that name is declared"],
     [
       { properties: { a: { properties: { b: { maximum: 1 } } } } },
       { a: { b: 2 } },

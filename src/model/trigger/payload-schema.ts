@@ -24,8 +24,7 @@ export interface PayloadSchema {
   readonly additionalProperties?: boolean | PayloadSchema;
 }
 
-type SchemaType =
-  "null" | "boolean" | "integer" | "number" | "string" | "array" | "object";
+type SchemaType = "null" | "boolean" | "integer" | "number" | "string" | "array" | "object";
 
 const types: readonly string[] = [
   "null",
@@ -82,8 +81,7 @@ function sizeRule(schema: PayloadSchema, value: unknown): string | undefined {
     return max !== undefined && size > max ? `${high} is ${max}` : undefined;
   };
   if (typeof value === "number") return within(value, "minimum", "maximum");
-  if (typeof value === "string")
-    return within(codePoints(value), "minLength", "maxLength");
+  if (typeof value === "string") return within(codePoints(value), "minLength", "maxLength");
   if (Array.isArray(value)) return within(value.length, "minItems", "maxItems");
   return undefined;
 }
@@ -112,18 +110,13 @@ function fieldsViolation(
   path: readonly PathStep[],
 ): Violation {
   const missing = schema.required?.find((name) => !Object.hasOwn(value, name));
-  if (missing !== undefined)
-    return { path: pathText([...path, missing]), rule: "it is required" };
+  if (missing !== undefined) return { path: pathText([...path, missing]), rule: "it is required" };
   const { properties, additionalProperties } = schema;
   for (const [name, field] of Object.entries(value)) {
     const own =
-      properties !== undefined && Object.hasOwn(properties, name)
-        ? properties[name]
-        : undefined;
+      properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
     const others =
-      properties === undefined
-        ? (additionalProperties ?? true)
-        : (additionalProperties ?? false);
+      properties === undefined ? (additionalProperties ?? true) : (additionalProperties ?? false);
     const at = [...path, name];
     if (own === undefined && others === false)
       return {
@@ -154,13 +147,7 @@ function isOfType(type: SchemaType, value: unknown): boolean {
 
 /** Equal as stored values are, whatever the order of their properties. */
 function isEqual(a: unknown, b: unknown): boolean {
-  if (
-    typeof a !== "object" ||
-    typeof b !== "object" ||
-    a === null ||
-    b === null
-  )
-    return a === b;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
   try {
     return canonicalText(a) === canonicalText(b);
   } catch (error) {
@@ -171,8 +158,7 @@ function isEqual(a: unknown, b: unknown): boolean {
 
 /** A plain object; JSON has no other. */
 export function isFields(value: unknown): value is Fields {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    return false;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
@@ -193,35 +179,25 @@ const schemaDepthMax = 32;
  *
  * @throws HoldfastError `PROCESS_INVALID`
  */
-export function checkedSchema(
-  given: unknown,
-  path: readonly PathStep[],
-): PayloadSchema {
+export function checkedSchema(given: unknown, path: readonly PathStep[]): PayloadSchema {
   const at = pathText(path);
   if (!isFields(given)) throw processInvalid(at, "is no schema object.");
   if (path.length > schemaDepthMax)
     throw processInvalid(at, `is nested deeper than ${schemaDepthMax}.`);
-  for (const [word, value] of Object.entries(given))
-    checkWord(word, value, [...path, word]);
+  for (const [word, value] of Object.entries(given)) checkWord(word, value, [...path, word]);
   return given;
 }
 
-function checkWord(
-  word: string,
-  value: unknown,
-  path: readonly PathStep[],
-): void {
+function checkWord(word: string, value: unknown, path: readonly PathStep[]): void {
   const wrong = (why: string): Error => processInvalid(pathText(path), why);
   if (numbers.has(word)) {
-    if (typeof value !== "number" || !Number.isFinite(value))
-      throw wrong("is no number.");
+    if (typeof value !== "number" || !Number.isFinite(value)) throw wrong("is no number.");
     return;
   }
   switch (word) {
     case "anyOf":
     case "oneOf":
-      if (!Array.isArray(value) || value.length === 0)
-        throw wrong("is no list of schemas.");
+      if (!Array.isArray(value) || value.length === 0) throw wrong("is no list of schemas.");
       value.forEach((choice, index) => checkedSchema(choice, [...path, index]));
       return;
     case "enum":
@@ -229,24 +205,17 @@ function checkWord(
       return;
     case "type": {
       const list: readonly unknown[] = Array.isArray(value) ? value : [value];
-      if (
-        list.length === 0 ||
-        !list.every((one) => types.includes(one as string))
-      )
+      if (list.length === 0 || !list.every((one) => types.includes(one as string)))
         throw wrong(`names a type that is none of ${types.join(", ")}.`);
       return;
     }
     case "required":
-      if (
-        !Array.isArray(value) ||
-        !value.every((one) => typeof one === "string")
-      )
+      if (!Array.isArray(value) || !value.every((one) => typeof one === "string"))
         throw wrong("is no list of names.");
       return;
     case "properties":
       if (!isFields(value)) throw wrong("is no object of schemas.");
-      for (const [name, held] of Object.entries(value))
-        checkedSchema(held, [...path, name]);
+      for (const [name, held] of Object.entries(value)) checkedSchema(held, [...path, name]);
       return;
     case "items":
       checkedSchema(value, path);

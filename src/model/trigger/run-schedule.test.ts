@@ -20,10 +20,7 @@ describe("the run of an instant", () => {
 
   test("has an id that is one, however long the name is", () => {
     const name = "x".repeat(64);
-    for (const id of [
-      instantRunId(name, 8.64e15 - 1),
-      firedRunId(name, "k".repeat(50)),
-    ])
+    for (const id of [instantRunId(name, 8.64e15 - 1), firedRunId(name, "k".repeat(50))])
       expect(parseExecutionId(id)).toBe(id);
   });
 });
@@ -45,10 +42,7 @@ describe("an instant", () => {
     ["allow", 5, 5, start],
     ["cancelPrevious", 1, 0, { kind: "cancel" }],
     ["cancelPrevious", 0, 1, { kind: "cancel" }],
-  ])(
-    "with %s, %d unfinished runs and %d that wait",
-    (overlap, unfinished, waiting, decision) => {
-      expect(decideOverlap(overlap, { unfinished, waiting })).toEqual(decision);
-    },
-  );
+  ])("with %s, %d unfinished runs and %d that wait", (overlap, unfinished, waiting, decision) => {
+    expect(decideOverlap(overlap, { unfinished, waiting })).toEqual(decision);
+  });
 });

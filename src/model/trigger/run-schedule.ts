@@ -14,12 +14,7 @@ export const runSchedules = "run";
  */
 export type Overlap = "skip" | "queue" | "allow" | "cancelPrevious";
 
-export const overlaps: readonly Overlap[] = [
-  "skip",
-  "queue",
-  "allow",
-  "cancelPrevious",
-];
+export const overlaps: readonly Overlap[] = ["skip", "queue", "allow", "cancelPrevious"];
 
 /** How many instants of a schedule wait at most; those that come then start nothing. */
 export const waitingMax = 100;
@@ -35,12 +30,7 @@ export type SkipReason =
   /** Another run has the id it was to get. */
   | "taken";
 
-export const skipReasons: readonly SkipReason[] = [
-  "unfinished",
-  "full",
-  "replaced",
-  "taken",
-];
+export const skipReasons: readonly SkipReason[] = ["unfinished", "full", "replaced", "taken"];
 
 export type OverlapDecision =
   | { readonly kind: "start" }
@@ -54,13 +44,10 @@ export function decideOverlap(
   overlap: Overlap,
   { unfinished, waiting }: { unfinished: number; waiting: number },
 ): OverlapDecision {
-  if (overlap === "allow" || unfinished + waiting === 0)
-    return { kind: "start" };
+  if (overlap === "allow" || unfinished + waiting === 0) return { kind: "start" };
   if (overlap === "cancelPrevious") return { kind: "cancel" };
   if (overlap === "skip") return { kind: "skip", reason: "unfinished" };
-  return waiting < waitingMax
-    ? { kind: "wait" }
-    : { kind: "skip", reason: "full" };
+  return waiting < waitingMax ? { kind: "wait" } : { kind: "skip", reason: "full" };
 }
 
 const namePattern = /^[A-Za-z0-9_/-]{1,64}$/;
@@ -68,12 +55,7 @@ const namePattern = /^[A-Za-z0-9_/-]{1,64}$/;
 /** A name of which ids of runs can be made. @throws HoldfastError `NAME_INVALID` */
 export function parseRunScheduleName(name: string): string {
   const isText = typeof name === "string";
-  if (
-    isText &&
-    namePattern.test(name) &&
-    executionIdFault(`${name}@1`) === undefined
-  )
-    return name;
+  if (isText && namePattern.test(name) && executionIdFault(`${name}@1`) === undefined) return name;
   throw new HoldfastError(
     "NAME_INVALID",
     `The name of a schedule is 1 to 64 of A-Z, a-z, 0-9, "_", "/" and "-", such as "reports/nightly", and does not start with "E_" or "Delay_", ` +
@@ -94,19 +76,14 @@ export function instantRunId(name: string, instant: number): ExecutionId {
 
 /** An instant as ids have it; the years after 9999 without their sign. */
 export function instantText(instant: number): string {
-  return new Date(instant)
-    .toISOString()
-    .replace(".000Z", "Z")
-    .replace(".", "_")
-    .replace("+", "");
+  return new Date(instant).toISOString().replace(".000Z", "Z").replace(".", "_").replace("+", "");
 }
 
 const keyPattern = /^[A-Za-z0-9_:/@-]{1,50}$/;
 
 /** The id of a run that somebody asked for, such as `nightly@fire:after-the-fix`. @throws HoldfastError `OPTION_INVALID` */
 export function firedRunId(name: string, key: string): ExecutionId {
-  if (typeof key === "string" && keyPattern.test(key))
-    return `${name}@fire:${key}` as ExecutionId;
+  if (typeof key === "string" && keyPattern.test(key)) return `${name}@fire:${key}` as ExecutionId;
   throw new HoldfastError(
     "OPTION_INVALID",
     `The key of a run that is fired is 1 to 50 of A-Z, a-z, 0-9 and "_:/@-"; got ${typeof key === "string" ? excerpt(key) : spokenKind(key)}.`,

@@ -7,18 +7,12 @@ describe("an interval", () => {
     ["of nothing", { every: 0 }, "INTERVAL_INVALID"],
     ["that is no duration", { every: "often" }, "DURATION_INVALID"],
     ["without a length", { every: undefined }, "DURATION_INVALID"],
-    [
-      "from half a millisecond",
-      { every: "1h", from: 0.5 },
-      "TIME_OUT_OF_RANGE",
-    ],
+    ["from half a millisecond", { every: "1h", from: 0.5 }, "TIME_OUT_OF_RANGE"],
     ["from before 1970", { every: "1h", from: -1 }, "TIME_OUT_OF_RANGE"],
     ["from a text", { every: "1h", from: "now" }, "TIME_OUT_OF_RANGE"],
     ["beyond all dates", { every: 8.64e15 }, "TIME_OUT_OF_RANGE"],
   ])("%s is refused", (_, draft, code) => {
-    expect(() => intervalCadence(draft as never, 5)).toThrow(
-      expect.objectContaining({ code }),
-    );
+    expect(() => intervalCadence(draft as never, 5)).toThrow(expect.objectContaining({ code }));
   });
 
   test("begins one length from now, or where it is told", () => {

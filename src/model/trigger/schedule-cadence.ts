@@ -46,11 +46,7 @@ export interface Instants {
   /** The first one after an instant; undefined when there is none. */
   readonly next: (after: number) => number | undefined;
   /** The last ones after an instant, up to another and with it, up to a limit, ascending. */
-  readonly latest: (
-    after: number,
-    until: number,
-    count: number,
-  ) => Search<readonly number[]>;
+  readonly latest: (after: number, until: number, count: number) => Search<readonly number[]>;
 }
 
 /** A search that stops after each step that takes a while, so that others may go on in between. */
@@ -85,8 +81,7 @@ export function intervalCadence(
 }
 
 export function intervalInstants(everyMs: number, anchor: number): Instants {
-  const lastBy = (instant: number): number =>
-    Math.floor((instant - anchor) / everyMs);
+  const lastBy = (instant: number): number => Math.floor((instant - anchor) / everyMs);
   return {
     next(after) {
       const next = anchor + Math.max(0, lastBy(after) + 1) * everyMs;

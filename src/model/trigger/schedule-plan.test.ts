@@ -58,13 +58,7 @@ describe("a schedule that is due", () => {
   test("fires with `skip` what is a minute late, and nothing later", () => {
     const daily = intervalInstants(86_400_000, 100_000);
     const late = (now: number) =>
-      found(
-        planDue(
-          daily,
-          { nextAt: 100_000, catchUp: "skip", catchUpMax: 1 },
-          now,
-        ),
-      );
+      found(planDue(daily, { nextAt: 100_000, catchUp: "skip", catchUpMax: 1 }, now));
     expect(late(160_000).fire).toEqual([100_000]);
     expect(late(160_001)).toEqual({
       fire: [],
@@ -79,9 +73,7 @@ describe("a schedule that is due", () => {
       skipped: undefined,
       next: 110_000,
     });
-    expect(plan(111_000, "all", { nextAt: 105_000 }).fire).toEqual([
-      105_000, 110_000,
-    ]);
+    expect(plan(111_000, "all", { nextAt: 105_000 }).fire).toEqual([105_000, 110_000]);
   });
 
   test.each<CatchUp>(["skip", "latest", "all"])(

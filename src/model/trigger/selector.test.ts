@@ -56,12 +56,12 @@ describe("selecting from a payload", () => {
   });
 
   test("text is as it is, and everything else is JSON", () => {
-    expect([
-      textOf("a"),
-      textOf(1),
-      textOf({ b: 2n }),
-      textOf(undefined),
-    ]).toEqual(["a", "1", '{"b":"2"}', ""]);
+    expect([textOf("a"), textOf(1), textOf({ b: 2n }), textOf(undefined)]).toEqual([
+      "a",
+      "1",
+      '{"b":"2"}',
+      "",
+    ]);
   });
 
   test.each([
@@ -69,10 +69,7 @@ describe("selecting from a payload", () => {
     [{ kind: "other" }, "$"],
     [{ kind: "pointer", pointer: "a" }, "$"],
     [{ kind: "template", text: "{x}", values: {} }, "$"],
-    [
-      { kind: "template", text: "", values: { x: { kind: "no" } } },
-      "$.values.x",
-    ],
+    [{ kind: "template", text: "", values: { x: { kind: "no" } } }, "$.values.x"],
   ])("%j is refused at %s", (selector, path) => {
     expect(() => checkedSelector(selector, [])).toThrow(
       expect.objectContaining({

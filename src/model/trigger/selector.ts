@@ -46,20 +46,15 @@ export function select(selector: PayloadSelector, payload: unknown): unknown {
 const placeholder = /\{([A-Za-z0-9_]+)\}/g;
 
 /** The value at a JSON pointer, in a box, since it may be undefined itself. */
-function at(
-  payload: unknown,
-  pointer: string,
-): { readonly value: unknown } | undefined {
+function at(payload: unknown, pointer: string): { readonly value: unknown } | undefined {
   let value = payload;
   if (pointer === "") return { value };
   for (const raw of pointer.slice(1).split("/")) {
     const step = raw.replaceAll("~1", "/").replaceAll("~0", "~");
     if (Array.isArray(value)) {
-      if (!/^(0|[1-9]\d*)$/.test(step) || Number(step) >= value.length)
-        return undefined;
+      if (!/^(0|[1-9]\d*)$/.test(step) || Number(step) >= value.length) return undefined;
       value = (value as readonly unknown[])[Number(step)];
-    } else if (isFields(value) && Object.hasOwn(value, step))
-      value = value[step];
+    } else if (isFields(value) && Object.hasOwn(value, step)) value = value[step];
     else return undefined;
   }
   return { value };
@@ -70,16 +65,14 @@ export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   if (typeof value === "bigint") return String(value);
   return (
-    JSON.stringify(value, (_, part: unknown) =>
-      typeof part === "bigint" ? String(part) : part,
-    ) ?? ""
+    JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? String(part) : part)) ??
+    ""
   );
 }
 
 /** Null, false and whatever is empty are false; every number is true, 0 too. */
 export function isTruthy(value: unknown): boolean {
-  if (value === null || value === undefined || value === false || value === "")
-    return false;
+  if (value === null || value === undefined || value === false || value === "") return false;
   if (Array.isArray(value)) return value.length > 0;
   return isFields(value) ? Object.keys(value).length > 0 : true;
 }
@@ -118,8 +111,6 @@ export function checkedSelector(
       return given as unknown as PayloadSelector;
     }
     default:
-      throw wrong(
-        "is none of payload, pointer, constant, template and present.",
-      );
+      throw wrong("is none of payload, pointer, constant, template and present.");
   }
 }

@@ -42,9 +42,10 @@ describe("subscribing under a key", () => {
 
   test("that is taken finds the same, and names what differs first", () => {
     expect(decideSubscribe(known, said)).toEqual({ kind: "existing" });
-    expect(
-      decideSubscribe(known, { ...said, target: "3", grant: "4" }),
-    ).toEqual({ kind: "conflict", part: "target" });
+    expect(decideSubscribe(known, { ...said, target: "3", grant: "4" })).toEqual({
+      kind: "conflict",
+      part: "target",
+    });
     expect(decideSubscribe(known, { source: "1" })).toEqual({
       kind: "conflict",
       part: "target",
@@ -122,9 +123,7 @@ describe("the parts of a subscription", () => {
   test("differ first where they differ", () => {
     const own = subscriptionParts(hash, content);
     expect(firstDifference(own, own)).toBeUndefined();
-    expect(
-      firstDifference(own, subscriptionParts(hash, { ...content, label: "l" })),
-    ).toBe("label");
+    expect(firstDifference(own, subscriptionParts(hash, { ...content, label: "l" }))).toBe("label");
   });
 });
 
@@ -137,9 +136,7 @@ describe("an occurrence that is recorded again", () => {
     ["payload", { payloadHash: "i" }],
     [undefined, {}],
   ])("differs in %s", (part, other) => {
-    expect(occurrenceDifference(recorded, { ...recorded, ...other })).toBe(
-      part,
-    );
+    expect(occurrenceDifference(recorded, { ...recorded, ...other })).toBe(part);
   });
 });
 

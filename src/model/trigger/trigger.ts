@@ -22,9 +22,7 @@ export interface TriggerEvent {
 
 /** Where an argument of a process comes from: the event, its payload, or a value that is always the same. */
 export type TriggerArgument =
-  | { readonly from: "event" }
-  | { readonly from: "payload" }
-  | { readonly value: unknown };
+  { readonly from: "event" } | { readonly from: "payload" } | { readonly value: unknown };
 
 /** The input of a process: its arguments by name, or the event when none are named. */
 export function inputOf(
@@ -33,36 +31,21 @@ export function inputOf(
 ): unknown {
   if (named === null) return event;
   return Object.fromEntries(
-    Object.entries(named).map(([name, argument]) => [
-      name,
-      argumentValue(argument, event),
-    ]),
+    Object.entries(named).map(([name, argument]) => [name, argumentValue(argument, event)]),
   );
 }
 
-function argumentValue(
-  argument: TriggerArgument,
-  event: TriggerEvent,
-): unknown {
+function argumentValue(argument: TriggerArgument, event: TriggerEvent): unknown {
   if ("value" in argument) return argument.value;
   return argument.from === "event" ? event : event.payload;
 }
 
 /** In the order in which a conflict names them. */
-const parts = [
-  "source",
-  "label",
-  "payloadSchema",
-  "target",
-  "arguments",
-  "grant",
-] as const;
+const parts = ["source", "label", "payloadSchema", "target", "arguments", "grant"] as const;
 
 export type SubscriptionPart = (typeof parts)[number];
 
-export type SubscriptionPartHashes = Readonly<
-  Partial<Record<SubscriptionPart, string>>
->;
+export type SubscriptionPartHashes = Readonly<Partial<Record<SubscriptionPart, string>>>;
 
 /** A hash for each part of a subscription that says something, so that a difference can be named. */
 export function subscriptionParts(
@@ -71,8 +54,7 @@ export function subscriptionParts(
 ): SubscriptionPartHashes {
   const hashes: Partial<Record<SubscriptionPart, string>> = {};
   for (const part of parts)
-    if (content[part] !== null)
-      hashes[part] = hash(`subscription-${part}`, 1, content[part]);
+    if (content[part] !== null) hashes[part] = hash(`subscription-${part}`, 1, content[part]);
   return hashes;
 }
 
@@ -131,8 +113,7 @@ export function decideRevise(
   expected: number | undefined,
 ): ReviseDecision {
   if (known === undefined || known.isDeleted) return { kind: "missing" };
-  if (firstDifference(known.parts, given) === undefined)
-    return { kind: "unchanged" };
+  if (firstDifference(known.parts, given) === undefined) return { kind: "unchanged" };
   if (expected !== undefined && expected !== known.revision)
     return { kind: "overtaken", actual: known.revision };
   return { kind: "revise", revision: known.revision + 1 };
@@ -157,11 +138,7 @@ export function occurrenceDifference(
 }
 
 /** The key of a source that is known by its value. */
-export function derivedSourceKey(
-  hash: HashValue,
-  type: string,
-  value: unknown,
-): string {
+export function derivedSourceKey(hash: HashValue, type: string, value: unknown): string {
   return `source:${hash("trigger-source", 1, [type, value])}`;
 }
 

@@ -20,9 +20,7 @@ describe("the examples of RFC 4648", () => {
 });
 
 test("all digits of the alphabet are used", () => {
-  expect(encodeBase64(Uint8Array.of(0xfb, 0xff, 0xbf, 0, 0x10, 0x83))).toBe(
-    "+/+/ABCD",
-  );
+  expect(encodeBase64(Uint8Array.of(0xfb, 0xff, 0xbf, 0, 0x10, 0x83))).toBe("+/+/ABCD");
 });
 
 describe("other spellings are refused", () => {

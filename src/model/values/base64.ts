@@ -1,5 +1,4 @@
-const alphabet =
-  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const characterOf = new TextEncoder().encode(alphabet);
 const padding = "=".charCodeAt(0);
 const noDigit = 255;
@@ -16,9 +15,7 @@ export function encodeBase64(bytes: Uint8Array): string {
   for (let from = 0; from < bytes.length; from += 3) {
     // Beyond the end the bytes read as 0, which is what padding stands for.
     const bits =
-      ((bytes[from] ?? 0) << 16) |
-      ((bytes[from + 1] ?? 0) << 8) |
-      (bytes[from + 2] ?? 0);
+      ((bytes[from] ?? 0) << 16) | ((bytes[from + 1] ?? 0) << 8) | (bytes[from + 2] ?? 0);
     const digits = Math.min(4, bytes.length - from + 1);
     for (let digit = 0; digit < digits; digit += 1) {
       text[to + digit] = characterOf[(bits >> (18 - 6 * digit)) & 63] ?? 0;

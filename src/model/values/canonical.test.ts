@@ -8,16 +8,8 @@ import { decodeValue, encodeValue } from "./values.ts";
 describe("the canonical text", () => {
   // Hashes of these are on users' disks: a change here needs a new version.
   test.each<[string, unknown, string]>([
-    [
-      "sorts keys at every level",
-      { b: { d: 1, c: 2 }, a: 3 },
-      '{"a":3,"b":{"c":2,"d":1}}',
-    ],
-    [
-      "sorts numbers among keys as text",
-      { 10: 1, 9: 2, a: 3 },
-      '{"10":1,"9":2,"a":3}',
-    ],
+    ["sorts keys at every level", { b: { d: 1, c: 2 }, a: 3 }, '{"a":3,"b":{"c":2,"d":1}}'],
+    ["sorts numbers among keys as text", { 10: 1, 9: 2, a: 3 }, '{"10":1,"9":2,"a":3}'],
     [
       "sorts by UTF-16 code unit, as in RFC 8785",
       {
@@ -49,11 +41,7 @@ describe("the canonical text", () => {
       ],
       '[2,1,{"$holdfast":"map","value":[["b",1],["a",2]]},{"$holdfast":"set","value":[2,1]}]',
     ],
-    [
-      "tells undefined from absent",
-      { a: undefined },
-      '{"a":{"$holdfast":"undefined"}}',
-    ],
+    ["tells undefined from absent", { a: undefined }, '{"a":{"$holdfast":"undefined"}}'],
     [
       "sorts inside an escape",
       { b: 1, $holdfast: 2, a: 3 },
@@ -107,9 +95,7 @@ test("plain JSON is written as the writer of all values writes it", () => {
   }));
   fc.assert(
     fc.property(value, (given) => {
-      expect(canonicalText(given)).toBe(
-        writeValue(given, "canonical", defaultValueLimits),
-      );
+      expect(canonicalText(given)).toBe(writeValue(given, "canonical", defaultValueLimits));
     }),
   );
 });

@@ -1,11 +1,7 @@
 import { safely } from "../safely.ts";
 import { isPlainJson } from "./plain-json.ts";
 import { withSortedKeys } from "./sorted-keys.ts";
-import {
-  defaultValueLimits,
-  tooLarge,
-  type ValueLimits,
-} from "./value-limits.ts";
+import { defaultValueLimits, tooLarge, type ValueLimits } from "./value-limits.ts";
 import { writeValue } from "./value-writer.ts";
 
 /**
@@ -15,10 +11,7 @@ import { writeValue } from "./value-writer.ts";
  * which a program can observe; a property that is undefined is not an absent
  * one; stacks of errors are left out.
  */
-export function canonicalText(
-  value: unknown,
-  limits: ValueLimits = defaultValueLimits,
-): string {
+export function canonicalText(value: unknown, limits: ValueLimits = defaultValueLimits): string {
   const { charactersMax } = limits;
   // The writer says what is wrong where. It took 39 µs for 1,900 characters of
   // a component, this way 24, most of them in native code.
@@ -48,10 +41,6 @@ export function hashInput(
 }
 
 /** The same where the canonical text is known already. */
-export function hashedText(
-  domain: string,
-  version: number,
-  text: string,
-): string {
+export function hashedText(domain: string, version: number, text: string): string {
   return `holdfast:${domain}:${version}:${text}`;
 }

@@ -4,7 +4,5 @@ const charactersMax = 80;
 
 /** How a message shows text that a caller gave: quoted, and cut when long. */
 export function excerpt(text: string): string {
-  return JSON.stringify(
-    text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text,
-  );
+  return JSON.stringify(text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text);
 }

@@ -15,9 +15,7 @@ export function jsonCopy(
   try {
     const reader = new BoundedReader(charactersMax);
     const copy = reader.read(value, 0);
-    return copy === undefined
-      ? undefined
-      : { copy, characters: charactersMax - reader.left };
+    return copy === undefined ? undefined : { copy, characters: charactersMax - reader.left };
   } catch {
     return undefined;
   }
@@ -53,8 +51,7 @@ class BoundedReader {
   #object(value: object, depth: number): unknown {
     if (depth >= depthMax) throw new RangeError("It nests too deeply.");
     const { toJSON } = value as { toJSON?: unknown };
-    if (typeof toJSON === "function")
-      return this.read(toJSON.call(value), depth + 1);
+    if (typeof toJSON === "function") return this.read(toJSON.call(value), depth + 1);
     if (Array.isArray(value)) {
       this.#spend(value.length);
       return value.map((item) => this.read(item, depth + 1) ?? null);

@@ -18,10 +18,7 @@ export function notSerializable(
 }
 
 /** The same for a value of a type that is not among those we store. */
-export function unsupportedType(
-  value: unknown,
-  path: readonly PathStep[],
-): HoldfastError {
+export function unsupportedType(value: unknown, path: readonly PathStep[]): HoldfastError {
   const { found, advice } = describe(value);
   return notSerializable(found, advice, path);
 }

@@ -42,11 +42,7 @@ function charactersLeft(value: unknown, depth: number, left: number): number {
   }
 }
 
-function charactersLeftAfterItems(
-  items: readonly unknown[],
-  depth: number,
-  left: number,
-): number {
+function charactersLeftAfterItems(items: readonly unknown[], depth: number, left: number): number {
   // JSON.stringify would call it. Holes read as undefined, which is not plain.
   if ("toJSON" in items) return notPlain;
   let rest = left - 1;
@@ -56,11 +52,7 @@ function charactersLeftAfterItems(
   return rest;
 }
 
-function charactersLeftAfterFields(
-  fields: object,
-  depth: number,
-  left: number,
-): number {
+function charactersLeftAfterFields(fields: object, depth: number, left: number): number {
   const prototype: unknown = Object.getPrototypeOf(fields);
   if (prototype !== Object.prototype && prototype !== null) return notPlain;
   if (Object.getOwnPropertySymbols(fields).length > 0) return notPlain;

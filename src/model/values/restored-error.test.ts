@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../errors.ts";
-import {
-  isStoredError,
-  restoredError,
-  restoredFailure,
-} from "./restored-error.ts";
+import { isStoredError, restoredError, restoredFailure } from "./restored-error.ts";
 
 describe("an error read back", () => {
   test.each([

@@ -20,8 +20,7 @@ const builtIns: Readonly<Record<string, ErrorConstructor>> = {
  * themselves, so `instanceof TypeError` holds; others as Error with their name.
  */
 export function restoredError(stored: StoredError): Error {
-  const options =
-    stored.cause === undefined ? {} : { cause: restoredError(stored.cause) };
+  const options = stored.cause === undefined ? {} : { cause: restoredError(stored.cause) };
   const error = construct(stored, options);
   if (error.name !== stored.name) hide(error, "name", stored.name);
   if (stored.code !== undefined) Object.assign(error, { code: stored.code });
@@ -68,9 +67,7 @@ function construct(stored: StoredError, options: ErrorOptions): Error {
       at: isThrownAt(at) ? at : undefined,
       ...options,
     });
-  const Class = Object.hasOwn(builtIns, stored.name)
-    ? builtIns[stored.name]
-    : undefined;
+  const Class = Object.hasOwn(builtIns, stored.name) ? builtIns[stored.name] : undefined;
   return new (Class ?? Error)(stored.message, options);
 }
 
@@ -88,25 +85,18 @@ function hide(error: Error, key: PropertyKey, value: unknown): void {
 const depthMax = 32;
 
 /** True when data read back has the shape of a StoredError. */
-export function isStoredError(
-  value: unknown,
-  depth: number = 0,
-): value is StoredError {
+export function isStoredError(value: unknown, depth: number = 0): value is StoredError {
   if (typeof value !== "object" || value === null || depth > depthMax) {
     return false;
   }
-  const { name, message, code, stack, cause, errors } =
-    value as Partial<StoredError>;
+  const { name, message, code, stack, cause, errors } = value as Partial<StoredError>;
   return (
     typeof name === "string" &&
     typeof message === "string" &&
-    (code === undefined ||
-      typeof code === "string" ||
-      typeof code === "number") &&
+    (code === undefined || typeof code === "string" || typeof code === "number") &&
     (stack === undefined || typeof stack === "string") &&
     (cause === undefined || isStoredError(cause, depth + 1)) &&
     (errors === undefined ||
-      (Array.isArray(errors) &&
-        errors.every((error) => isStoredError(error, depth + 1))))
+      (Array.isArray(errors) && errors.every((error) => isStoredError(error, depth + 1))))
   );
 }

@@ -5,9 +5,7 @@
  */
 export function withSortedKeys(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  return Array.isArray(value)
-    ? withSortedItems(value)
-    : withSortedFields(value);
+  return Array.isArray(value) ? withSortedItems(value) : withSortedFields(value);
 }
 
 function withSortedItems(items: readonly unknown[]): unknown {

@@ -20,9 +20,7 @@ export function spokenKind(value: unknown): string {
 }
 
 /** True for what has fields: not a list, and no function. */
-export function isRecord(
-  value: unknown,
-): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !isList(value);
 }
 

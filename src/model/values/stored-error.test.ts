@@ -80,18 +80,10 @@ describe("whatever is thrown can be recorded", () => {
 
   test.each<[string, unknown, unknown]>([
     ["values that JSON has", { a: [1, null, true, "x"] }, undefined],
-    [
-      "a text for a date",
-      { at: new Date(0) },
-      { at: "1970-01-01T00:00:00.000Z" },
-    ],
+    ["a text for a date", { at: new Date(0) }, { at: "1970-01-01T00:00:00.000Z" }],
     ["digits of a bigint", { n: 5n }, { n: "5" }],
     ["what toJSON gives", { x: { toJSON: () => 1 } }, { x: 1 }],
-    [
-      "no function and no undefined",
-      { f: () => 1, u: undefined, v: 1 },
-      { v: 1 },
-    ],
+    ["no function and no undefined", { f: () => 1, u: undefined, v: 1 }, { v: 1 }],
     ["a key named __proto__", JSON.parse('{"__proto__":{"a":1}}'), undefined],
   ])("with its data: %s", (_, data, kept) => {
     const error = Object.assign(new Error("x"), { data });
@@ -153,9 +145,7 @@ describe("whatever is thrown can be recorded", () => {
     }
     const text = JSON.stringify(storedError(error, { stack: false }));
     expect(text.match(/"message":"[0-9]+"/g)).toEqual(
-      ["49", "48", "47", "46", "45", "44", "43", "0"].map(
-        (message) => `"message":"${message}"`,
-      ),
+      ["49", "48", "47", "46", "45", "44", "43", "0"].map((message) => `"message":"${message}"`),
     );
   });
 

@@ -45,10 +45,7 @@ export interface StoredErrorOptions {
 }
 
 /** Never throws, whatever was thrown: recording a failure must not fail. */
-export function storedError(
-  thrown: unknown,
-  options: StoredErrorOptions = {},
-): StoredError {
+export function storedError(thrown: unknown, options: StoredErrorOptions = {}): StoredError {
   try {
     const stored = new ErrorReader(options.stack ?? true).read(thrown);
     return options.at === undefined ? stored : { ...stored, at: options.at };
@@ -76,9 +73,7 @@ export function withoutStacks(stored: StoredError): StoredError {
 /** True for errors of any realm, DOMException included. */
 export function isError(value: unknown): value is Error {
   return safely(
-    () =>
-      value instanceof Error ||
-      Object.prototype.toString.call(value) === "[object Error]",
+    () => value instanceof Error || Object.prototype.toString.call(value) === "[object Error]",
     false,
   );
 }
@@ -103,9 +98,7 @@ class ErrorReader {
       errors,
       data,
       [thrownAt]: at,
-    } = thrown as Partial<
-      Record<"code" | "errors" | "data" | typeof thrownAt, unknown>
-    >;
+    } = thrown as Partial<Record<"code" | "errors" | "data" | typeof thrownAt, unknown>>;
     const run = failedRunOf(thrown);
     this.#ancestors.push(thrown);
     const stored: StoredError = {
@@ -144,8 +137,7 @@ class ErrorReader {
   }
 
   #copied(name: "data" | "details", value: unknown): object {
-    const copied =
-      value === undefined ? undefined : jsonCopy(value, this.#dataLeft);
+    const copied = value === undefined ? undefined : jsonCopy(value, this.#dataLeft);
     if (copied === undefined) return {};
     this.#dataLeft -= copied.characters;
     return { [name]: copied.copy };
@@ -199,13 +191,9 @@ function jsonOf(thrown: unknown): string | undefined {
 
 function clip(value: unknown, charactersMax: number): string {
   const text = String(value);
-  return text.length > charactersMax
-    ? `${text.slice(0, charactersMax)}…`
-    : text;
+  return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
 }
 
 function isCode(code: unknown): code is string | number {
-  return typeof code === "string"
-    ? code.length <= codeCharactersMax
-    : Number.isFinite(code);
+  return typeof code === "string" ? code.length <= codeCharactersMax : Number.isFinite(code);
 }

@@ -11,8 +11,5 @@ export const thrownAt: unique symbol = Symbol.for("holdfast.thrownAt") as never;
 
 export function isThrownAt(value: unknown): value is ThrownAt {
   const { step, attempt } = Object(value) as Partial<ThrownAt>;
-  return (
-    Number.isSafeInteger(attempt) &&
-    (step === undefined || typeof step === "string")
-  );
+  return Number.isSafeInteger(attempt) && (step === undefined || typeof step === "string");
 }

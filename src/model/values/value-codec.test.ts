@@ -3,12 +3,10 @@ import { describe, expect, test } from "vitest";
 import { plainCodec, type PayloadCodec } from "./payload-codec.ts";
 import { valueCodec } from "./value-codec.ts";
 
-const sha256Hex = (text: string): string =>
-  createHash("sha256").update(text).digest("hex");
+const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 const value = { b: new Date(0), a: 1 };
-const text =
-  '{"b":{"$holdfast":"date","value":"1970-01-01T00:00:00.000Z"},"a":1}';
+const text = '{"b":{"$holdfast":"date","value":"1970-01-01T00:00:00.000Z"},"a":1}';
 
 /** Not encryption, but enough to see that text passes through. */
 const sealing: PayloadCodec = {
@@ -31,12 +29,8 @@ describe("without a payload codec", () => {
     expect(codec.hash("input", 1, value)).toBe(
       "3a898748f6824594c4e2623ad1ee32ce6467b83864493d717255712dd9814152",
     );
-    expect(codec.hash("input", 2, value)).not.toBe(
-      codec.hash("input", 1, value),
-    );
-    expect(codec.hash("output", 1, value)).not.toBe(
-      codec.hash("input", 1, value),
-    );
+    expect(codec.hash("input", 2, value)).not.toBe(codec.hash("input", 1, value));
+    expect(codec.hash("output", 1, value)).not.toBe(codec.hash("input", 1, value));
   });
 
   test("limits apply", () => {
@@ -51,8 +45,7 @@ describe("with a payload codec", () => {
   const codec = valueCodec({ payload: sealing, sha256Hex });
 
   test("its text is stored, and read back through it", () => {
-    const stored =
-      'sealed:{"b":{"$holdfast":"date","value":"1970-01-01T00:00:00.000Z"},"a":1}';
+    const stored = 'sealed:{"b":{"$holdfast":"date","value":"1970-01-01T00:00:00.000Z"},"a":1}';
     expect(codec.encode(value)).toBe(stored);
     expect(codec.decode(stored)).toStrictEqual(value);
   });
@@ -64,9 +57,7 @@ describe("with a payload codec", () => {
   });
 
   test("text written without it is reported, not misread", () => {
-    expect(() => codec.decode(text)).toThrow(
-      expect.objectContaining({ code: "VALUE_MALFORMED" }),
-    );
+    expect(() => codec.decode(text)).toThrow(expect.objectContaining({ code: "VALUE_MALFORMED" }));
   });
 });
 
@@ -79,27 +70,24 @@ describe("a payload codec that fails", () => {
     ["encode", { encode: noKey }],
     ["decode", { decode: noKey }],
     ["hash", { hash: noKey }],
-  ] as const)(
-    "by throwing in %s is named, with its error as cause",
-    (step, broken) => {
-      const codec = valueCodec({
-        payload: { ...sealing, ...broken },
-        sha256Hex,
-      });
-      const calls = {
-        encode: () => codec.encode(value),
-        decode: () => codec.decode("x"),
-        hash: () => codec.hash("input", 1, value),
-      };
-      expect(calls[step]).toThrow(
-        expect.objectContaining({
-          code: "PAYLOAD_CODEC_FAILED",
-          details: { codec: "sealing", step },
-          cause: expect.objectContaining({ message: "no key" }),
-        }),
-      );
-    },
-  );
+  ] as const)("by throwing in %s is named, with its error as cause", (step, broken) => {
+    const codec = valueCodec({
+      payload: { ...sealing, ...broken },
+      sha256Hex,
+    });
+    const calls = {
+      encode: () => codec.encode(value),
+      decode: () => codec.decode("x"),
+      hash: () => codec.hash("input", 1, value),
+    };
+    expect(calls[step]).toThrow(
+      expect.objectContaining({
+        code: "PAYLOAD_CODEC_FAILED",
+        details: { codec: "sealing", step },
+        cause: expect.objectContaining({ message: "no key" }),
+      }),
+    );
+  });
 
   test("by returning something else than text is named, too", () => {
     const payload = {

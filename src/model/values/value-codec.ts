@@ -1,9 +1,5 @@
 import { canonicalText, hashInput, hashedText } from "./canonical.ts";
-import {
-  plainCodec,
-  throughCodec,
-  type PayloadCodec,
-} from "./payload-codec.ts";
+import { plainCodec, throughCodec, type PayloadCodec } from "./payload-codec.ts";
 import { defaultValueLimits, type ValueLimits } from "./value-limits.ts";
 import { decodeValue, encodeValue } from "./values.ts";
 
@@ -37,39 +33,17 @@ export function valueCodec(options: ValueCodecOptions): ValueCodec {
   const hashText = payload.hash === "sha256" ? options.sha256Hex : payload.hash;
   return {
     encode: (value) =>
-      throughCodec(
-        payload,
-        "encode",
-        (text) => payload.encode(text),
-        encodeValue(value, limits),
-      ),
+      throughCodec(payload, "encode", (text) => payload.encode(text), encodeValue(value, limits)),
     decode: (stored) =>
-      decodeValue(
-        throughCodec(payload, "decode", (text) => payload.decode(text), stored),
-      ),
+      decodeValue(throughCodec(payload, "decode", (text) => payload.decode(text), stored)),
     hash: (domain, version, value) =>
-      throughCodec(
-        payload,
-        "hash",
-        hashText,
-        hashInput(domain, version, value, limits),
-      ),
+      throughCodec(payload, "hash", hashText, hashInput(domain, version, value, limits)),
     canonical(domain, version, value) {
       const text = canonicalText(value, limits);
       return {
         text,
-        stored: throughCodec(
-          payload,
-          "encode",
-          (plain) => payload.encode(plain),
-          text,
-        ),
-        hash: throughCodec(
-          payload,
-          "hash",
-          hashText,
-          hashedText(domain, version, text),
-        ),
+        stored: throughCodec(payload, "encode", (plain) => payload.encode(plain), text),
+        hash: throughCodec(payload, "hash", hashText, hashedText(domain, version, text)),
       };
     },
   };

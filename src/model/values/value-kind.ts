@@ -32,15 +32,11 @@ function isPlainObject(value: object): boolean {
 /** True for Buffers too, and across realms: file contents arrive as these. */
 function isBytes(value: object): value is Uint8Array {
   return (
-    ArrayBuffer.isView(value) &&
-    Object.prototype.toString.call(value) === "[object Uint8Array]"
+    ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === "[object Uint8Array]"
   );
 }
 
 /** No subclass: its own fields and behaviour would be lost without a word. */
-function isExactly<T extends object>(
-  value: object,
-  Class: { readonly prototype: T },
-): value is T {
+function isExactly<T extends object>(value: object, Class: { readonly prototype: T }): value is T {
   return Object.getPrototypeOf(value) === Class.prototype;
 }

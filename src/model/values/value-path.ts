@@ -2,8 +2,7 @@
  * One step into a value: a property, an index, or the n-th key or value of a
  * Map or Set.
  */
-export type PathStep =
-  string | number | { readonly of: "keys" | "values"; readonly index: number };
+export type PathStep = string | number | { readonly of: "keys" | "values"; readonly index: number };
 
 const identifier = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 const charactersMax = 200;

@@ -65,9 +65,7 @@ interface Restored {
 const integer = /^(?:0|-?[1-9][0-9]*)$/;
 
 /** How each tag is read; undefined when its value is not what the writer writes. */
-const restorers: Readonly<
-  Record<Tag, (value: unknown, depth: number) => Restored | undefined>
-> = {
+const restorers: Readonly<Record<Tag, (value: unknown, depth: number) => Restored | undefined>> = {
   undefined: () => ({ value: undefined }),
   date: (text) => {
     if (typeof text !== "string") return undefined;
@@ -76,9 +74,7 @@ const restorers: Readonly<
     return date.toISOString() === text ? { value: date } : undefined;
   },
   bigint: (text) =>
-    typeof text === "string" && integer.test(text)
-      ? { value: BigInt(text) }
-      : undefined,
+    typeof text === "string" && integer.test(text) ? { value: BigInt(text) } : undefined,
   bytes: (text) => {
     const bytes = typeof text === "string" ? decodeBase64(text) : undefined;
     return bytes && { value: bytes };
@@ -94,8 +90,7 @@ const restorers: Readonly<
     const set = new Set(restoreItems(items, depth));
     return set.size === items.length ? { value: set } : undefined;
   },
-  error: (stored) =>
-    isStoredError(stored) ? { value: restoredError(stored) } : undefined,
+  error: (stored) => (isStoredError(stored) ? { value: restoredError(stored) } : undefined),
   object: (fields, depth) =>
     isEscaped(fields) ? { value: restoreFields(fields, depth) } : undefined,
 };
@@ -105,7 +100,5 @@ function isPair(entry: unknown): entry is [unknown, unknown] {
 }
 
 function isEscaped(value: unknown): value is Fields {
-  return (
-    typeof value === "object" && value !== null && Object.hasOwn(value, marker)
-  );
+  return typeof value === "object" && value !== null && Object.hasOwn(value, marker);
 }

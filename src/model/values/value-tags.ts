@@ -20,12 +20,4 @@
  */
 export const marker = "$holdfast";
 
-export type Tag =
-  | "undefined"
-  | "date"
-  | "bigint"
-  | "bytes"
-  | "map"
-  | "set"
-  | "error"
-  | "object";
+export type Tag = "undefined" | "date" | "bigint" | "bytes" | "map" | "set" | "error" | "object";

@@ -17,81 +17,26 @@ mapCycle.set("self", mapCycle);
 
 describe("what cannot be stored is named with its place", () => {
   test.each<[string, unknown, string, string]>([
-    [
-      "NaN",
-      { items: [0, 0, 0, { price: Number.NaN }] },
-      "$.items[3].price",
-      "NaN",
-    ],
+    ["NaN", { items: [0, 0, 0, { price: Number.NaN }] }, "$.items[3].price", "NaN"],
     ["an infinity", [Number.NEGATIVE_INFINITY], "$[0]", "-Infinity"],
     ["a function", { run: () => 1 }, "$.run", "a function"],
     ["a symbol", Symbol("s"), "$", "a symbol"],
-    [
-      "a symbol as key",
-      { a: { [Symbol("s")]: 1 } },
-      "$.a",
-      "a property whose key is a symbol",
-    ],
-    [
-      "a class instance",
-      { cost: new Money() },
-      "$.cost",
-      "an instance of Money",
-    ],
-    [
-      "a subclass of Map",
-      new (class Index extends Map {})(),
-      "$",
-      "an instance of Index",
-    ],
+    ["a symbol as key", { a: { [Symbol("s")]: 1 } }, "$.a", "a property whose key is a symbol"],
+    ["a class instance", { cost: new Money() }, "$.cost", "an instance of Money"],
+    ["a subclass of Map", new (class Index extends Map {})(), "$", "an instance of Index"],
     ["a regular expression", [/x/], "$[0]", "an instance of RegExp"],
-    [
-      "another typed array",
-      new Float64Array(1),
-      "$",
-      "an instance of Float64Array",
-    ],
-    [
-      "a promise",
-      { "late value": Promise.resolve(1) },
-      '$["late value"]',
-      "a promise",
-    ],
-    [
-      "an invalid date",
-      { at: new Date(Number.NaN) },
-      "$.at",
-      "an invalid Date",
-    ],
+    ["another typed array", new Float64Array(1), "$", "an instance of Float64Array"],
+    ["a promise", { "late value": Promise.resolve(1) }, '$["late value"]', "a promise"],
+    ["an invalid date", { at: new Date(Number.NaN) }, "$.at", "an invalid Date"],
     ["a hole", { list: [1, , 2] }, "$.list[1]", "a hole in an array"], // oxlint-disable-line no-sparse-arrays
     ["a cycle", cycle, "$.list[0].back", "a cycle"],
     ["a cycle through a map", mapCycle, "$.values()[0]", "a cycle"],
-    [
-      "a toJSON method",
-      { at: { toJSON: () => "x" } },
-      "$.at.toJSON",
-      "a function",
-    ],
+    ["a toJSON method", { at: { toJSON: () => "x" } }, "$.at.toJSON", "a function"],
     ["a key of a map", new Map([[Symbol("k"), 1]]), "$.keys()[0]", "a symbol"],
     ["an item of a set", new Set([1, Number.NaN]), "$.values()[1]", "NaN"],
-    [
-      "a key next to the marker",
-      { $holdfast: 1, f: () => 1 },
-      "$.f",
-      "a function",
-    ],
-    [
-      "an object with an inherited field",
-      Object.create({ a: 1 }),
-      "$",
-      "an instance of Object",
-    ],
-    [
-      "a generator",
-      (function* () {})(),
-      "$",
-      "an instance of an unnamed class",
-    ],
+    ["a key next to the marker", { $holdfast: 1, f: () => 1 }, "$.f", "a function"],
+    ["an object with an inherited field", Object.create({ a: 1 }), "$", "an instance of Object"],
+    ["a generator", (function* () {})(), "$", "an instance of an unnamed class"],
   ])("%s", (_, value, path, found) => {
     expect(() => encodeValue(value)).toThrow(
       expect.objectContaining({
@@ -153,9 +98,7 @@ describe("limits", () => {
 
   test("200 levels are stored, also with a tag inside; one more is not", () => {
     expect(depthMax).toBe(200);
-    expect(encodeValue(nested(200, 1))).toBe(
-      `${"[".repeat(200)}1${"]".repeat(200)}`,
-    );
+    expect(encodeValue(nested(200, 1))).toBe(`${"[".repeat(200)}1${"]".repeat(200)}`);
     expect(encodeValue(nested(200, 1n))).toContain('"bigint"');
     for (const value of [nested(201, 1), nested(201, 1n), nested(9_999, 1)]) {
       expect(() => encodeValue(value)).toThrow(
@@ -232,9 +175,7 @@ describe("limits", () => {
   test("parts shared over and over end as too large, not as a hang", () => {
     let pair: unknown = [1n];
     for (let level = 0; level < 50; level += 1) pair = [pair, pair];
-    expect(() => encodeValue(pair)).toThrow(
-      expect.objectContaining({ code: "VALUE_TOO_LARGE" }),
-    );
+    expect(() => encodeValue(pair)).toThrow(expect.objectContaining({ code: "VALUE_TOO_LARGE" }));
   });
 });
 

@@ -15,11 +15,7 @@ import { marker, type Tag } from "./value-tags.ts";
 type TextForm = "stored" | "canonical";
 
 /** The text of any value we store; the error names the place of any other. */
-export function writeValue(
-  value: unknown,
-  form: TextForm,
-  limits: ValueLimits,
-): string {
+export function writeValue(value: unknown, form: TextForm, limits: ValueLimits): string {
   const writer = new ValueWriter(form, limits);
   try {
     writer.write(value);
@@ -207,9 +203,7 @@ class ValueWriter {
     const items = [...set];
     this.#place.within(set, () =>
       this.#tagged("set", () =>
-        this.#list(items.length, (index) =>
-          this.#inner({ of: "values", index }, items[index]),
-        ),
+        this.#list(items.length, (index) => this.#inner({ of: "values", index }, items[index])),
       ),
     );
   }

@@ -18,11 +18,7 @@ const golden: [string, unknown, string][] = [
   ["a number", -1.5e300, "-1.5e+300"],
   ["keys in insertion order", { b: 1, a: [true] }, '{"b":1,"a":[true]}'],
   ["undefined", undefined, '{"$holdfast":"undefined"}'],
-  [
-    "undefined in an object",
-    { a: undefined },
-    '{"a":{"$holdfast":"undefined"}}',
-  ],
+  ["undefined in an object", { a: undefined }, '{"a":{"$holdfast":"undefined"}}'],
   ["undefined in an array", [undefined], '[{"$holdfast":"undefined"}]'],
   [
     "a date",
@@ -34,11 +30,7 @@ const golden: [string, unknown, string][] = [
     new Date(8.64e15),
     '{"$holdfast":"date","value":"+275760-09-13T00:00:00.000Z"}',
   ],
-  [
-    "a bigint",
-    -(2n ** 64n),
-    '{"$holdfast":"bigint","value":"-18446744073709551616"}',
-  ],
+  ["a bigint", -(2n ** 64n), '{"$holdfast":"bigint","value":"-18446744073709551616"}'],
   ["zero as a bigint", 0n, '{"$holdfast":"bigint","value":"0"}'],
   ["bytes", Uint8Array.of(0, 255, 16), '{"$holdfast":"bytes","value":"AP8Q"}'],
   ["no bytes", new Uint8Array(), '{"$holdfast":"bytes","value":""}'],
@@ -117,11 +109,7 @@ describe("what comes back as something simpler", () => {
   test.each<[string, unknown, unknown]>([
     ["-0 as 0", [-0], [0]],
     ["a Buffer as bytes", Buffer.from([1]), Uint8Array.of(1)],
-    [
-      "an object without prototype",
-      Object.assign(Object.create(null), { a: 1n }),
-      { a: 1n },
-    ],
+    ["an object without prototype", Object.assign(Object.create(null), { a: 1n }), { a: 1n }],
     ["an array with other properties", Object.assign([1n], { index: 0 }), [1n]],
     ["a toJSON of an array", Object.assign([1], { toJSON: () => 2 }), [1]],
   ])("%s", (_, value, back) => {
@@ -154,9 +142,7 @@ describe("text as stored", () => {
   });
 
   test("does not touch the prototype of anything", () => {
-    const back = decodeValue(
-      '{"__proto__":{"polluted":true},"a":{"$holdfast":"undefined"}}',
-    );
+    const back = decodeValue('{"__proto__":{"polluted":true},"a":{"$holdfast":"undefined"}}');
     expect(Object.getPrototypeOf(back)).toBe(Object.prototype);
     expect(({} as { polluted?: true }).polluted).toBeUndefined();
     expect(Object.keys(back as object)).toEqual(["__proto__", "a"]);
@@ -179,10 +165,7 @@ const anything = fc.letrec((tie) => ({
     tie("leaf"),
     fc.array(tie("value"), { maxLength: 4 }),
     fc.dictionary(
-      fc.oneof(
-        fc.string({ unit: "binary" }),
-        fc.constantFrom("$holdfast", "value", "__proto__"),
-      ),
+      fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("$holdfast", "value", "__proto__")),
       tie("value"),
       { maxKeys: 4, noNullPrototype: true },
     ),

@@ -1,10 +1,6 @@
 import { safely } from "../safely.ts";
 import { isPlainJson } from "./plain-json.ts";
-import {
-  defaultValueLimits,
-  tooLarge,
-  type ValueLimits,
-} from "./value-limits.ts";
+import { defaultValueLimits, tooLarge, type ValueLimits } from "./value-limits.ts";
 import { malformed, restoreTags } from "./value-reader.ts";
 import { marker } from "./value-tags.ts";
 import { writeValue } from "./value-writer.ts";
@@ -21,10 +17,7 @@ import { writeValue } from "./value-writer.ts";
  * @throws HoldfastError `NOT_SERIALIZABLE` naming the place of anything else,
  *   `VALUE_TOO_LARGE` beyond the limits.
  */
-export function encodeValue(
-  value: unknown,
-  limits: ValueLimits = defaultValueLimits,
-): string {
+export function encodeValue(value: unknown, limits: ValueLimits = defaultValueLimits): string {
   // Undefined also when a getter throws: the writer says which.
   const text = isPlainJson(value, limits.charactersMax)
     ? safely(() => JSON.stringify(value), undefined)

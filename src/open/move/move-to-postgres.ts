@@ -7,12 +7,7 @@ import type { PostgresOptions } from "../../backends/postgres/options.ts";
 import type { SqliteOptions } from "../../backends/sqlite/options.ts";
 import { keepAlive } from "../../host/timers.ts";
 import { isHoldfastError } from "../../model/errors.ts";
-import {
-  givenFlag,
-  givenFunction,
-  givenSignal,
-  optionsOf,
-} from "../../model/shape.ts";
+import { givenFlag, givenFunction, givenSignal, optionsOf } from "../../model/shape.ts";
 import { movedToPostgres } from "../../sql/move-mark.ts";
 import type { MoveMark } from "../../sql/move-mark.ts";
 import { executions } from "../../stores/execution/executions.ts";
@@ -92,10 +87,7 @@ export async function moveToPostgres(
 }
 
 /** Interrupted within the check, it says what became of the move, and not of the check. */
-async function checkSource(
-  source: MoveSource,
-  signal: AbortSignal | undefined,
-): Promise<void> {
+async function checkSource(source: MoveSource, signal: AbortSignal | undefined): Promise<void> {
   try {
     await source.check(signal);
   } catch (error) {
@@ -164,13 +156,11 @@ function begin(
   return target.transact(async () => {
     const found = await target.mark();
     const isOurs = left !== undefined && found?.move === left.move;
-    if (isOurs && found?.state === "arrived")
-      return { move: left.move, arrived: reportOf(found) };
+    if (isOurs && found?.state === "arrived") return { move: left.move, arrived: reportOf(found) };
     if (left?.state === "moved") throw movedToPostgres(left);
     if (left?.state === "moving" && !isOurs) throw moveElsewhere();
     const filled = await target.filled(tables);
-    if (found?.state === "arrived" || filled.length > 0)
-      throw targetNotEmpty(filled);
+    if (found?.state === "arrived" || filled.length > 0) throw targetNotEmpty(filled);
     const move = isOurs ? left.move : source.newMove();
     const at = source.now;
     await target.setMark({ move, state: "awaited", at, report: null });
@@ -196,8 +186,7 @@ function copy(
 ): Promise<MoveReport> {
   return target.transact(async () => {
     const awaited = await target.mark();
-    if (awaited?.move !== move || awaited.state !== "awaited")
-      throw moveGivenUp();
+    if (awaited?.move !== move || awaited.state !== "awaited") throw moveGivenUp();
     await target.lockTables(tables);
     const filled = await target.filled(tables);
     if (filled.length > 0) throw targetNotEmpty(filled);

@@ -56,10 +56,7 @@ export function moveMismatch(
 }
 
 /** Asked between slices. @throws HoldfastError `ABORTED` */
-export function refuseAborted(
-  signal: AbortSignal | undefined,
-  isBegun: boolean,
-): void {
+export function refuseAborted(signal: AbortSignal | undefined, isBegun: boolean): void {
   if (signal?.aborted !== true) return;
   throw new HoldfastError(
     "ABORTED",

@@ -7,18 +7,14 @@ import type { RuntimeContext } from "../runtime-context.ts";
  * nobody would be there to catch it, and the process would end with its stack
  * instead of by the signal. A process that listens itself may go on, and is told.
  */
-export async function untilEnd<T>(
-  { ending }: RuntimeContext,
-  ask: () => Promise<T>,
-): Promise<T> {
+export async function untilEnd<T>({ ending }: RuntimeContext, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
     // Only now: it may have been told while this was asked.
     const { by } = ending;
     const isLate = isHoldfastError(error) && error.code === "DATABASE_CLOSED";
-    if (!isLate || by === undefined || process.listenerCount(by) > 0)
-      throw error;
+    if (!isLate || by === undefined || process.listenerCount(by) > 0) throw error;
     return new Promise(() => undefined);
   }
 }

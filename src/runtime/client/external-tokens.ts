@@ -1,15 +1,9 @@
 import { isSameToken } from "../../model/ids/token.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../model/ids/execution-id.ts";
 import { tokenInvalid } from "../../model/effect/await-token.ts";
 import { bytesOfHex } from "../../model/values/hex.ts";
 import type { Database } from "../../sql/database.ts";
-import {
-  awaitContext,
-  ensureSecret,
-} from "../../stores/effect/await/context.ts";
+import { awaitContext, ensureSecret } from "../../stores/effect/await/context.ts";
 
 /**
  * Tokens of externals: the id of the execution that stands for one, and a
@@ -23,15 +17,11 @@ export interface ExternalTokens {
 }
 
 /** Reads the secret of the database, or makes it. */
-export async function externalTokens(
-  database: Database,
-): Promise<ExternalTokens> {
+export async function externalTokens(database: Database): Promise<ExternalTokens> {
   const context = awaitContext(database, undefined);
-  const secret = await database.write(
-    "ensureSecret",
-    () => ensureSecret(context),
-    { isolation: "readCommitted" },
-  );
+  const secret = await database.write("ensureSecret", () => ensureSecret(context), {
+    isolation: "readCommitted",
+  });
   const key = bytesOfHex(secret);
   const tokenOf = (external: ExecutionId): string => {
     const text = new TextEncoder().encode(`holdfast:external:1:${external}`);

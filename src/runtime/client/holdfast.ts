@@ -24,20 +24,13 @@ import { foundRunOf, runOf, type Run } from "./run-handle.ts";
 import { runsOf, type Runs } from "./runs.ts";
 import { startOf, startsOf } from "./starts.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import {
-  runSchedulesOf,
-  type RunSchedules,
-} from "../schedules/run-schedules.ts";
+import { runSchedulesOf, type RunSchedules } from "../schedules/run-schedules.ts";
 import { isScheduled, type ScheduledFunction } from "../schedules/schedule.ts";
 import { WorkedSchedules } from "../schedules/worked-schedules.ts";
 import type { StorePages } from "./store-pages.ts";
 import { holdfastClosed, Worker } from "../worker/worker.ts";
 import type { WorkerSettings } from "../worker/worker-parts.ts";
-import type {
-  InputAnd,
-  StartOf,
-  StartOptions,
-} from "../definition/workflow-context.ts";
+import type { InputAnd, StartOf, StartOptions } from "../definition/workflow-context.ts";
 
 export interface WorkOptions {
   /** How many runs go on at once in this process; those that wait do not count. Defaults to 100. */
@@ -162,10 +155,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   readonly #scheduled: WorkedSchedules;
   #closing: Promise<void> | undefined;
 
-  constructor(
-    context: RuntimeContext,
-    close: (timeoutMs: number) => Promise<void>,
-  ) {
+  constructor(context: RuntimeContext, close: (timeoutMs: number) => Promise<void>) {
     this.#context = context;
     this.#closeDatabase = close;
     this.database = context.database;
@@ -174,17 +164,11 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     this.#scheduled = new WorkedSchedules(context);
   }
 
-  work(
-    functions: Parameters<Holdfast["work"]>[0],
-    options?: WorkOptions,
-  ): Promise<void> {
+  work(functions: Parameters<Holdfast["work"]>[0], options?: WorkOptions): Promise<void> {
     return untilEnd(this.#context, () => this.#work(functions, options));
   }
 
-  async #work(
-    functions: Parameters<Holdfast["work"]>[0],
-    options?: WorkOptions,
-  ): Promise<void> {
+  async #work(functions: Parameters<Holdfast["work"]>[0], options?: WorkOptions): Promise<void> {
     const settings = settingsOf(options);
     const given = givenList("functions", functions);
     const byName = definitionsOf(given, isScheduled);
@@ -262,9 +246,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     // Encoded in this moment, whoever is to run it.
     const begun = worker?.startHere(draft);
     const id =
-      begun === undefined
-        ? (await this.#context.pages.executions.create(draft)).id
-        : await begun;
+      begun === undefined ? (await this.#context.pages.executions.create(draft)).id : await begun;
     return runOf(this.#context, name, id);
   }
 
@@ -286,8 +268,9 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   closeOnSignals(
     options?: CloseOptions & { readonly signals?: readonly NodeJS.Signals[] },
   ): () => void {
-    const { signals = ["SIGTERM", "SIGINT"], timeout = defaultClose } =
-      optionsOf<NonNullable<typeof options>>(options, ["signals", "timeout"]);
+    const { signals = ["SIGTERM", "SIGINT"], timeout = defaultClose } = optionsOf<
+      NonNullable<typeof options>
+    >(options, ["signals", "timeout"]);
     // Said now, not when the process is told to stop.
     durationMs(timeout, "timeout");
     return closeOnSignals(
@@ -306,9 +289,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   }
 
   close(options?: CloseOptions): Promise<void> {
-    const { timeout = defaultClose } = optionsOf<CloseOptions>(options, [
-      "timeout",
-    ]);
+    const { timeout = defaultClose } = optionsOf<CloseOptions>(options, ["timeout"]);
     const timeoutMs = durationMs(timeout, "timeout");
     this.#context.unserved.close();
     this.#context.parked.close();
@@ -333,11 +314,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
 function givenSignalName(given: NodeJS.Signals): NodeJS.Signals {
   const isDeaf = given === "SIGKILL" || given === "SIGSTOP";
   if (!isDeaf && Object.keys(constants.signals).includes(given)) return given;
-  throw givenInvalid(
-    "signals",
-    "names such as SIGTERM, of those that can be caught",
-    given,
-  );
+  throw givenInvalid("signals", "names such as SIGTERM, of those that can be caught", given);
 }
 
 function settingsOf(given: WorkOptions | undefined): WorkerSettings {
@@ -356,10 +333,7 @@ function settingsOf(given: WorkOptions | undefined): WorkerSettings {
   ]);
   return {
     concurrency: checkedCount("concurrency", concurrency, { min: 1 }),
-    codeVersion:
-      codeVersion === undefined
-        ? undefined
-        : checkedText("A code version", codeVersion),
+    codeVersion: codeVersion === undefined ? undefined : checkedText("A code version", codeVersion),
     leaseMs: leaseOf(lease),
     hotRunsMax: checkedCount("hotRunsMax", hotRunsMax),
     hotBytesMax: checkedCount("hotBytesMax", hotBytesMax),

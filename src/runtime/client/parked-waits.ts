@@ -77,8 +77,7 @@ export class ParkedWaits {
     } catch {
       // Who waits is told by the wait itself what is wrong with the database.
     }
-    if (this.#awaited.size > 0 && this.#cancel === undefined)
-      this.#lookIn(againMs);
+    if (this.#awaited.size > 0 && this.#cancel === undefined) this.#lookIn(againMs);
   }
 
   async #tell(id: string): Promise<void> {

@@ -33,10 +33,7 @@ export interface Run<out Out> {
    * Asks it to end. Its code is told, cleans up, and ends. With `force` it and
    * its children end without running any more code.
    */
-  cancel(options?: {
-    readonly reason?: string;
-    readonly force?: boolean;
-  }): Promise<void>;
+  cancel(options?: { readonly reason?: string; readonly force?: boolean }): Promise<void>;
   /**
    * Nothing new is begun until `resume`; what runs is recorded first.
    * @throws HoldfastError `EXECUTION_RUNNING` for an activity of which an attempt runs, `EXECUTION_FINISHED`
@@ -58,10 +55,7 @@ export interface Run<out Out> {
       : [value: NoInfer<In>, options?: { readonly key?: string }]
   ): Promise<void>;
   /** Its log, by version. */
-  events: Executions["events"] extends (
-    id: string,
-    options?: infer O,
-  ) => infer R
+  events: Executions["events"] extends (id: string, options?: infer O) => infer R
     ? (options?: O) => R
     : never;
   /**
@@ -73,10 +67,7 @@ export interface Run<out Out> {
    */
   history(): Promise<RunHistory>;
   /** A copy that goes on from after an event of this run. */
-  fork(
-    atVersion: number,
-    options?: { readonly id?: string },
-  ): Promise<Run<Out>>;
+  fork(atVersion: number, options?: { readonly id?: string }): Promise<Run<Out>>;
   /**
    * A copy of a run that failed, timed out or was cancelled; it goes on from
    * before that. What the run did afterwards is forgotten: one that has undone
@@ -95,40 +86,28 @@ export interface Run<out Out> {
 }
 
 /** A handle; nothing is looked up. */
-export function runOf<Out>(
-  context: RuntimeContext,
-  name: string,
-  id: string,
-): Run<Out> {
+export function runOf<Out>(context: RuntimeContext, name: string, id: string): Run<Out> {
   const {
     pages: { executions },
   } = context;
-  const ask = <T>(asked: () => Promise<T>): Promise<T> =>
-    untilEnd(context, asked);
-  const done = (asked: () => Promise<unknown>): Promise<void> =>
-    ask(asked).then(() => undefined);
+  const ask = <T>(asked: () => Promise<T>): Promise<T> => untilEnd(context, asked);
+  const done = (asked: () => Promise<unknown>): Promise<void> => ask(asked).then(() => undefined);
   const copied = (copying: () => Promise<{ readonly id: string }>) =>
     ask(copying).then((copy) => runOf<Out>(context, name, copy.id));
   return {
     id,
-    result: (options) =>
-      ask(() => valueOf<Out>(context, { id, name }, options)),
+    result: (options) => ask(() => valueOf<Out>(context, { id, name }, options)),
     status: () => ask(() => statusOf(context, id)),
-    progress: () =>
-      ask(() => executions.get(id)).then(
-        ({ progress }) => progress ?? undefined,
-      ),
+    progress: () => ask(() => executions.get(id)).then(({ progress }) => progress ?? undefined),
     cancel: (options) => done(() => executions.cancel(id, options)),
     pause: () => done(() => executions.pause(id)),
     resume: () => done(() => executions.unpause(id)),
     unpark: () => done(() => executions.unpark(id)),
     signal: (signal, ...[value = true, options]) =>
       ask(() => send(context, id, signal, { value, options })),
-    events: ((options?: never) =>
-      ask(() => executions.events(id, options))) as never,
+    events: ((options?: never) => ask(() => executions.events(id, options))) as never,
     history: () => ask(() => historyOf(executions, id, context.payload)),
-    fork: (atVersion, options) =>
-      copied(() => executions.fork(id, atVersion, options)),
+    fork: (atVersion, options) => copied(() => executions.fork(id, atVersion, options)),
     retry: (options) => copied(() => executions.retry(id, options)),
     erase: (options) => ask(() => executions.erase(id, options)),
   };
@@ -187,11 +166,7 @@ const checkedMethods = [
 ] as const satisfies readonly (keyof Run<unknown>)[];
 
 /** A handle of a run that was started before: when it is first asked, it is made sure that the run is of the function. */
-export function foundRunOf<Out>(
-  context: RuntimeContext,
-  name: string,
-  id: string,
-): Run<Out> {
+export function foundRunOf<Out>(context: RuntimeContext, name: string, id: string): Run<Out> {
   const run = runOf<Out>(context, name, id);
   let isKnown = false;
   const check = async (): Promise<void> => {
@@ -224,11 +199,7 @@ async function functionOf(
   }
 }
 
-function functionMismatch(
-  id: string,
-  asked: string,
-  found: string,
-): HoldfastError {
+function functionMismatch(id: string, asked: string, found: string): HoldfastError {
   return new HoldfastError(
     "FUNCTION_MISMATCH",
     `Run ${id} is one of ${found}, not of ${asked}. Nothing was done. Give get() the function that the run was started with, or check the id.`,

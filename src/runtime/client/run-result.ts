@@ -1,9 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
-import {
-  statusOf,
-  type ExecutionStatus,
-} from "../../model/execution/status.ts";
+import { statusOf, type ExecutionStatus } from "../../model/execution/status.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
@@ -15,15 +12,10 @@ export async function resultOf(
 ): Promise<ExecutionResult> {
   const { executions } = context.pages;
   try {
-    return await context.parked.during(
-      id,
-      executions.waitForResult(id, options),
-    );
+    return await context.parked.during(id, executions.waitForResult(id, options));
   } catch (error) {
     if (!isHoldfastError(error)) throw error;
-    throw error.code === "DEADLINE_EXCEEDED"
-      ? await withStatus(context, id, error)
-      : error;
+    throw error.code === "DEADLINE_EXCEEDED" ? await withStatus(context, id, error) : error;
   }
 }
 
@@ -37,8 +29,7 @@ async function withStatus(
   try {
     const run = await context.pages.executions.get(id);
     const status = await runStatus(context, run);
-    const reason =
-      run.interruption?.kind === "parked" ? run.interruption.reason : undefined;
+    const reason = run.interruption?.kind === "parked" ? run.interruption.reason : undefined;
     const why = reason === undefined ? "" : `: ${reason.replace(/\.$/, "")}`;
     return new HoldfastError(
       error.code,

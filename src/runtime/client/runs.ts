@@ -1,9 +1,4 @@
-import {
-  HoldfastError,
-  isHoldfastError,
-  originOf,
-  type ErrorCode,
-} from "../../model/errors.ts";
+import { HoldfastError, isHoldfastError, originOf, type ErrorCode } from "../../model/errors.ts";
 import {
   checkedText,
   givenFlag,
@@ -14,19 +9,13 @@ import {
 import { topLevelOf, type ExecutionId } from "../../model/ids/execution-id.ts";
 import { retryId } from "../../model/ids/retry-id.ts";
 import type { Executions } from "../../stores/execution/executions.ts";
-import {
-  filterNames,
-  type ListPlace,
-} from "../../stores/execution/read/list-filter.ts";
+import { filterNames, type ListPlace } from "../../stores/execution/read/list-filter.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 type ListOptions = NonNullable<Parameters<Executions["list"]>[0]>;
 
 /** Which runs a command is for: all that is given must hold, as for `list`. */
-type RunFilter = Omit<
-  ListOptions,
-  "after" | "limit" | "newerThan" | "signal" | "timeout"
->;
+type RunFilter = Omit<ListOptions, "after" | "limit" | "newerThan" | "signal" | "timeout">;
 
 interface BulkOptions {
   /** Counts what would be changed, and changes nothing. */
@@ -77,15 +66,9 @@ export interface Runs extends Pick<Executions, "list" | "count"> {
   /** Begins nothing new of them until they are resumed. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
   pauseAll(filter: RunFilter, options?: BulkOptions): Promise<BulkReport>;
   /** Lets paused runs go on. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
-  resumeAll(
-    filter: Omit<RunFilter, "status">,
-    options?: BulkOptions,
-  ): Promise<BulkReport>;
+  resumeAll(filter: Omit<RunFilter, "status">, options?: BulkOptions): Promise<BulkReport>;
   /** Lets parked runs be tried again. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
-  unparkAll(
-    filter: Omit<RunFilter, "status">,
-    options?: BulkOptions,
-  ): Promise<BulkReport>;
+  unparkAll(filter: Omit<RunFilter, "status">, options?: BulkOptions): Promise<BulkReport>;
   /**
    * Makes a copy of each failed run that goes on from before it failed, under
    * the id `retry:<id>`, so that repeating the call copies nothing twice. A
@@ -103,10 +86,7 @@ export interface Runs extends Pick<Executions, "list" | "count"> {
    * @example await holdfast.runs.eraseAll({ tag: "customer:ada" });
    */
   eraseAll(
-    filter: Omit<
-      RunFilter,
-      "status" | "topLevelOnly" | "parent" | "hideFinished"
-    >,
+    filter: Omit<RunFilter, "status" | "topLevelOnly" | "parent" | "hideFinished">,
     options?: BulkOptions,
   ): Promise<BulkReport>;
 }
@@ -196,10 +176,7 @@ interface Command {
   /** Runs at the top are changed before those below them, which are newer. */
   readonly topFirst?: boolean;
   /** True when that changed the run. */
-  readonly act: (
-    id: string,
-    wait: { readonly signal?: AbortSignal },
-  ) => Promise<boolean>;
+  readonly act: (id: string, wait: { readonly signal?: AbortSignal }) => Promise<boolean>;
 }
 
 /** Runs that are changed side by side, so that they share transactions and flushes. */
@@ -215,8 +192,7 @@ async function applied(
   const { fixed, refused = [], topFirst = false } = command;
   refuseNoFilter(given);
   const names = filterNames.filter(
-    (name): name is keyof RunFilter =>
-      name !== "newerThan" && !refused.includes(name),
+    (name): name is keyof RunFilter => name !== "newerThan" && !refused.includes(name),
   );
   const asked = optionsOf<RunFilter>(given, names);
   refuseUndefinedFilter(asked);
@@ -229,13 +205,7 @@ async function applied(
   const atTheTop = { ...filter, topLevelOnly: true };
   const { executions } = context.pages;
   const listed = await executions.list({ ...filter, limit: runsPerPage });
-  const first = await eachPage(
-    context,
-    atTheTop,
-    checked,
-    command.act,
-    nothingDone,
-  );
+  const first = await eachPage(context, atTheTop, checked, command.act, nothingDone);
   // What those at the top have begun meanwhile is how they clean up.
   const [newest] = listed.items;
   return eachPage(context, filter, checked, command.act, first, {
@@ -258,10 +228,7 @@ interface Meant {
 
 /** Whether a run comes before another in the list. */
 function isNewer(run: ListPlace, than: ListPlace): boolean {
-  return (
-    run.createdAt > than.createdAt ||
-    (run.createdAt === than.createdAt && run.id > than.id)
-  );
+  return run.createdAt > than.createdAt || (run.createdAt === than.createdAt && run.id > than.id);
 }
 
 async function eachPage(
@@ -311,17 +278,13 @@ function checkedOptions(given: BulkOptions | undefined): BulkOptions {
 type Outcome = "changed" | "unchanged" | BulkReport["failures"][number];
 
 /** What says nothing about the run, such as a lost connection, stops all. */
-async function outcomeOf(
-  id: string,
-  act: () => Promise<boolean>,
-): Promise<Outcome> {
+async function outcomeOf(id: string, act: () => Promise<boolean>): Promise<Outcome> {
   try {
     return (await act()) ? "changed" : "unchanged";
   } catch (error) {
     if (!isHoldfastError(error)) throw error;
     const { code, message } = error;
-    if (code === "EXECUTION_FINISHED" || code === "EXECUTION_NOT_FOUND")
-      return "unchanged";
+    if (code === "EXECUTION_FINISHED" || code === "EXECUTION_NOT_FOUND") return "unchanged";
     if (originOf(code) !== "domain" && !isOfOneRun(code)) throw error;
     return { id, code, message };
   }
@@ -349,13 +312,9 @@ const nothingDone: BulkReport = {
 };
 
 /** One outcome for each run; undefined where nothing was to be done. */
-function added(
-  report: BulkReport,
-  outcomes: readonly (Outcome | undefined)[],
-): BulkReport {
+function added(report: BulkReport, outcomes: readonly (Outcome | undefined)[]): BulkReport {
   const failures = outcomes.filter((each) => typeof each === "object");
-  const count = (kind: Outcome): number =>
-    outcomes.filter((each) => each === kind).length;
+  const count = (kind: Outcome): number => outcomes.filter((each) => each === kind).length;
   return {
     matched: report.matched + outcomes.length,
     changed: report.changed + count("changed"),

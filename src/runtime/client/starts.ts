@@ -1,14 +1,8 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import {
-  parseOwnExecutionId,
-  type ExecutionId,
-} from "../../model/ids/execution-id.ts";
+import { parseOwnExecutionId, type ExecutionId } from "../../model/ids/execution-id.ts";
 import type { IdSource } from "../../model/ids/id-source.ts";
 import { draftOf, givenList, optionsOf } from "../../model/shape.ts";
-import {
-  newExecution,
-  type ExecutionDraft,
-} from "../../stores/execution/log/create.ts";
+import { newExecution, type ExecutionDraft } from "../../stores/execution/log/create.ts";
 import type { Definition } from "../definition/definitions.ts";
 import { validated } from "../definition/schema.ts";
 import type { StartOf, StartOptions } from "../definition/workflow-context.ts";
@@ -77,10 +71,7 @@ async function checkedStart(
   definition: Definition,
   given: StartOf<unknown>,
 ): Promise<ExecutionDraft> {
-  const { input, ...options } = draftOf<StartOf<unknown>>("it", given, [
-    "input",
-    ...startNames,
-  ]);
+  const { input, ...options } = draftOf<StartOf<unknown>>("it", given, ["input", ...startNames]);
   const made = startOf(definition, input, options);
   const draft = made instanceof Promise ? await made : made;
   const { created } = newExecution({ ids: noIds, values }, draft, clock.now());

@@ -1,21 +1,12 @@
 import type { Database } from "../../sql/database.ts";
-import {
-  attachments,
-  type Attachments,
-} from "../../stores/attachment/attachments.ts";
+import { attachments, type Attachments } from "../../stores/attachment/attachments.ts";
 import { artifacts, type Artifacts } from "../../stores/blob/artifacts.ts";
 import { blobs, type Blobs } from "../../stores/blob/blobs.ts";
 import type { StoreOptions } from "../../stores/context.ts";
 import { effects, type Effects } from "../../stores/effect/effects.ts";
-import {
-  executions,
-  type Executions,
-} from "../../stores/execution/executions.ts";
+import { executions, type Executions } from "../../stores/execution/executions.ts";
 import { leases, type Leases } from "../../stores/lease/leases.ts";
-import {
-  maintenance,
-  type Maintenance,
-} from "../../stores/maintenance/maintenance.ts";
+import { maintenance, type Maintenance } from "../../stores/maintenance/maintenance.ts";
 import { processes, type Processes } from "../../stores/process/processes.ts";
 import { queue, type Queue } from "../../stores/queue/queue.ts";
 import { sessions, type Sessions } from "../../stores/session/sessions.ts";
@@ -56,10 +47,7 @@ const makers = {
 };
 
 /** Each is made when it is first asked for. */
-export function storePages(
-  database: Database,
-  options: StoreOptions,
-): StorePages {
+export function storePages(database: Database, options: StoreOptions): StorePages {
   const pages = {} as Record<string, unknown>;
   for (const [name, make] of Object.entries(makers))
     Object.defineProperty(pages, name, {

@@ -69,8 +69,7 @@ export class UnservedFunctions {
   #lookIn(ms: number): void {
     const { clock } = this.#parts;
     const at = clock.now() + ms;
-    if (this.#isClosed || (this.#lookAt !== undefined && this.#lookAt <= at))
-      return;
+    if (this.#isClosed || (this.#lookAt !== undefined && this.#lookAt <= at)) return;
     this.#cancel();
     this.#lookAt = at;
     this.#cancel = clock.wakeAt(at, () => {
@@ -90,11 +89,7 @@ export class UnservedFunctions {
     try {
       const found = this.#asksAll
         ? await database.read(find, { dueBy })
-        : (
-            await Promise.all(
-              names.map((only) => database.read(find, { only, dueBy })),
-            )
-          ).flat();
+        : (await Promise.all(names.map((only) => database.read(find, { only, dueBy })))).flat();
       for (const each of found) this.#warn(each.function, each.id);
     } catch {
       // Who cannot read is told so elsewhere.

@@ -1,15 +1,7 @@
 import { HoldfastError } from "../../model/errors.ts";
-import {
-  parseFunctionName,
-  type FunctionName,
-} from "../../model/ids/function-name.ts";
+import { parseFunctionName, type FunctionName } from "../../model/ids/function-name.ts";
 import { safely } from "../../model/safely.ts";
-import {
-  checkedCount,
-  givenInvalid,
-  optionsOf,
-  readGiven,
-} from "../../model/shape.ts";
+import { checkedCount, givenInvalid, optionsOf, readGiven } from "../../model/shape.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import type { RetryPolicy } from "../../model/time/retry-policy.ts";
 import type { ActivityContext } from "./activity-context.ts";
@@ -163,10 +155,7 @@ export function activity(name: string, ...rest: unknown[]): never {
  */
 export function signal(name: string): Signal<true>;
 export function signal<T>(name: string): Signal<T>;
-export function signal<In, Parsed>(
-  name: string,
-  schema: Schema<In, Parsed>,
-): Signal<Parsed, In>;
+export function signal<In, Parsed>(name: string, schema: Schema<In, Parsed>): Signal<Parsed, In>;
 export function signal(name: string, schema?: Schema): Signal<never, unknown> {
   return Object.freeze({
     name: parseFunctionName(name),
@@ -175,31 +164,17 @@ export function signal(name: string, schema?: Schema): Signal<never, unknown> {
 }
 
 const defaultCleanup: Duration = "5 minutes";
-const sharedNames = [
-  "input",
-  "concurrency",
-  "concurrencyPerKey",
-  "keep",
-  "keepFailed",
-] as const;
+const sharedNames = ["input", "concurrency", "concurrencyPerKey", "keep", "keepFailed"] as const;
 const optionNames = {
   workflow: [...sharedNames, "cleanupTimeout"],
   activity: [...sharedNames, "retry", "timeout"],
 } as const;
 
-type AllOptions = WorkflowOptions &
-  ActivityOptions & { readonly input?: Schema };
+type AllOptions = WorkflowOptions & ActivityOptions & { readonly input?: Schema };
 
-function defined(
-  kind: Definition["kind"],
-  name: string,
-  rest: readonly unknown[],
-): object {
+function defined(kind: Definition["kind"], name: string, rest: readonly unknown[]): object {
   const [given, body] = rest.length < 2 ? [undefined, rest[0]] : rest;
-  const options = optionsOf<AllOptions>(
-    given as AllOptions | undefined,
-    optionNames[kind],
-  );
+  const options = optionsOf<AllOptions>(given as AllOptions | undefined, optionNames[kind]);
   const { cleanupTimeout = defaultCleanup, keep, keepFailed = keep } = options;
   if (typeof body !== "function")
     throw givenInvalid(
@@ -224,9 +199,7 @@ function defined(
 }
 
 function countOf(name: string, count: number | undefined): number | undefined {
-  return count === undefined
-    ? undefined
-    : checkedCount(name, count, { min: 1 });
+  return count === undefined ? undefined : checkedCount(name, count, { min: 1 });
 }
 
 function msOf(name: string, time: Duration | undefined): number | undefined {
@@ -234,11 +207,7 @@ function msOf(name: string, time: Duration | undefined): number | undefined {
 }
 
 /** Another function under the same name and with the same options. */
-export function activityLike(
-  made: Definition,
-  body: Definition["body"],
-  more: object,
-): object {
+export function activityLike(made: Definition, body: Definition["body"], more: object): object {
   const { kind, name } = made;
   return Object.freeze({
     ...more,
@@ -252,19 +221,14 @@ export function activityLike(
 export function definitionOf(given: unknown, place: string): Definition {
   const made =
     typeof given === "object" && given !== null
-      ? readGiven(
-          place,
-          () => (given as { readonly [definition]?: Definition })[definition],
-        )
+      ? readGiven(place, () => (given as { readonly [definition]?: Definition })[definition])
       : undefined;
   if (made !== undefined) return made;
   throw givenInvalid(place, "what workflow() or activity() returned", given);
 }
 
 /** True for what `workflow` or `activity` returned, here or in another copy of the package. */
-export function isDurableFunction(
-  given: unknown,
-): given is DurableFunction<never, unknown> {
+export function isDurableFunction(given: unknown): given is DurableFunction<never, unknown> {
   if (typeof given !== "object" || given === null) return false;
   return safely(() => definition in given, false);
 }
@@ -275,8 +239,7 @@ export function signalOf(given: unknown): {
   readonly schema: Schema | undefined;
 } {
   const found = readGiven("signal", () => {
-    if (typeof given !== "object" || given === null || !(schemaOf in given))
-      return undefined;
+    if (typeof given !== "object" || given === null || !(schemaOf in given)) return undefined;
     const { name, [schemaOf]: schema } = given as {
       readonly name: string;
       readonly [schemaOf]: Schema | undefined;

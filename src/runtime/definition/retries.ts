@@ -1,9 +1,6 @@
 import { checkedCount, optionsOf } from "../../model/shape.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
-import {
-  retryPolicyFor,
-  type RetryPolicy,
-} from "../../model/time/retry-policy.ts";
+import { retryPolicyFor, type RetryPolicy } from "../../model/time/retry-policy.ts";
 
 /** How failures of a step or an activity are retried. */
 export interface RetryOptions {
@@ -24,13 +21,10 @@ export function retryPolicyOf(given: RetryOptions | undefined): RetryPolicy {
     "backoff",
     "maxBackoff",
   ]);
-  const backoffMs =
-    backoff === undefined ? usual.backoffMs : durationMs(backoff, "backoff");
+  const backoffMs = backoff === undefined ? usual.backoffMs : durationMs(backoff, "backoff");
   return {
     maxRetries:
-      maxRetries === undefined
-        ? usual.maxRetries
-        : checkedCount("maxRetries", maxRetries),
+      maxRetries === undefined ? usual.maxRetries : checkedCount("maxRetries", maxRetries),
     backoffMs,
     backoffMaxMs:
       maxBackoff === undefined

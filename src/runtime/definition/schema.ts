@@ -16,20 +16,15 @@ export interface Schema<In = unknown, Out = In> {
 }
 
 type Verdict<Out> =
-  | { readonly value: Out; readonly issues?: undefined }
-  | { readonly issues: readonly Issue[] };
+  { readonly value: Out; readonly issues?: undefined } | { readonly issues: readonly Issue[] };
 
 interface Issue {
   readonly message: string;
-  readonly path?:
-    readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */
-export function givenSchema(
-  place: string,
-  given: Schema | undefined,
-): Schema | undefined {
+export function givenSchema(place: string, given: Schema | undefined): Schema | undefined {
   if (given === undefined) return undefined;
   const validate = readGiven(place, () => {
     const { "~standard": standard } = Object(given) as {
@@ -77,11 +72,7 @@ async function validatedLater(
  * at another moment than it will when it is run again.
  * @throws HoldfastError `INPUT_INVALID`
  */
-export function validatedNow(
-  what: string,
-  schema: Schema | undefined,
-  value: unknown,
-): unknown {
+export function validatedNow(what: string, schema: Schema | undefined, value: unknown): unknown {
   if (schema === undefined) return value;
   return guarded(what, () => {
     const verdict = schema["~standard"].validate(value);
@@ -109,9 +100,7 @@ function refusalOf(what: string, error: unknown): HoldfastError {
   return isHoldfastError(error) ? error : schemaFailed(what, error);
 }
 
-function isPromise<T extends object>(
-  verdict: T | Promise<T>,
-): verdict is Promise<T> {
+function isPromise<T extends object>(verdict: T | Promise<T>): verdict is Promise<T> {
   return "then" in Object(verdict);
 }
 
@@ -150,7 +139,5 @@ function accepted(what: string, verdict: Verdict<unknown>): unknown {
 }
 
 function pathText(path: NonNullable<Issue["path"]>): string {
-  return path
-    .map((step) => String(typeof step === "object" ? step.key : step))
-    .join(".");
+  return path.map((step) => String(typeof step === "object" ? step.key : step)).join(".");
 }

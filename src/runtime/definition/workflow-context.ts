@@ -13,17 +13,11 @@ export type InputAnd<In, Options> =
       : [input: NoInfer<In>, options?: Options];
 
 /** Whether a function has no input. One that takes `any` has: that alone is in `void` and has all in it. */
-export type TakesNone<In> = [unknown] extends [In]
-  ? false
-  : [In] extends [void]
-    ? true
-    : false;
+export type TakesNone<In> = [unknown] extends [In] ? false : [In] extends [void] ? true : false;
 
 /** One of many starts of a function. */
 export type StartOf<In> = StartOptions &
-  (undefined extends In
-    ? { readonly input?: NoInfer<In> }
-    : { readonly input: NoInfer<In> });
+  (undefined extends In ? { readonly input?: NoInfer<In> } : { readonly input: NoInfer<In> });
 
 export interface CallOptions {
   /** It ends as timed out when it is not done by then. */
@@ -129,15 +123,9 @@ export interface WorkflowContext<Next = unknown> {
    * @throws HoldfastError `INPUT_INVALID` when its schema refuses the input
    * @example const payment = await ctx.call(charge, order);
    */
-  call<In, Out>(
-    fn: DurableFunction<In, Out>,
-    ...args: InputAnd<In, CallOptions>
-  ): Promise<Out>;
+  call<In, Out>(fn: DurableFunction<In, Out>, ...args: InputAnd<In, CallOptions>): Promise<Out>;
   /** Begins a child without waiting. A child never outlives its parent: it is cancelled when that ends. */
-  spawn<In, Out>(
-    fn: DurableFunction<In, Out>,
-    ...args: InputAnd<In, CallOptions>
-  ): Child<Out>;
+  spawn<In, Out>(fn: DurableFunction<In, Out>, ...args: InputAnd<In, CallOptions>): Child<Out>;
   /**
    * Starts a run of its own, which outlives this one.
    * @throws HoldfastError `EXECUTION_EXISTS` when the id is taken by another run
@@ -153,11 +141,7 @@ export interface WorkflowContext<Next = unknown> {
    * @example const rate = await ctx.step("rate", { retry: { maxRetries: 2 }, timeout: "5s" }, ({ abortSignal }) => getRate(abortSignal));
    */
   step<T>(name: string, body: StepBody<T>): Promise<Awaited<T>>;
-  step<T>(
-    name: string,
-    options: StepOptions,
-    body: StepBody<T>,
-  ): Promise<Awaited<T>>;
+  step<T>(name: string, options: StepOptions, body: StepBody<T>): Promise<Awaited<T>>;
   /**
    * Writes to your own tables in the transaction that records it: it happens
    * exactly once.

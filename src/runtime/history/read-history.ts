@@ -13,11 +13,7 @@ import type { Encoded } from "../../model/values/encoded.ts";
 import { isRecord, spokenKind } from "../../model/values/spoken-kind.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import { eventFault } from "../../stores/execution/log/event-fields.ts";
-import {
-  formatVersion,
-  responseField,
-  type RunHistory,
-} from "./run-history.ts";
+import { formatVersion, responseField, type RunHistory } from "./run-history.ts";
 
 /**
  * Reads a document, strictly: a history that is half understood would be
@@ -25,17 +21,12 @@ import {
  *
  * @throws HoldfastError `HISTORY_INVALID`
  */
-export function readHistory(
-  given: RunHistory,
-  values: ExecutionCodec,
-): LoadedExecution {
+export function readHistory(given: RunHistory, values: ExecutionCodec): LoadedExecution {
   const document = givenDocument(given);
   const { startedAt, cancellation } = document;
   const id = parsed("run", () => parseExecutionId(document.run));
   const name = parsed("function", () => parseFunctionName(document.function));
-  const events = document.events.map((each, index) =>
-    readEvent(values, each, `events[${index}]`),
-  );
+  const events = document.events.map((each, index) => readEvent(values, each, `events[${index}]`));
   const responses = document.responses.map((each, index) =>
     readResponse(values, each, `responses[${index}]`),
   );
@@ -99,8 +90,7 @@ type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string";
 const isTextOrNull: Check = (value) => value === null || isText(value);
-const isCount: Check = (value) =>
-  Number.isSafeInteger(value) && (value as number) >= 0;
+const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const isList: Check = (value) => Array.isArray(value);
 
 const fields: Readonly<Record<keyof RunHistory, Check>> = {
@@ -158,32 +148,18 @@ function givenDocument(given: unknown): RunHistory {
   return given as unknown as RunHistory;
 }
 
-function readEvent(
-  values: ExecutionCodec,
-  given: unknown,
-  path: string,
-): LoggedEvent<unknown> {
+function readEvent(values: ExecutionCodec, given: unknown, path: string): LoggedEvent<unknown> {
   const { version, at, whole } = placed(given, path, "version", "event");
   const event = withStored(whole, payloadField(kindOf(whole, path, "event")));
   const fault = eventFault(event as unknown as ExecutionEvent);
-  if (fault !== undefined)
-    throw faulty(`${path}.event.${fault.name}`, `must be ${fault.expected}`);
-  return parsed(path, () =>
-    values.readEvent({ version, at, event: event as never }),
-  );
+  if (fault !== undefined) throw faulty(`${path}.event.${fault.name}`, `must be ${fault.expected}`);
+  return parsed(path, () => values.readEvent({ version, at, event: event as never }));
 }
 
 const outcomes: readonly unknown[] = ["expired", "cancelled"];
-const resultKinds: readonly unknown[] = [
-  "completed",
-  "failed",
-  "cancelled",
-  "timedOut",
-];
+const resultKinds: readonly unknown[] = ["completed", "failed", "cancelled", "timedOut"];
 
-const responseFields: Readonly<
-  Record<string, Readonly<Record<string, Check>>>
-> = {
+const responseFields: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
   child: {
     joinSet: isText,
     child: isText,
@@ -206,11 +182,8 @@ function readResponse(
 ): LoggedResponse<unknown> {
   const { version, at, whole } = placed(given, path, "seq", "response");
   const kind = kindOf(whole, path, "response");
-  const known = Object.hasOwn(responseFields, kind)
-    ? responseFields[kind]
-    : undefined;
-  if (known === undefined)
-    throw faulty(`${path}.response.kind`, "is none that there is");
+  const known = Object.hasOwn(responseFields, kind) ? responseFields[kind] : undefined;
+  if (known === undefined) throw faulty(`${path}.response.kind`, "is none that there is");
   const response = withStored(whole, responseField(kind));
   for (const name of Object.keys(response))
     if (name !== "kind" && !Object.hasOwn(known, name))
@@ -244,16 +217,11 @@ function placed(
   if (!isCount(at)) throw faulty(`${path}.at`, "is no instant");
   if (!isRecord(whole)) throw faulty(`${path}.${field}`, "is no object");
   const [other] = Object.keys(others);
-  if (other !== undefined)
-    throw faulty(`${path}.${other}`, "is no field of it");
+  if (other !== undefined) throw faulty(`${path}.${other}`, "is no field of it");
   return { version: version as number, at: at as number, whole };
 }
 
-function kindOf(
-  whole: Readonly<Record<string, unknown>>,
-  path: string,
-  field: string,
-): string {
+function kindOf(whole: Readonly<Record<string, unknown>>, path: string, field: string): string {
   const { kind } = whole;
   if (typeof kind === "string") return kind;
   throw faulty(`${path}.${field}.kind`, "is no text");
@@ -273,9 +241,7 @@ function stored(value: unknown): Encoded {
 }
 
 function assertGrowing(name: string, numbers: readonly number[]): void {
-  const at = numbers.findIndex(
-    (number, index) => index > 0 && number <= (numbers[index - 1] ?? 0),
-  );
+  const at = numbers.findIndex((number, index) => index > 0 && number <= (numbers[index - 1] ?? 0));
   if (at >= 0) throw faulty(`${name}[${at}]`, "is not behind the one before");
 }
 

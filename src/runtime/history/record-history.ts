@@ -1,9 +1,5 @@
 import type { Executions } from "../../stores/execution/executions.ts";
-import {
-  eventsAfter,
-  loadedWhole,
-  responsesAfter,
-} from "../worker/hot/history.ts";
+import { eventsAfter, loadedWhole, responsesAfter } from "../worker/hot/history.ts";
 import { historyDocument, type RunHistory } from "./run-history.ts";
 
 /** Kinds that say how the log was made, not what the run did. */

@@ -8,11 +8,7 @@ import { executionContext } from "../../stores/execution/context.ts";
 import { definitionOf, type Workflow } from "../definition/definitions.ts";
 import { Drain } from "../drain.ts";
 import { RunningBodies } from "../running-bodies.ts";
-import {
-  replayLog,
-  type ReplayContext,
-  type ReplayOutcome,
-} from "./replay-log.ts";
+import { replayLog, type ReplayContext, type ReplayOutcome } from "./replay-log.ts";
 import { historyInvalid, readHistory } from "./read-history.ts";
 import type { RunHistory } from "./run-history.ts";
 
@@ -42,15 +38,8 @@ export async function replayHistory(
 ): Promise<ReplayOutcome> {
   const definition = definitionOf(workflow, "the workflow to replay");
   if (definition.kind !== "workflow")
-    throw givenInvalid(
-      "the workflow to replay",
-      "what workflow() returned",
-      workflow,
-    );
-  const { payload, codeVersion } = optionsOf<ReplayOptions>(options, [
-    "payload",
-    "codeVersion",
-  ]);
+    throw givenInvalid("the workflow to replay", "what workflow() returned", workflow);
+  const { payload, codeVersion } = optionsOf<ReplayOptions>(options, ["payload", "codeVersion"]);
   if (codeVersion !== undefined) checkedText("A code version", codeVersion);
   const context = contextOf(payload);
   const loaded = readHistory(history, context.store.values);
@@ -78,10 +67,7 @@ function contextOf(payload: PayloadCodec | undefined): ReplayContext {
   const refuse = (): never => {
     throw new Error("A replay has no database.");
   };
-  const database: Pick<
-    Database,
-    "clock" | "entropy" | "sha256Hex" | "write" | "read"
-  > = {
+  const database: Pick<Database, "clock" | "entropy" | "sha256Hex" | "write" | "read"> = {
     clock,
     entropy: systemEntropy,
     sha256Hex,

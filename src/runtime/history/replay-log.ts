@@ -10,10 +10,9 @@ import type { ExternalTokens } from "../client/external-tokens.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 /** What a replay needs of a runtime. Without `tokens` nobody knows those that the run was given. */
-export type ReplayContext = Pick<
-  RuntimeContext,
-  "clock" | "drain" | "bodies" | "store"
-> & { readonly tokens: ExternalTokens | undefined };
+export type ReplayContext = Pick<RuntimeContext, "clock" | "drain" | "bodies" | "store"> & {
+  readonly tokens: ExternalTokens | undefined;
+};
 
 /** How a replay that changes nothing went. */
 export type ReplayOutcome =
@@ -65,8 +64,7 @@ export function replayLog(
         const last = events.at(-1);
         if (last?.kind === "finished")
           end({ kind: "ends", result: store.values.readResult(last.result) });
-        else if (last?.kind === "locked")
-          end({ kind: "ends", result: "continued" });
+        else if (last?.kind === "locked") end({ kind: "ends", result: "continued" });
         else if (last?.kind === "parked" && run.state.poison !== undefined)
           end({ kind: "differs", error: run.state.poison });
         else end({ kind: "matches" });

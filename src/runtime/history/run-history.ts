@@ -1,7 +1,4 @@
-import type {
-  LoggedEvent,
-  LoggedResponse,
-} from "../../model/execution/event.ts";
+import type { LoggedEvent, LoggedResponse } from "../../model/execution/event.ts";
 import { payloadField } from "../../model/execution/event-payload.ts";
 import { encodeValue } from "../../model/values/values.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
@@ -84,12 +81,8 @@ export function historyDocument(recorded: Recorded): RunHistory {
 }
 
 /** A run that has ended is not being cancelled any more; its log says that it was. */
-function requestIn(
-  events: readonly LoggedEvent<unknown>[],
-): LoadedExecution["cancellation"] {
-  const request = events.findLast(
-    ({ event }) => event.kind === "cancellationRequested",
-  );
+function requestIn(events: readonly LoggedEvent<unknown>[]): LoadedExecution["cancellation"] {
+  const request = events.findLast(({ event }) => event.kind === "cancellationRequested");
   if (request?.event.kind !== "cancellationRequested") return null;
   const { cause, reason } = request.event;
   return { requestedAt: request.at, cause, reason };
@@ -101,14 +94,9 @@ export function responseField(kind: string): string | undefined {
   return kind === "signal" ? "value" : undefined;
 }
 
-function withPlain(
-  whole: object,
-  field: string | undefined,
-): Readonly<Record<string, unknown>> {
+function withPlain(whole: object, field: string | undefined): Readonly<Record<string, unknown>> {
   const fields = whole as Readonly<Record<string, unknown>>;
-  return field === undefined
-    ? { ...fields }
-    : { ...fields, [field]: plain(fields[field]) };
+  return field === undefined ? { ...fields } : { ...fields, [field]: plain(fields[field]) };
 }
 
 const unlimited = { charactersMax: Number.MAX_SAFE_INTEGER };

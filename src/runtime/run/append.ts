@@ -21,10 +21,7 @@ export function nextWakeAt(run: RunState): number | null {
   return instant ?? null;
 }
 
-function earlier(
-  a: number | undefined,
-  b: number | undefined,
-): number | undefined {
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || (b !== undefined && b < a) ? b : a;
 }
 
@@ -42,9 +39,7 @@ export function append(run: RunState): boolean {
     isWaitingForSomething(run) &&
     !run.steps.isBusy(host.clock.now());
   const hotUntil = waits ? host.hotUntil(run) : 0;
-  const draft = waits
-    ? { ...batch, events: [...events, waiting(run, hotUntil)] }
-    : batch;
+  const draft = waits ? { ...batch, events: [...events, waiting(run, hotUntil)] } : batch;
   if (draft.events.length === 0) return false;
   run.isAppending = true;
   run.isGoingToRest = waits;
@@ -84,9 +79,7 @@ function isWaitingForSomething({ open, children, settled }: RunState): boolean {
 
 function waiting(run: RunState, runExpiresAt: number): ExecutionEvent {
   const { calls: call, seen } = run;
-  const again = isEndingChildren(run)
-    ? run.host.clock.now() + endingCheckMs
-    : undefined;
+  const again = isEndingChildren(run) ? run.host.clock.now() + endingCheckMs : undefined;
   const wakeAt = earlier(nextWakeAt(run) ?? undefined, again) ?? null;
   return { kind: "waiting", runExpiresAt, wakeAt, call, seen };
 }
@@ -102,10 +95,7 @@ function isEndingChildren({
   isClosing,
 }: RunState): boolean {
   if (isClosing) return children.size > 0;
-  return (
-    childrenAsked.size > 0 ||
-    childrenToCancel.some((child) => children.has(child))
-  );
+  return childrenAsked.size > 0 || childrenToCancel.some((child) => children.has(child));
 }
 
 /** Runs the next transaction: a body on the user's tables, committed with the event that records it. */
@@ -146,11 +136,7 @@ function readOutcome(
 }
 
 /** The append is durable: its first outcome is delivered at once, each further one at a rest; all at a rest when the answer came after the end of the lease. */
-function acknowledge(
-  run: RunState,
-  { responses }: Appended,
-  readOutcomes: () => void,
-): void {
+function acknowledge(run: RunState, { responses }: Appended, readOutcomes: () => void): void {
   run.isAppending = false;
   if (run.isOver) return;
   try {

@@ -15,10 +15,7 @@ export function broke(run: RunState, error: unknown): void {
   run.again();
 }
 
-export function cannotBeRecorded(
-  { id }: RunState,
-  cause: unknown,
-): HoldfastError {
+export function cannotBeRecorded({ id }: RunState, cause: unknown): HoldfastError {
   return new HoldfastError(
     "EVENTS_INVALID",
     `Run ${id} came to something that cannot be recorded: ${spokenError(cause)}. It is parked.`,

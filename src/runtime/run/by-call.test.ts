@@ -23,11 +23,7 @@ test("a call has one thing at a time", () => {
 test("what is taken is gone, from the end, the start and the middle, and the rest is found", () => {
   const items = new ByCall<{ call: number; name: string }>();
   for (const call of [1, 3, 5, 7, 9]) items.put(item(call));
-  expect([9, 1, 5].map((call) => items.take(call)?.name)).toEqual([
-    "9",
-    "1",
-    "5",
-  ]);
+  expect([9, 1, 5].map((call) => items.take(call)?.name)).toEqual(["9", "1", "5"]);
   expect([1, 5, 9, 4].map((call) => items.get(call))).toEqual([
     undefined,
     undefined,

@@ -11,15 +11,8 @@ export class Continuation {
 }
 
 /** Without its `return` a run that should go on for years would end, and nobody would notice. */
-export function isContinuationLost(
-  { isContinuing }: RunState,
-  settled: Settled,
-): boolean {
-  return (
-    isContinuing &&
-    settled.kind === "returned" &&
-    !(settled.value instanceof Continuation)
-  );
+export function isContinuationLost({ isContinuing }: RunState, settled: Settled): boolean {
+  return isContinuing && settled.kind === "returned" && !(settled.value instanceof Continuation);
 }
 
 export function continuationLost({ id, definition }: RunState): HoldfastError {

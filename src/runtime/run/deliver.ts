@@ -34,15 +34,12 @@ export function deliverOutcome(run: RunState, logged: LoggedHistory): void {
     case "transactionFinished":
       if (event.outcome === "failed")
         return rejectBy(run, call, restoredFailure(event.value as StoredError));
-      return isCancelled(run, call)
-        ? rejectBy(run, call)
-        : call.resolve(event.value);
+      return isCancelled(run, call) ? rejectBy(run, call) : call.resolve(event.value);
     case "receiveTimedOut":
       run.mailbox.forgetCall(event.call);
       return call.resolve(undefined);
     case "scheduled":
-      if (event.outcome === "conflict")
-        return call.reject(startConflict(event.execution));
+      if (event.outcome === "conflict") return call.reject(startConflict(event.execution));
       return call.resolve({
         id: event.execution,
         existed: event.outcome === "existed",
@@ -53,10 +50,7 @@ export function deliverOutcome(run: RunState, logged: LoggedHistory): void {
 }
 
 /** What reached the run from elsewhere. */
-export function deliverResponse(
-  run: RunState,
-  logged: LoggedResponse<unknown>,
-): void {
+export function deliverResponse(run: RunState, logged: LoggedResponse<unknown>): void {
   const { response, seq, at } = logged;
   run.seen = seq;
   // It made the run due in the log too, so the next rest is recorded anew.
@@ -65,8 +59,7 @@ export function deliverResponse(
   switch (response.kind) {
     case "signal": {
       const receiver = run.mailbox.deliver(seq, response);
-      if (receiver !== undefined)
-        run.open.close(receiver.call)?.resolve(response.value);
+      if (receiver !== undefined) run.open.close(receiver.call)?.resolve(response.value);
       return;
     }
     case "child":
@@ -80,11 +73,7 @@ export function deliverResponse(
   }
 }
 
-function deliverTo(
-  run: RunState,
-  id: string,
-  logged: LoggedResponse<unknown>,
-): void {
+function deliverTo(run: RunState, id: string, logged: LoggedResponse<unknown>): void {
   const source = run.sources.get(id);
   if (source === undefined) {
     if (!run.replay.isOver) run.replay.missedSource(id);
@@ -96,11 +85,7 @@ function deliverTo(
 }
 
 /** Settles the call that waited for a child or a delay. */
-function settleBy(
-  run: RunState,
-  number: number,
-  { response }: LoggedResponse<unknown>,
-): void {
+function settleBy(run: RunState, number: number, { response }: LoggedResponse<unknown>): void {
   const call = run.open.close(number);
   if (call === undefined) return;
   if (response.kind !== "child") return call.resolve(undefined);
@@ -110,9 +95,7 @@ function settleBy(
     const failure = runFailure({ id: response.child, function: name }, result);
     return rejectBy(run, call, withSite(failure, call.site));
   }
-  return isCancelled(run, call)
-    ? rejectBy(run, call)
-    : call.resolve(result.value);
+  return isCancelled(run, call) ? rejectBy(run, call) : call.resolve(result.value);
 }
 
 /** Whether the run was cancelled while the call was open. */
@@ -125,8 +108,7 @@ function isCancelled({ cancelledAt }: RunState, { call }: OpenCall): boolean {
  * a run whose step or child completes just then would go on as if nothing were.
  */
 function rejectBy(run: RunState, call: OpenCall, failure?: Error): void {
-  if (failure !== undefined && !isCancelled(run, call))
-    return call.reject(failure);
+  if (failure !== undefined && !isCancelled(run, call)) return call.reject(failure);
   call.reject(
     runCancelled(run.id, run.cancellation?.reason ?? null, {
       call: spokenShape(call.shape),
@@ -142,8 +124,7 @@ function cancel(run: RunState, at: number): void {
   run.cancelledAt = run.calls;
   run.cleanupBy = at + run.definition.cleanupMs;
   run.steps.cancel(reason);
-  for (const task of run.transactions.splice(0))
-    failTransaction(run, task, reason);
+  for (const task of run.transactions.splice(0)) failTransaction(run, task, reason);
   for (const open of run.open.endingWithRun) {
     run.open.close(open.call);
     run.mailbox.forgetCall(open.call);

@@ -2,13 +2,7 @@ import type { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionCodec } from "../../model/execution/codec.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import { isRunFailedError } from "../../model/run-failed-error.ts";
-import {
-  isCancellation,
-  isOfTheCodec,
-  ofSubject,
-  recorded,
-  runCancelled,
-} from "../failures.ts";
+import { isCancellation, isOfTheCodec, ofSubject, recorded, runCancelled } from "../failures.ts";
 import type { Definition } from "../definition/definitions.ts";
 import { Continuation } from "./continuation.ts";
 import { append } from "./append.ts";
@@ -56,13 +50,7 @@ export function closeAndEnd(run: RunState): boolean {
 const warnedOf = new WeakSet<Definition>();
 
 /** A step that nobody awaits does its work, or half of it, and is not recorded. */
-function warnOfForgotten({
-  id,
-  host,
-  steps,
-  settled,
-  definition,
-}: RunState): void {
+function warnOfForgotten({ id, host, steps, settled, definition }: RunState): void {
   const [step] = steps.runningNames;
   if (step === undefined || settled?.kind !== "returned") return;
   if (warnedOf.has(definition)) return;
@@ -110,8 +98,7 @@ function end(run: RunState): boolean {
       ? settled.value
       : undefined;
   // Its next pass would begin here, though it is paused, or its worker closes.
-  if (continuation !== undefined && run.leaving !== undefined)
-    return leave(run, run.leaving);
+  if (continuation !== undefined && run.leaving !== undefined) return leave(run, run.leaving);
   const next = continuation && continued(run, continuation);
   // It fails when its next pass cannot be recorded.
   const events = next ?? [finished(run, run.settled ?? settled)];
@@ -128,10 +115,7 @@ function end(run: RunState): boolean {
   return false;
 }
 
-function continued(
-  run: RunState,
-  { input }: Continuation,
-): readonly ExecutionEvent[] | undefined {
+function continued(run: RunState, { input }: Continuation): readonly ExecutionEvent[] | undefined {
   try {
     return [
       run.host.values.event({
@@ -156,23 +140,17 @@ function continued(
 function finished(run: RunState, settled: Settled): ExecutionEvent {
   const { values } = run.host;
   const failed = (thrown: unknown): ExecutionEvent =>
-    recorded(thrown, undefined, (error) =>
-      values.finished({ kind: "failed", error }),
-    );
+    recorded(thrown, undefined, (error) => values.finished({ kind: "failed", error }));
   if (settled.kind === "returned")
     try {
       return values.finished({ kind: "completed", value: settled.value });
     } catch (error) {
       if (isOfTheCodec(error)) throw error;
-      return failed(
-        ofSubject(refusalOf(values, settled.value) ?? error, "its result"),
-      );
+      return failed(ofSubject(refusalOf(values, settled.value) ?? error, "its result"));
     }
   const { cancellation } = run;
-  if (cancellation === null || !isOfCancellation(run, settled.error))
-    return failed(settled.error);
-  if (cancellation.cause === "deadline")
-    return values.finished({ kind: "timedOut" });
+  if (cancellation === null || !isOfCancellation(run, settled.error)) return failed(settled.error);
+  if (cancellation.cause === "deadline") return values.finished({ kind: "timedOut" });
   const { reason } = cancellation;
   return values.finished({
     kind: "cancelled",
@@ -193,11 +171,7 @@ function refusalOf(values: ExecutionCodec, value: unknown): unknown {
 /** The cancellation itself, or that of a child which was asked to end because of it. */
 function isOfCancellation({ cancelledAt }: RunState, error: unknown): boolean {
   if (isCancellation(error)) return true;
-  return (
-    cancelledAt !== undefined &&
-    isRunFailedError(error) &&
-    error.kind === "cancelled"
-  );
+  return cancelledAt !== undefined && isRunFailedError(error) && error.kind === "cancelled";
 }
 
 /** Nothing that its code has asked for is begun any more; what the log has asked for is ended with it. */

@@ -3,11 +3,7 @@ import { roughBytes } from "./held-bytes.ts";
 
 test.each<[string, unknown, number]>([
   ["a text", "x".repeat(100_000), 100_000],
-  [
-    "texts in lists",
-    Array.from({ length: 100 }, () => "x".repeat(1_000)),
-    100_000,
-  ],
+  ["texts in lists", Array.from({ length: 100 }, () => "x".repeat(1_000)), 100_000],
   ["bytes", { at: new Uint8Array(100_000) }, 100_000],
   ["a map of sets", new Map([["a", new Set(["x".repeat(100_000)])]]), 100_000],
   [

@@ -11,12 +11,7 @@ const partBytes = 16;
 const partsMax = 10_000;
 
 /** About how many bytes a run holds once its code has been given all of this. */
-export function loadedBytes({
-  input,
-  history,
-  responses,
-  unreadSignals,
-}: LoadedExecution): number {
+export function loadedBytes({ input, history, responses, unreadSignals }: LoadedExecution): number {
   let bytes = bareRunBytes + roughBytes(input);
   for (const { event } of history) {
     const field = payloadField(event.kind);
@@ -52,8 +47,7 @@ export function roughBytes(value: unknown): number {
 }
 
 function innerParts(part: object): Iterable<unknown> {
-  if (Array.isArray(part) || part instanceof Set)
-    return part as Iterable<unknown>;
+  if (Array.isArray(part) || part instanceof Set) return part as Iterable<unknown>;
   if (part instanceof Map) return (part as Map<unknown, unknown>).entries();
   return Object.values(part) as readonly unknown[];
 }

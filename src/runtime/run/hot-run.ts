@@ -56,8 +56,7 @@ export class HotRun implements Drained {
     }
     const ctx = new RefusingContext(state);
     const settle = (settled: Settled): void => {
-      if (isContinuationLost(state, settled))
-        state.poison ??= continuationLost(state);
+      if (isContinuationLost(state, settled)) state.poison ??= continuationLost(state);
       state.settled ??= settled;
       state.again();
     };
@@ -168,11 +167,7 @@ export class HotRun implements Drained {
   }
 }
 
-async function runBody(
-  { body }: Definition,
-  ctx: RunContext,
-  input: unknown,
-): Promise<unknown> {
+async function runBody({ body }: Definition, ctx: RunContext, input: unknown): Promise<unknown> {
   return body(ctx as never, input);
 }
 
@@ -206,10 +201,7 @@ function newState(
     definition,
     locked,
     id,
-    replay: new Replay(
-      scriptOf(history, [...unreadSignals, ...responses]),
-      differ,
-    ),
+    replay: new Replay(scriptOf(history, [...unreadSignals, ...responses]), differ),
     steps: new Steps({
       id,
       // Passes of one run number their calls alike.

@@ -1,8 +1,5 @@
 import type { ExecutionEvent } from "../../model/execution/event.ts";
-import type {
-  HistoryEvent,
-  HistoryFact,
-} from "../../model/execution/history-event.ts";
+import type { HistoryEvent, HistoryFact } from "../../model/execution/history-event.ts";
 import type { NewExecution } from "../../stores/execution/log/create.ts";
 
 /** A history event before it is known what had been seen when it was appended. */
@@ -102,8 +99,7 @@ export class Journal {
     const outcomes: number[] = [];
     let characters = 0;
     const fits = (size: number): boolean =>
-      events.length < eventsMax - 1 &&
-      (events.length === 0 || characters + size <= charactersMax);
+      events.length < eventsMax - 1 && (events.length === 0 || characters + size <= charactersMax);
     let taken = 0;
     for (const { entry, child } of this.#requests) {
       const size = sizeOf(entry) + (child?.created.input.length ?? 0);
@@ -112,14 +108,12 @@ export class Journal {
       const event = { ...entry, seen } as HistoryEvent;
       if (entry.kind === "scheduled") outcomes.push(events.length);
       events.push(event);
-      if (child !== undefined)
-        (entry.kind === "scheduled" ? starts : children).push(child);
+      if (child !== undefined) (entry.kind === "scheduled" ? starts : children).push(child);
       if (isExternal(child)) this.#externals -= 1;
       taken += 1;
     }
     this.#requests = this.#requests.slice(taken);
-    if (this.#requests.length > 0)
-      return { events, children, starts, outcomes };
+    if (this.#requests.length > 0) return { events, children, starts, outcomes };
     taken = 0;
     for (const entry of this.#records) {
       const size = sizeOf(entry);

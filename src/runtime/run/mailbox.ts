@@ -58,9 +58,7 @@ export class Mailbox {
   expire(now: number): readonly Receiver[] {
     const over = this.receivers.filter(
       (receiver) =>
-        receiver.expiresAt !== null &&
-        receiver.expiresAt <= now &&
-        !this.#expired.has(receiver),
+        receiver.expiresAt !== null && receiver.expiresAt <= now && !this.#expired.has(receiver),
     );
     for (const receiver of over) this.#expired.add(receiver);
     return over;
@@ -88,9 +86,7 @@ export class Mailbox {
 
   /** In the order of their calls. */
   get receivers(): readonly Receiver[] {
-    return [...this.#receivers.values()]
-      .flat()
-      .toSorted((a, b) => a.call - b.call);
+    return [...this.#receivers.values()].flat().toSorted((a, b) => a.call - b.call);
   }
 
   /** When the first of them has waited long enough that has not been told of. */

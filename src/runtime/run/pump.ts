@@ -18,8 +18,7 @@ export function pump(run: RunState): boolean {
   if (isStale(run)) return renewFirst(run);
   if (run.poison !== undefined) return setAside(run, run.poison);
   if (run.settled !== undefined) {
-    if (!run.replay.isOver)
-      run.arrived.unshift(...run.replay.endEarly(run.calls, run.settled));
+    if (!run.replay.isOver) run.arrived.unshift(...run.replay.endEarly(run.calls, run.settled));
     if (run.poison !== undefined) return true;
     writeLateProgress(run);
     return closeAndEnd(run);
@@ -44,9 +43,7 @@ export function pump(run: RunState): boolean {
 /** It cannot go on as it is. One that is given back is parked by who has it next: while it is paused nobody can. */
 function setAside(run: RunState, why: HoldfastError): boolean {
   const { leaving, cancellation } = run;
-  return leaving === undefined || cancellation !== null
-    ? park(run, why)
-    : leave(run, leaving);
+  return leaving === undefined || cancellation !== null ? park(run, why) : leave(run, leaving);
 }
 
 /** What an append has let begin, when its answer came after the lease had ended. */
@@ -88,16 +85,14 @@ function moveOn(run: RunState): boolean {
     return false;
   }
   const now = run.host.clock.now();
-  if (run.cleanupBy !== undefined && now >= run.cleanupBy)
-    return endAbandoned(run);
+  if (run.cleanupBy !== undefined && now >= run.cleanupBy) return endAbandoned(run);
   if (run.leaving === undefined) {
     if (!run.isWaiting) beginDue(run, now);
     recordCancellation(run);
   }
   if (!run.journal.isEmpty) return append(run);
   cancelChildren(run);
-  if (run.leaving !== undefined)
-    return run.steps.isRunning ? false : leave(run, run.leaving);
+  if (run.leaving !== undefined) return run.steps.isRunning ? false : leave(run, run.leaving);
   if (run.transactions.length > 0) return transact(run);
   if (run.steps.isBusy(now)) return false;
   if (run.isWaiting) return false;

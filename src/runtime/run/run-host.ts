@@ -4,10 +4,7 @@ import type { ExecutionEvent } from "../../model/execution/event.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type {
-  ExecutionDraft,
-  NewExecution,
-} from "../../stores/execution/log/create.ts";
+import type { ExecutionDraft, NewExecution } from "../../stores/execution/log/create.ts";
 import type { Drain } from "../drain.ts";
 import type { RunningBodies } from "../running-bodies.ts";
 import type { Speaker } from "../worker/run-log.ts";
@@ -68,12 +65,7 @@ export interface RunHost {
   ): Promise<(Appended & { readonly entry: Entry }) | undefined>;
   /** Asks children to end, in this order. */
   cancel(children: readonly ExecutionId[], force: boolean): void;
-  log(
-    speaker: Speaker,
-    level: keyof RunLog,
-    message: string,
-    data: unknown,
-  ): void;
+  log(speaker: Speaker, level: keyof RunLog, message: string, data: unknown): void;
   setProgress(run: RunState, value: unknown): void;
   /** The run waits: it holds no place, and may be forgotten. */
   rests(run: RunState): void;

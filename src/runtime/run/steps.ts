@@ -1,11 +1,7 @@
 import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Clock } from "../../model/time/clock.ts";
-import {
-  jittered,
-  retryPauseMs,
-  type RetryPolicy,
-} from "../../model/time/retry-policy.ts";
+import { jittered, retryPauseMs, type RetryPolicy } from "../../model/time/retry-policy.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
 import type { StepBody } from "../definition/workflow-context.ts";
@@ -118,17 +114,14 @@ export class Steps {
 
   /** Begins the next attempt, or waits until it may begin. */
   start(step: Step, failures: number = 0, retryAt: number = 0): void {
-    if (retryAt > this.#host.clock.now())
-      this.#pausing.set(step.call, { step, failures, retryAt });
+    if (retryAt > this.#host.clock.now()) this.#pausing.set(step.call, { step, failures, retryAt });
     else this.#attempt(step, failures + 1);
   }
 
   /** Begins the attempts whose pause is over. */
   startDue(now: number): void {
     if (this.#pausing.size === 0) return;
-    const due = [...this.#pausing.values()].filter(
-      ({ retryAt }) => retryAt <= now,
-    );
+    const due = [...this.#pausing.values()].filter(({ retryAt }) => retryAt <= now);
     for (const { step, failures } of due) {
       this.#pausing.delete(step.call);
       this.#attempt(step, failures + 1);
@@ -138,8 +131,7 @@ export class Steps {
   /** The run was cancelled: what runs is told and records its outcome, what pauses has failed. */
   cancel(reason: Error): void {
     for (const { attempt } of this.#running.all()) attempt.cancel(reason);
-    for (const { step } of Array.from(this.#pausing.values()))
-      this.fail(step, reason);
+    for (const { step } of Array.from(this.#pausing.values())) this.fail(step, reason);
   }
 
   /** Records a step as failed that is not running. */
@@ -263,11 +255,7 @@ export class Steps {
   }
 
   /** Undefined when nothing can be encoded, which has been told. */
-  #encoded(
-    { name }: Step,
-    attempt: number,
-    error: unknown,
-  ): Encoded | undefined {
+  #encoded({ name }: Step, attempt: number, error: unknown): Encoded | undefined {
     const at = { step: name, attempt: Math.max(attempt, 1) };
     try {
       return recorded(error, at, (stored) => this.#host.encode(stored));

@@ -14,10 +14,7 @@ import {
   startWaiting,
   type InstantOutcome,
 } from "../../stores/schedule/runs/start.ts";
-import {
-  scheduleChanged,
-  type Scheduler,
-} from "../../stores/schedule/schedule-row.ts";
+import { scheduleChanged, type Scheduler } from "../../stores/schedule/schedule-row.ts";
 import { runOwnSchedules } from "../../stores/schedule/schedules.ts";
 import { waitUntil } from "../../stores/wait.ts";
 import { pauseBefore } from "../pauses.ts";
@@ -48,8 +45,7 @@ export class Firing {
       { ...store, clock },
       { [runSchedules]: (due) => startDue(store, due) },
       {
-        onFired: ({ name, instant, value }) =>
-          this.#tell(name, instant, value as InstantOutcome),
+        onFired: ({ name, instant, value }) => this.#tell(name, instant, value as InstantOutcome),
         onSkipped: ({ name }, skipped) => this.#tellMissed(name, skipped),
         onError: (error, schedule) => this.#tellFailed(error, schedule?.name),
       },
@@ -97,11 +93,9 @@ export class Firing {
       try {
         const started = await database.write(startWaiting(store), { name });
         this.#failing.delete(name);
-        if (started !== undefined)
-          this.#tell(name, started.instant, started.outcome);
+        if (started !== undefined) this.#tell(name, started.instant, started.outcome);
       } catch (error) {
-        if (this.#end.signal.aborted || isClosed(error) || isFinal(error))
-          throw error;
+        if (this.#end.signal.aborted || isClosed(error) || isFinal(error)) throw error;
         if (!this.#failing.has(name)) this.#tellFailed(error, name);
         this.#failing.add(name);
         haveStarted = false;
@@ -144,8 +138,7 @@ export class Firing {
   #tell(name: string, instant: number, outcome: InstantOutcome): void {
     if (outcome.kind === "gone") return;
     // Who only starts runs would not hear otherwise that nobody takes them.
-    if (outcome.kind === "started")
-      this.#context.unserved.started(outcome.function);
+    if (outcome.kind === "started") this.#context.unserved.started(outcome.function);
     const { level, text } = spoken(outcome);
     this.#context.tell({
       level,
@@ -198,17 +191,14 @@ function spoken(outcome: Exclude<InstantOutcome, { readonly kind: "gone" }>): {
   readonly level: Notice["level"];
   readonly text: string;
 } {
-  if (outcome.kind === "started")
-    return { level: "debug", text: `started run ${outcome.run}.` };
+  if (outcome.kind === "started") return { level: "debug", text: `started run ${outcome.run}.` };
   if (outcome.kind === "skipped")
     return {
       level: outcome.reason === "unfinished" ? "info" : "warn",
       text: skipTexts[outcome.reason],
     };
   const asked =
-    outcome.cancelled.length > 0
-      ? ` It was asked to cancel: ${outcome.cancelled.join(", ")}.`
-      : "";
+    outcome.cancelled.length > 0 ? ` It was asked to cancel: ${outcome.cancelled.join(", ")}.` : "";
   return {
     level: "info",
     text: `waits until the run before it has ended.${asked}`,

@@ -1,18 +1,12 @@
 import { optionsOf } from "../../model/shape.ts";
-import {
-  firedRunId,
-  parseRunScheduleName,
-} from "../../model/trigger/run-schedule.ts";
+import { firedRunId, parseRunScheduleName } from "../../model/trigger/run-schedule.ts";
 import { lists, type Page, type PageOptions } from "../../stores/list.ts";
 import {
   pauseRunSchedule,
   removeRunSchedule,
   resumeRunSchedule,
 } from "../../stores/schedule/runs/change.ts";
-import {
-  runScheduleList,
-  type RunSchedule,
-} from "../../stores/schedule/runs/list.ts";
+import { runScheduleList, type RunSchedule } from "../../stores/schedule/runs/list.ts";
 import { fireNow } from "../../stores/schedule/runs/start.ts";
 import { runOf, type Run } from "../client/run-handle.ts";
 import type { RuntimeContext } from "../runtime-context.ts";

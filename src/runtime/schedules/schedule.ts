@@ -1,19 +1,11 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { safely } from "../../model/safely.ts";
 import { draftOf } from "../../model/shape.ts";
-import {
-  overlaps,
-  parseRunScheduleName,
-  type Overlap,
-} from "../../model/trigger/run-schedule.ts";
+import { overlaps, parseRunScheduleName, type Overlap } from "../../model/trigger/run-schedule.ts";
 import type { ScheduleDraft } from "../../model/trigger/schedule-cadence.ts";
 import type { TakesNone } from "../definition/workflow-context.ts";
 import { newTerms } from "../../stores/schedule/parts.ts";
-import {
-  definitionOf,
-  type Definition,
-  type DurableFunction,
-} from "../definition/definitions.ts";
+import { definitionOf, type Definition, type DurableFunction } from "../definition/definitions.ts";
 
 /** When a schedule starts runs: `cron` with `timeZone`, or `every`, and what becomes of runs that overlap and instants that were missed. */
 export type ScheduleOptions = ScheduleDraft & {
@@ -133,9 +125,7 @@ export function isScheduled(given: unknown): given is ScheduledFunction {
 }
 
 /** Schedules by name. @throws HoldfastError `SCHEDULE_CONFLICT` when two different ones share a name. */
-export function schedulesOf(
-  given: readonly unknown[],
-): ReadonlyMap<string, ScheduleDefinition> {
+export function schedulesOf(given: readonly unknown[]): ReadonlyMap<string, ScheduleDefinition> {
   const byName = new Map<string, ScheduleDefinition>();
   for (const each of given) {
     const made = scheduleOf(each);

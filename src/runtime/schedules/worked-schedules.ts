@@ -1,18 +1,11 @@
 import { instantText } from "../../model/trigger/run-schedule.ts";
 import { newTerms } from "../../stores/schedule/parts.ts";
-import {
-  putRunSchedules,
-  type PutRunSchedule,
-} from "../../stores/schedule/runs/change.ts";
+import { putRunSchedules, type PutRunSchedule } from "../../stores/schedule/runs/change.ts";
 import { findOverdue } from "../../stores/schedule/runs/list.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { validated } from "../definition/schema.ts";
 import { Firing } from "./firing.ts";
-import {
-  scheduleConflict,
-  schedulesOf,
-  type ScheduleDefinition,
-} from "./schedule.ts";
+import { scheduleConflict, schedulesOf, type ScheduleDefinition } from "./schedule.ts";
 
 /** After so long nobody seems to fire a schedule: a worker that fails at it tries again within a minute. */
 const patienceMs = 90_000;
@@ -65,9 +58,7 @@ export class WorkedSchedules {
    */
   async put(schedules: readonly ScheduleDefinition[]): Promise<void> {
     const { database, store, tell } = this.#context;
-    const inputs = await Promise.all(
-      schedules.map((each) => this.#inputOf(each)),
-    );
+    const inputs = await Promise.all(schedules.map((each) => this.#inputOf(each)));
     if (inputs.length === 0) return;
     const outcomes = await database.write(putRunSchedules(store), {
       schedules: inputs,

@@ -10,13 +10,7 @@ import type { GivenEvent } from "../../model/execution/given-event.ts";
 import { runInterrupted } from "../../stores/execution/topics.ts";
 import type { ActivityContext } from "../definition/activity-context.ts";
 import type { Definition } from "../definition/definitions.ts";
-import {
-  isLosing,
-  isNonRetryable,
-  isOfTheCodec,
-  recorded,
-  isPassing,
-} from "../failures.ts";
+import { isLosing, isNonRetryable, isOfTheCodec, recorded, isPassing } from "../failures.ts";
 import {
   attemptTimedOut,
   cancelledWhile,
@@ -54,14 +48,12 @@ export class ActivityRuns {
       parts,
       () => Array.from(this.#attempts.values(), ({ locked }) => locked),
       ({ id, lifecycle, state }) => {
-        if (lifecycle !== "active" || state === "finished")
-          void this.#interrupted(id);
+        if (lifecycle !== "active" || state === "finished") void this.#interrupted(id);
       },
     );
     this.#unsubscribe = parts.context.database.subscribe(
       (hint) => {
-        if (hint.kind === "change")
-          void this.#interrupted(hint.key as ExecutionId);
+        if (hint.kind === "change") void this.#interrupted(hint.key as ExecutionId);
         else if (hint.kind === "unknown") void unnamed.look();
       },
       [{ operation: runInterrupted }],
@@ -76,8 +68,7 @@ export class ActivityRuns {
     if (before !== undefined) lose(before);
     this.#attempts.set(locked.id, attempt);
     // Somebody may have interrupted it since it was locked.
-    if (this.#parts.early.interruptions.has(locked.id))
-      void this.#interrupted(locked.id);
+    if (this.#parts.early.interruptions.has(locked.id)) void this.#interrupted(locked.id);
     const done = this.#run(definition, attempt)
       .catch((error: unknown) => this.#tellUnrecorded(locked, error))
       .finally(() => {
@@ -105,10 +96,7 @@ export class ActivityRuns {
   }
 
   /** Its lease ends, and the attempt is made again. */
-  #tellUnrecorded(
-    { id, function: name }: LockedExecution,
-    error: unknown,
-  ): void {
+  #tellUnrecorded({ id, function: name }: LockedExecution, error: unknown): void {
     this.#parts.context.tell({
       level: "error",
       message: `An attempt of run ${id} of ${name} could not be begun or recorded, and will be made again: ${(error as Error).message}`,
@@ -222,8 +210,7 @@ export class ActivityRuns {
     const lastHeartbeat =
       failures === 0
         ? undefined
-        : (await repeated(clock, this.#giveUp.signal, () => executions.get(id)))
-            .progress;
+        : (await repeated(clock, this.#giveUp.signal, () => executions.get(id))).progress;
     return {
       id,
       attempt,
@@ -234,25 +221,19 @@ export class ActivityRuns {
       ),
       lastHeartbeat,
       heartbeat(details) {
-        executions
-          .setProgress(id, details ?? null, { fence: holder })
-          .catch((error: unknown) =>
-            tell({
-              level: "warn",
-              message: `A heartbeat of ${id} could not be kept: ${(error as Error).message}`,
-              details: { id },
-            }),
-          );
+        executions.setProgress(id, details ?? null, { fence: holder }).catch((error: unknown) =>
+          tell({
+            level: "warn",
+            message: `A heartbeat of ${id} could not be kept: ${(error as Error).message}`,
+            details: { id },
+          }),
+        );
       },
     };
   }
 
   /** Writes how an attempt ended, until it is known to be written. */
-  async #record(
-    definition: Definition,
-    attempt: Attempt,
-    ended: Ended,
-  ): Promise<void> {
+  async #record(definition: Definition, attempt: Attempt, ended: Ended): Promise<void> {
     if (ended.kind === "lost") return;
     const { context, holder } = this.#parts;
     const {
@@ -278,9 +259,7 @@ export class ActivityRuns {
           version = next;
           // The hint of a cancellation may come later than this: a failed
           // attempt of a run that is to end is its end.
-          attempt.cancellation ??= await repeated(clock, signal, () =>
-            cancellationOf(context, id),
-          );
+          attempt.cancellation ??= await repeated(clock, signal, () => cancellationOf(context, id));
           event = this.#eventOf(definition, attempt, ended);
           continue;
         }
@@ -327,9 +306,7 @@ export class ActivityRuns {
         dueAt: clock.now(),
         reason: "the worker closed",
       };
-    const pauseMs = isNonRetryable(ended.error)
-      ? undefined
-      : retryPauseMs(retry, failures + 1);
+    const pauseMs = isNonRetryable(ended.error) ? undefined : retryPauseMs(retry, failures + 1);
     if (pauseMs === undefined) return failed(ended.error);
     const dueAt = clock.now() + jittered(pauseMs, store.random());
     return recorded(ended.error, at, (error) => {
@@ -339,20 +316,14 @@ export class ActivityRuns {
   }
 
   /** Tells the code to stop; if it does not, the attempt ends without it. */
-  #cancel(
-    attempt: Attempt,
-    cancellation: CancellationView,
-    graceMs: number,
-  ): void {
+  #cancel(attempt: Attempt, cancellation: CancellationView, graceMs: number): void {
     const { locked, controller, end } = attempt;
     // It has been told to stop for another reason.
     if (controller.signal.aborted) return;
     const { clock } = this.#parts.context;
     attempt.cancellation = cancellation;
     controller.abort(cancelledWhile(locked.id));
-    attempt.cancelGrace = clock.wakeAt(clock.now() + graceMs, () =>
-      end({ kind: "released" }),
-    );
+    attempt.cancelGrace = clock.wakeAt(clock.now() + graceMs, () => end({ kind: "released" }));
   }
 
   /** Somebody asked for its end. */
@@ -362,20 +333,13 @@ export class ActivityRuns {
     const { context } = this.#parts;
     const { clock, pages } = context;
     try {
-      const interruption = await repeated(
-        clock,
-        this.#giveUp.signal,
-        async () => {
-          const { lifecycle, pending } = (await pages.executions.get(id)).state;
-          if (pending.kind === "finished") return "ended";
-          return lifecycle === "cancelling"
-            ? cancellationOf(context, id)
-            : null;
-        },
-      );
+      const interruption = await repeated(clock, this.#giveUp.signal, async () => {
+        const { lifecycle, pending } = (await pages.executions.get(id)).state;
+        if (pending.kind === "finished") return "ended";
+        return lifecycle === "cancelling" ? cancellationOf(context, id) : null;
+      });
       if (interruption === "ended") lose(attempt);
-      else if (interruption !== null)
-        this.#cancel(attempt, interruption, cancelGraceMs);
+      else if (interruption !== null) this.#cancel(attempt, interruption, cancelGraceMs);
     } catch {
       // Its end is refused if it has ended elsewhere.
     }

@@ -46,10 +46,7 @@ export function newAttempt(locked: LockedExecution): Attempt {
 }
 
 /** Whether an attempt is made under a lock; one whose end is not known here yet was made under an older one. */
-export function isUnder(
-  attempt: Attempt | undefined,
-  { lockVersion }: HeldLockOf,
-): boolean {
+export function isUnder(attempt: Attempt | undefined, { lockVersion }: HeldLockOf): boolean {
   return (attempt?.locked.nextVersion ?? 0) > (lockVersion ?? 0);
 }
 
@@ -78,10 +75,7 @@ export function workerClosed(): HoldfastError {
   );
 }
 
-export function attemptTimedOut(
-  { id }: LockedExecution,
-  timeoutMs: number,
-): HoldfastError {
+export function attemptTimedOut({ id }: LockedExecution, timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "ATTEMPT_TIMED_OUT",
     `An attempt of run ${id} took longer than its timeout of ${timeoutMs} ms; what it still returns is not recorded.`,

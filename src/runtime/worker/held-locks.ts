@@ -1,13 +1,6 @@
-import {
-  isFinal,
-  isHoldfastError,
-  type HoldfastError,
-} from "../../model/errors.ts";
+import { isFinal, isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
-import {
-  readHeld,
-  type HeldExecution,
-} from "../../stores/execution/lock/held.ts";
+import { readHeld, type HeldExecution } from "../../stores/execution/lock/held.ts";
 import { repeated } from "../pauses.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 
@@ -57,9 +50,7 @@ async function release(
       database.read(readHeld(store), { owner: database.owner, holder }),
     );
     const meant = held.filter(isMeant);
-    const moved = await Promise.all(
-      meant.map((each) => hasMovedBefore(parts, each, reason)),
-    );
+    const moved = await Promise.all(meant.map((each) => hasMovedBefore(parts, each, reason)));
     hasMoved = moved.includes(true);
   }
 }
@@ -74,12 +65,10 @@ async function hasMovedBefore(
   const dueAt = clock.now();
   try {
     await repeated(clock, signal, () =>
-      pages.executions.append(
-        id,
-        version + 1,
-        [{ kind: "unlocked", dueAt, reason }],
-        { fence: holder, key },
-      ),
+      pages.executions.append(id, version + 1, [{ kind: "unlocked", dueAt, reason }], {
+        fence: holder,
+        key,
+      }),
     );
     return false;
   } catch (error) {

@@ -48,11 +48,7 @@ export async function removeOld(
   }
 }
 
-function keepingOf({
-  name,
-  keepMs,
-  keepFailedMs,
-}: Definition): readonly Keeping[] {
+function keepingOf({ name, keepMs, keepFailedMs }: Definition): readonly Keeping[] {
   const keeping = (
     ms: number | undefined,
     results: RetentionPolicy["results"],

@@ -13,9 +13,7 @@ export interface Speaker {
 type Level = keyof RunLog;
 
 /** Four levels that go one way. */
-export function runLog(
-  write: (level: Level, message: string, data: unknown) => void,
-): RunLog {
+export function runLog(write: (level: Level, message: string, data: unknown) => void): RunLog {
   return {
     debug: (message, data) => write("debug", message, data),
     info: (message, data) => write("info", message, data),

@@ -1,8 +1,4 @@
-import {
-  isFinal,
-  isHoldfastError,
-  type HoldfastError,
-} from "../../model/errors.ts";
+import { isFinal, isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import type { Parked } from "../../stores/execution/timers/expire.ts";
 import { isPassing } from "../failures.ts";
@@ -59,8 +55,9 @@ async function expireUntil(
   while (!signal.aborted)
     try {
       await executions.waitForTimer({ signal });
-      const { delays, locks, deadlines, parked, damaged } =
-        await executions.expireTimers({ signal });
+      const { delays, locks, deadlines, parked, damaged } = await executions.expireTimers({
+        signal,
+      });
       tellParked(tell, parked);
       // What nobody can deal with stays due: it must not be asked for without pause.
       const isStuck = damaged.length > 0 && delays + locks + deadlines === 0;
@@ -81,10 +78,7 @@ async function expireUntil(
 }
 
 /** None of their code runs that could tell it: who has parked them does. */
-export function tellParked(
-  tell: RuntimeContext["tell"],
-  parked: readonly Parked[],
-): void {
+export function tellParked(tell: RuntimeContext["tell"], parked: readonly Parked[]): void {
   for (const { id, code, reason } of parked)
     tell({ level: "error", message: reason, details: { id, code } });
 }

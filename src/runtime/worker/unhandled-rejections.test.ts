@@ -87,10 +87,7 @@ describe("a rejection that nobody awaits", () => {
   test.each(["warn", "none", "strict"])(
     "outside is thrown by nobody else where Node was told %s",
     (mode) => {
-      vi.stubEnv(
-        "NODE_OPTIONS",
-        `--no-warnings --unhandled-rejections=${mode}`,
-      );
+      vi.stubEnv("NODE_OPTIONS", `--no-warnings --unhandled-rejections=${mode}`);
       expect(() => reject()).not.toThrow();
     },
   );

@@ -44,8 +44,7 @@ function onRejection(reason: unknown): void {
 function leaveToNode(reason: unknown): void {
   const all: readonly object[] = process.listeners("unhandledRejection");
   const copies = all.filter((one): one is typeof listener => isOfRun in one);
-  const isDecided =
-    copies.length < all.length || copies.some((copy) => copy[isOfRun]());
+  const isDecided = copies.length < all.length || copies.some((copy) => copy[isOfRun]());
   if (isDecided || copies[0] !== listener) return;
   switch (rejectionMode()) {
     case "none":
@@ -54,10 +53,7 @@ function leaveToNode(reason: unknown): void {
       return;
     case "warn-with-error-codes":
       process.exitCode = 1;
-      process.emitWarning(
-        spokenError(reason),
-        "UnhandledPromiseRejectionWarning",
-      );
+      process.emitWarning(spokenError(reason), "UnhandledPromiseRejectionWarning");
       return;
     default:
       throw reason;

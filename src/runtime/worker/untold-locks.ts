@@ -43,12 +43,9 @@ export class UntoldLocks {
     const { background } = context;
     // One for the last of many failures: each has had a look of its own.
     this.#cancelLateLook?.();
-    this.#cancelLateLook = background.wakeAt(
-      background.now() + lateCommitMs,
-      () => {
-        if (!signal.aborted) this.look();
-      },
-    );
+    this.#cancelLateLook = background.wakeAt(background.now() + lateCommitMs, () => {
+      if (!signal.aborted) this.look();
+    });
   }
 
   /** Until it has looked, nothing new may be locked. */

@@ -119,10 +119,7 @@ export class Worker {
     this.#locking = this.#lockLoop();
     this.#loops = Promise.all([
       this.#locking,
-      keepLocks(this.#parts, () => [
-        ...this.#runs.running(),
-        ...this.#activities.running(),
-      ]),
+      keepLocks(this.#parts, () => [...this.#runs.running(), ...this.#activities.running()]),
       keepTime(this.#context, this.#stop.signal, onFinal),
       removeOld(this.#context, this.functions.values(), this.#stop.signal),
     ]);
@@ -131,19 +128,13 @@ export class Worker {
   /** Creates a run and begins it here, when there is a place for it; undefined when others are to have it. */
   startHere(draft: ExecutionDraft): Promise<ExecutionId> | undefined {
     const definition = this.functions.get(draft.function);
-    if (definition === undefined || !this.#canStart(definition, draft))
-      return undefined;
-    const starting = this.#early.during(() =>
-      this.#startHere(definition, draft),
-    );
+    if (definition === undefined || !this.#canStart(definition, draft)) return undefined;
+    const starting = this.#early.during(() => this.#startHere(definition, draft));
     this.#starting.add(starting);
     return starting.finally(() => this.#starting.delete(starting));
   }
 
-  async #startHere(
-    definition: Definition,
-    draft: ExecutionDraft,
-  ): Promise<ExecutionId> {
+  async #startHere(definition: Definition, draft: ExecutionDraft): Promise<ExecutionId> {
     this.#slots.take();
     try {
       const created = await this.#context.pages.executions.createLocked(
@@ -154,8 +145,7 @@ export class Worker {
       if (locked !== undefined && !existed) this.#adopt(locked);
       else this.#slots.give();
       // One that was there before goes on where it is, here too: it was started twice. If it is not here, the answer to its lock was lost.
-      if (locked !== undefined && existed && !this.#isHere(id))
-        this.#untold.look();
+      if (locked !== undefined && existed && !this.#isHere(id)) this.#untold.look();
       return id;
     } catch (error) {
       this.#slots.give();
@@ -341,12 +331,10 @@ export class Worker {
 
   #adopt(locked: LockedExecution): void {
     const definition = this.functions.get(locked.function);
-    if (definition === undefined)
-      throw new Error(`Nobody serves ${locked.function} here.`);
+    if (definition === undefined) throw new Error(`Nobody serves ${locked.function} here.`);
     // The answer came too late: the run is anybody's, and its timers say so, or this worker has closed.
     const { clock } = this.#context;
-    if (locked.leaseUntil <= clock.now() || this.#stop.signal.aborted)
-      return this.#slots.give();
+    if (locked.leaseUntil <= clock.now() || this.#stop.signal.aborted) return this.#slots.give();
     this.#turns.add(definition.name);
     if (locked.role === "activity") this.#activities.begin(definition, locked);
     else this.#runs.adopt(definition, locked);

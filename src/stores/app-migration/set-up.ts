@@ -1,21 +1,11 @@
 import type { Clock } from "../../model/time/clock.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/values/excerpt.ts";
-import {
-  checkedText,
-  givenList,
-  givenObject,
-  optionsOf,
-} from "../../model/shape.ts";
+import { checkedText, givenList, givenObject, optionsOf } from "../../model/shape.ts";
 import { rows, run, startedBody, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type {
-  AppMigration,
-  Database,
-  SetUpReport,
-  WaitOptions,
-} from "../../sql/database.ts";
+import type { AppMigration, Database, SetUpReport, WaitOptions } from "../../sql/database.ts";
 import { waitNames } from "../given.ts";
 
 /** What `setUp` needs of a database. */
@@ -48,11 +38,7 @@ export async function setUp(
   checkedText("The name of an app", app);
   optionsOf(options, waitNames);
   const given = checkedMigrations(migrations);
-  const missing = await read(
-    "setUp",
-    () => missingMigrations(app, given),
-    options,
-  );
+  const missing = await read("setUp", () => missingMigrations(app, given), options);
   if (missing.length === 0) return { applied: [] };
   const input = { app, migrations: given, now: clock.now(), lock };
   return write(applyMigrations, input, options);
@@ -108,12 +94,7 @@ function* missingMigrations(
   return given.slice(recorded.length);
 }
 
-function setUpConflict(
-  app: string,
-  index: number,
-  recorded: string,
-  given: string,
-): HoldfastError {
+function setUpConflict(app: string, index: number, recorded: string, given: string): HoldfastError {
   return new HoldfastError(
     "SET_UP_CONFLICT",
     `The database records ${excerpt(recorded)} as migration ${index + 1} of ${excerpt(app)}, the given list has ${excerpt(given)} there. ` +
@@ -123,9 +104,7 @@ function setUpConflict(
 }
 
 /** A copy: the caller may change its list meanwhile. @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID` */
-function checkedMigrations(
-  migrations: readonly AppMigration[],
-): readonly AppMigration[] {
+function checkedMigrations(migrations: readonly AppMigration[]): readonly AppMigration[] {
   const names = new Set<string>();
   // From the list's own length: a hole in it is a missing migration, which map would pass over.
   const given = Array.from(givenList("migrations", migrations, migrationsMax));
@@ -140,10 +119,7 @@ function checkedMigrations(
       );
     checkedText(`The name of a migration (${place})`, name);
     if (typeof up !== "function")
-      throw migrationInvalid(
-        `${place}.up`,
-        "Expected a generator function: write `*up() { … }`",
-      );
+      throw migrationInvalid(`${place}.up`, "Expected a generator function: write `*up() { … }`");
     if (names.has(name))
       throw migrationInvalid(
         `${place}.name`,

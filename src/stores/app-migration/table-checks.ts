@@ -20,8 +20,7 @@ const appMigration = tableCheck<AppMigrationRow>({
   select: sql`SELECT t.app, t.position, t.name, t.applied_at`,
   from: sql`FROM holdfast_app_migration t`,
   order: sql`t.app, t.position`,
-  behind: ({ app, position }) =>
-    sql`(t.app, t.position) > (${app}, ${position})`,
+  behind: ({ app, position }) => sql`(t.app, t.position) > (${app}, ${position})`,
   keyOf: ({ app, position }) => `${app}/${position}`,
   *partners(found) {
     const apps = distinct(found, ({ app }) => app);
@@ -29,12 +28,9 @@ const appMigration = tableCheck<AppMigrationRow>({
       SELECT app, COUNT(*) AS count, MAX(position) AS last FROM holdfast_app_migration
       WHERE app IN ${textsOf(apps)} GROUP BY app`);
     const gaps = new Set(
-      counted.flatMap(({ app, count, last }) =>
-        last === count - 1 ? [] : app,
-      ),
+      counted.flatMap(({ app, count, last }) => (last === count - 1 ? [] : app)),
     );
-    return ({ app }) =>
-      gaps.has(app) ? "Its app lacks migrations before the last." : undefined;
+    return ({ app }) => (gaps.has(app) ? "Its app lacks migrations before the last." : undefined);
   },
 });
 

@@ -1,12 +1,5 @@
 import { integersOf, lockRow, textsOf } from "../../sql/dialect.ts";
-import {
-  plainOperation,
-  row,
-  rows,
-  run,
-  type Operation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
 import type { SessionRoot } from "../session-row.ts";
@@ -122,10 +115,7 @@ export function* committedAttachments(session: number): Tx<number> {
  * refers to it. Both sessions are locked, so nothing is forgotten meanwhile;
  * the bytes are shared.
  */
-export function* shareAttachments(
-  from: SessionRoot,
-  to: SessionRoot,
-): Tx<number> {
+export function* shareAttachments(from: SessionRoot, to: SessionRoot): Tx<number> {
   return yield* run(sql`
     INSERT INTO holdfast_attachment (session, id, intent_at, committed_at, size, media_type, width, height, label)
     SELECT CAST(${to.key} AS BIGINT), id, intent_at, committed_at, size, media_type, width, height, label
@@ -169,10 +159,7 @@ function* lockedCopies(
     WHERE id IN ${textsOf(ids)} AND state <> 'condemned' ORDER BY name ${lockRow}`);
 }
 
-export function* condemn(
-  names: readonly string[],
-  session: number | null,
-): Tx<void> {
+export function* condemn(names: readonly string[], session: number | null): Tx<void> {
   if (names.length === 0) return;
   yield* run(sql`
     UPDATE holdfast_attachment_copy SET state = 'condemned', condemned_for = ${session}
@@ -183,10 +170,7 @@ export function* condemn(
  * Forgets attachments of a session that is being deleted, at most so many;
  * fewer means that none is left. Their bytes go with the next sweep.
  */
-export function* forgetAttachments(
-  session: number,
-  rowsMax: number,
-): Tx<number> {
+export function* forgetAttachments(session: number, rowsMax: number): Tx<number> {
   const found = yield* rows<{ readonly id: string }>(sql`
     SELECT id FROM holdfast_attachment WHERE session = ${session} ORDER BY id LIMIT ${rowsMax}`);
   if (found.length === 0) return 0;
@@ -258,8 +242,9 @@ export interface CopiesPage {
 }
 
 /** What the next stored copies take, of whichever session. */
-export const attachmentSizesAfter: Operation<SizesAfter, CopiesPage> =
-  plainOperation("attachmentSizesAfter", {
+export const attachmentSizesAfter: Operation<SizesAfter, CopiesPage> = plainOperation(
+  "attachmentSizesAfter",
+  {
     key: () => "",
     *one({ after, limit }: SizesAfter) {
       const found = yield* rows<{ name: string; state: string; size: number }>(
@@ -276,4 +261,5 @@ export const attachmentSizesAfter: Operation<SizesAfter, CopiesPage> =
         next: found.length < limit ? undefined : found.at(-1)?.name,
       };
     },
-  });
+  },
+);

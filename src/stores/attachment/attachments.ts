@@ -48,10 +48,7 @@ export interface Attachments {
    * The attachments of a session, in the order of their ids.
    * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly list: Method<
-    [session: SessionName, options?: PageOptions],
-    Page<Attachment>
-  >;
+  readonly list: Method<[session: SessionName, options?: PageOptions], Page<Attachment>>;
   /**
    * Those put up to an instant that no commit has stamped, oldest first.
    * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
@@ -75,10 +72,7 @@ export interface Attachments {
    * none of that id.
    * @throws HoldfastError `ATTACHMENT_COMMITTED`, `ID_MALFORMED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly forget: Method<
-    [session: SessionName, id: string, wait?: WaitOptions],
-    boolean
-  >;
+  readonly forget: Method<[session: SessionName, id: string, wait?: WaitOptions], boolean>;
   /** A session's own view, which remembers what its next commit has to stamp. */
   ofSession(session: SessionName): SessionAttachments;
   /**
@@ -100,10 +94,7 @@ export interface Attachments {
  * @throws HoldfastError `OPTION_INVALID`
  * @example const files = attachments(database, { bytes: attachmentFiles("/var/lib/app/files") });
  */
-export function attachments(
-  database: Database,
-  options?: AttachmentOptions,
-): Attachments {
+export function attachments(database: Database, options?: AttachmentOptions): Attachments {
   const context = attachmentContext(database, options);
   return {
     isDurable: context.bytes.isDurable,

@@ -47,11 +47,7 @@ export function checkedByteStore(store: ByteStore): ByteStore {
 }
 
 /** The error for bytes that could not be stored; the intent stays, and the sweep finds it. */
-export function attachmentFailed(
-  id: string,
-  why: string,
-  cause?: unknown,
-): HoldfastError {
+export function attachmentFailed(id: string, why: string, cause?: unknown): HoldfastError {
   return new HoldfastError(
     "ATTACHMENT_FAILED",
     `The bytes of attachment ${id} were not stored: ${why}. Put them again; nothing refers to what may be left of them.`,

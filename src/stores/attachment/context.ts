@@ -1,12 +1,7 @@
 import type { Clock } from "../../model/time/clock.ts";
 import type { Entropy } from "../../model/entropy.ts";
 import { hexOf } from "../../model/values/hex.ts";
-import {
-  checkedCount,
-  checkedText,
-  draftOf,
-  optionsOf,
-} from "../../model/shape.ts";
+import { checkedCount, checkedText, draftOf, optionsOf } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
 import { storeContext, type StoreContext } from "../context.ts";
 import type { AttachmentDescription } from "./attachment-row.ts";
@@ -32,9 +27,7 @@ export function attachmentContext(
   const { bytes, ...given } = optionsOf(options, ["clock", "entropy", "bytes"]);
   return {
     ...storeContext(database, given),
-    bytes: checkedByteStore(
-      bytes === undefined ? attachmentsInDatabase(database) : bytes,
-    ),
+    bytes: checkedByteStore(bytes === undefined ? attachmentsInDatabase(database) : bytes),
   };
 }
 
@@ -46,9 +39,7 @@ export function newName({ entropy }: AttachmentContext, id: string): string {
 }
 
 /** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID` */
-export function checkedDescription(
-  given: AttachmentDescription,
-): AttachmentDescription {
+export function checkedDescription(given: AttachmentDescription): AttachmentDescription {
   const { mediaType, width, height, label } = draftOf("description", given, [
     "mediaType",
     "width",

@@ -13,34 +13,30 @@ interface NewBytes {
 }
 
 /** Only for a put that nobody has given up: nothing would remove them later. */
-const putBytes: Operation<NewBytes, void> = plainOperation(
-  "putAttachmentBytes",
-  {
-    key: (input: NewBytes) => input.name,
-    *one({ name, content }) {
-      const copy = yield* row<{ id: string; state: string }>(sql`
+const putBytes: Operation<NewBytes, void> = plainOperation("putAttachmentBytes", {
+  key: (input: NewBytes) => input.name,
+  *one({ name, content }) {
+    const copy = yield* row<{ id: string; state: string }>(sql`
       SELECT id, state FROM holdfast_attachment_copy WHERE name = ${name} ${lockRow}`);
-      if (copy?.state !== "writing")
-        throw attachmentFailed(
-          copy?.id ?? name,
-          "a sweep has given the put up meanwhile",
-        );
-      yield* run(sql`
+    if (copy?.state !== "writing")
+      throw attachmentFailed(copy?.id ?? name, "a sweep has given the put up meanwhile");
+    yield* run(sql`
       INSERT INTO holdfast_attachment_bytes (name, content) VALUES (${name}, ${content})
       ON CONFLICT (name) DO NOTHING`);
-    },
   },
-);
+});
 
-const getBytes: Operation<{ readonly name: string }, Uint8Array | undefined> =
-  plainOperation("getAttachmentBytes", {
+const getBytes: Operation<{ readonly name: string }, Uint8Array | undefined> = plainOperation(
+  "getAttachmentBytes",
+  {
     key: (input: { readonly name: string }) => input.name,
     *one({ name }) {
       const found = yield* row<{ readonly content: Uint8Array }>(sql`
         SELECT content FROM holdfast_attachment_bytes WHERE name = ${name}`);
       return found?.content;
     },
-  });
+  },
+);
 
 const removeBytes: Operation<{ readonly name: string }, void> = plainOperation(
   "removeAttachmentBytes",

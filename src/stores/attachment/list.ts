@@ -77,12 +77,7 @@ export const uncommittedList: List<
   Attachment
 > = list("listUncommitted", {
   table,
-  given(
-    _: AttachmentContext,
-    session: SessionName,
-    until: number,
-    options?: PageOptions,
-  ) {
+  given(_: AttachmentContext, session: SessionName, until: number, options?: PageOptions) {
     const { page } = pageOf(options, []);
     const filter = {
       session: sessionNamed(session),

@@ -1,18 +1,7 @@
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import {
-  plainOperation,
-  row,
-  rows,
-  run,
-  type Operation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import {
-  livingSession,
-  lockedSession,
-  type SessionRef,
-} from "../session-row.ts";
+import { livingSession, lockedSession, type SessionRef } from "../session-row.ts";
 import {
   attachmentOf,
   manifestColumns,
@@ -51,33 +40,27 @@ export interface Intended {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const recordIntent: Operation<Intent, Intended> = plainOperation(
-  "recordIntent",
-  {
-    key: (input: Intent) => input.session.id,
-    *one(intent) {
-      const { id, store, name, size, at, lost = [] } = intent;
-      const { key: session } = yield* lockedSession(intent.session);
-      const copies = yield* rows<{ readonly name: string }>(sql`
+export const recordIntent: Operation<Intent, Intended> = plainOperation("recordIntent", {
+  key: (input: Intent) => input.session.id,
+  *one(intent) {
+    const { id, store, name, size, at, lost = [] } = intent;
+    const { key: session } = yield* lockedSession(intent.session);
+    const copies = yield* rows<{ readonly name: string }>(sql`
         SELECT name FROM holdfast_attachment_copy
         WHERE id = ${id} AND store = ${store} AND state = 'stored' ORDER BY name ${lockRow}`);
-      const stored = copies.find((copy) => !lost.includes(copy.name));
-      if (stored === undefined)
-        yield* run(sql`
+    const stored = copies.find((copy) => !lost.includes(copy.name));
+    if (stored === undefined)
+      yield* run(sql`
           INSERT INTO holdfast_attachment_copy (name, id, store, state, size, made_at)
           VALUES (${name}, ${id}, ${store}, 'writing', ${size}, ${at})`);
-      return {
-        attachment: yield* writeManifest(session, intent),
-        stored: stored?.name,
-      };
-    },
+    return {
+      attachment: yield* writeManifest(session, intent),
+      stored: stored?.name,
+    };
   },
-);
+});
 
-function* writeManifest(
-  session: number,
-  { id, size, at, description }: Intent,
-): Tx<Attachment> {
+function* writeManifest(session: number, { id, size, at, description }: Intent): Tx<Attachment> {
   const { mediaType, width, height, label } = description;
   yield* run(sql`
     INSERT INTO holdfast_attachment (session, id, intent_at, committed_at, size, media_type, width, height, label)
@@ -90,10 +73,7 @@ function* writeManifest(
   return attachmentOf(found);
 }
 
-function* manifestRow(
-  session: number,
-  id: string,
-): Tx<ManifestRow | undefined> {
+function* manifestRow(session: number, id: string): Tx<ManifestRow | undefined> {
   return yield* row<ManifestRow>(sql`
     SELECT ${manifestColumns} FROM holdfast_attachment WHERE session = ${session} AND id = ${id}`);
 }
@@ -120,36 +100,30 @@ interface Copy {
  * for this one. Copies that were lost are condemned only now, so that what a
  * commit refers to never is without one.
  */
-export const recordStored: Operation<StoredCopy, boolean> = plainOperation(
-  "recordStored",
-  {
-    key: (input: StoredCopy) => input.name,
-    *one({ name, lost = [] }) {
-      const put = yield* row<{ readonly id: string }>(sql`
+export const recordStored: Operation<StoredCopy, boolean> = plainOperation("recordStored", {
+  key: (input: StoredCopy) => input.name,
+  *one({ name, lost = [] }) {
+    const put = yield* row<{ readonly id: string }>(sql`
         SELECT id FROM holdfast_attachment_copy WHERE name = ${name}`);
-      if (put === undefined) return false;
-      yield* rows(sql`
+    if (put === undefined) return false;
+    yield* rows(sql`
         SELECT name FROM holdfast_attachment_copy WHERE id = ${put.id} ORDER BY name ${lockRow}`);
-      const copies = yield* rows<Copy>(sql`
+    const copies = yield* rows<Copy>(sql`
         SELECT name, id, store, state FROM holdfast_attachment_copy WHERE id = ${put.id} ORDER BY name`);
-      const own = copies.find((copy) => copy.name === name);
-      if (own?.state !== "writing") return false;
-      const isThere = copies.some(
-        (copy) =>
-          copy.store === own.store &&
-          copy.state === "stored" &&
-          !lost.includes(copy.name),
-      );
-      if (lost.length > 0)
-        yield* run(sql`
+    const own = copies.find((copy) => copy.name === name);
+    if (own?.state !== "writing") return false;
+    const isThere = copies.some(
+      (copy) => copy.store === own.store && copy.state === "stored" && !lost.includes(copy.name),
+    );
+    if (lost.length > 0)
+      yield* run(sql`
           UPDATE holdfast_attachment_copy SET state = 'condemned'
           WHERE name IN ${textsOf(lost)} AND id = ${own.id} AND state = 'stored'`);
-      yield* run(sql`
+    yield* run(sql`
         UPDATE holdfast_attachment_copy SET state = ${isThere ? "condemned" : "stored"} WHERE name = ${name}`);
-      return true;
-    },
+    return true;
   },
-);
+});
 
 export interface Located {
   readonly attachment: Attachment;
@@ -164,8 +138,9 @@ interface Locate {
 }
 
 /** An attachment and where its bytes are; undefined when the session has none of that id. */
-export const locateAttachment: Operation<Locate, Located | undefined> =
-  plainOperation("locateAttachment", {
+export const locateAttachment: Operation<Locate, Located | undefined> = plainOperation(
+  "locateAttachment",
+  {
     key: (input: Locate) => input.session.id,
     *one({ session, id, store }) {
       const { key } = yield* livingSession(session);
@@ -176,4 +151,5 @@ export const locateAttachment: Operation<Locate, Located | undefined> =
         WHERE id = ${id} AND store = ${store} AND state = 'stored' ORDER BY name LIMIT 1`);
       return { attachment: attachmentOf(found), name: copy?.name };
     },
-  });
+  },
+);

@@ -1,19 +1,8 @@
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import {
-  plainOperation,
-  rows,
-  run,
-  type Operation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { plainOperation, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import {
-  sweep,
-  sweepOptions,
-  type SweepOptions,
-  type SweptSlice,
-} from "../removal.ts";
+import { sweep, sweepOptions, type SweepOptions, type SweptSlice } from "../removal.ts";
 import { condemn, forgetWith } from "./attachment-row.ts";
 import type { AttachmentContext } from "./context.ts";
 
@@ -92,19 +81,12 @@ function sliceOf(
   until: number,
 ): NextSlice {
   return async () => {
-    const { forgotten, isDone } = await database.write(
-      operation,
-      { until, limit },
-      { signal },
-    );
+    const { forgotten, isDone } = await database.write(operation, { until, limit }, { signal });
     return { report: { ...nothing, forgotten }, isDone };
   };
 }
 
-function condemnedSlice(
-  context: AttachmentContext,
-  options: CheckedOptions,
-): NextSlice {
+function condemnedSlice(context: AttachmentContext, options: CheckedOptions): NextSlice {
   const { rowsPerSlice: limit, signal } = options;
   const { database, bytes } = context;
   let after = "";
@@ -178,28 +160,21 @@ const giveUpPuts: Operation<SweepSlice, Swept> = plainOperation("giveUpPuts", {
 });
 
 /** Forgets old intents that no commit has made good. */
-export const sweepIntents: Operation<SweepSlice, Swept> = plainOperation(
-  "sweepIntents",
-  {
-    key: () => "",
-    *one({ until, limit }: SweepSlice) {
-      const old = yield* rows<{
-        readonly session: number;
-        readonly id: string;
-      }>(sql`
+export const sweepIntents: Operation<SweepSlice, Swept> = plainOperation("sweepIntents", {
+  key: () => "",
+  *one({ until, limit }: SweepSlice) {
+    const old = yield* rows<{
+      readonly session: number;
+      readonly id: string;
+    }>(sql`
         SELECT session, id FROM holdfast_attachment
         WHERE committed_at IS NULL AND intent_at <= ${until} ORDER BY intent_at, session, id LIMIT ${limit}`);
-      if (old.length === 0) return { forgotten: 0, isDone: true };
-      const ids = [...new Set(old.map(({ id }) => id))];
-      const forgotten = yield* forgetWith(
-        ids,
-        () => forgetIntents(old, until),
-        null,
-      );
-      return { forgotten, isDone: old.length < limit };
-    },
+    if (old.length === 0) return { forgotten: 0, isDone: true };
+    const ids = [...new Set(old.map(({ id }) => id))];
+    const forgotten = yield* forgetWith(ids, () => forgetIntents(old, until), null);
+    return { forgotten, isDone: old.length < limit };
   },
-);
+});
 
 /** Only these, however many other sessions intend the same bytes. In one order, so that no two sweeps wait for each other. */
 function* forgetIntents(
@@ -226,8 +201,9 @@ interface CondemnedAfter {
 }
 
 /** Copies that nothing refers to and whose bytes are to go, by name. */
-const condemnedCopies: Operation<CondemnedAfter, readonly string[]> =
-  plainOperation("condemnedCopies", {
+const condemnedCopies: Operation<CondemnedAfter, readonly string[]> = plainOperation(
+  "condemnedCopies",
+  {
     key: () => "",
     *one({ store, after, limit }: CondemnedAfter) {
       const found = yield* rows<{ readonly name: string }>(sql`
@@ -235,14 +211,17 @@ const condemnedCopies: Operation<CondemnedAfter, readonly string[]> =
         WHERE store = ${store} AND state = 'condemned' AND name > ${after} ORDER BY name LIMIT ${limit}`);
       return found.map(({ name }) => name);
     },
-  });
+  },
+);
 
 /** Forgets condemned copies whose bytes are gone. */
-const forgetCopies: Operation<{ readonly names: readonly string[] }, number> =
-  plainOperation("forgetCopies", {
+const forgetCopies: Operation<{ readonly names: readonly string[] }, number> = plainOperation(
+  "forgetCopies",
+  {
     key: () => "",
     *one({ names }: { readonly names: readonly string[] }) {
       return yield* run(sql`
       DELETE FROM holdfast_attachment_copy WHERE name IN ${textsOf(names)} AND state = 'condemned'`);
     },
-  });
+  },
+);

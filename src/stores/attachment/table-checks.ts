@@ -83,10 +83,8 @@ const bytes = tableCheck<BytesRow>({
   weight: sql`length(t.content)`,
   keyOf: ({ name }) => name,
   judge(row, tools) {
-    if (row.id === null)
-      return "The copy that they are the bytes of is missing.";
-    return row.content.length === row.size &&
-      tools.bytes.sha256Hex(row.content) === row.id
+    if (row.id === null) return "The copy that they are the bytes of is missing.";
+    return row.content.length === row.size && tools.bytes.sha256Hex(row.content) === row.id
       ? undefined
       : "They have another hash.";
   },

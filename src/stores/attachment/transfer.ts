@@ -5,17 +5,8 @@ import { givenList } from "../../model/shape.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import type { Attachment, AttachmentDescription } from "./attachment-row.ts";
 import { attachmentFailed, hashed } from "./byte-store.ts";
-import {
-  checkedDescription,
-  newName,
-  type AttachmentContext,
-} from "./context.ts";
-import {
-  locateAttachment,
-  recordIntent,
-  recordStored,
-  type Located,
-} from "./manifest.ts";
+import { checkedDescription, newName, type AttachmentContext } from "./context.ts";
+import { locateAttachment, recordIntent, recordStored, type Located } from "./manifest.ts";
 
 /** An attachment with its bytes, which are those that were put. */
 export interface LoadedAttachment {
@@ -58,8 +49,7 @@ export async function putAttachment(
       return attachment;
     }
     const there = await tried(id, bytes.get(stored));
-    if (there !== undefined && (await hashed(database, there)) === id)
-      return attachment;
+    if (there !== undefined && (await hashed(database, there)) === id) return attachment;
     lost.push(stored);
   }
 }
@@ -75,8 +65,7 @@ async function writeCopy(
 ): Promise<void> {
   const { id, name, content, lost } = copy;
   const kept = await tried(id, bytes.put(name, content));
-  if (kept !== id)
-    throw attachmentFailed(id, `the byte store has kept others, ${kept}`);
+  if (kept !== id) throw attachmentFailed(id, `the byte store has kept others, ${kept}`);
   if (await database.write(recordStored, { name, lost })) return;
   await bytes.remove(name);
   throw attachmentFailed(id, "a sweep has given the put up meanwhile");
@@ -111,8 +100,7 @@ export async function getAttachment(
     const content = await bytes.get(name);
     if (content !== undefined) {
       const isTheirs =
-        content.length === attachment.size &&
-        (await hashed(database, content)) === id;
+        content.length === attachment.size && (await hashed(database, content)) === id;
       if (isTheirs) return { attachment, content };
       throw corruptCopy(name, "has bytes that are not those that were put");
     }
@@ -150,10 +138,7 @@ function whole(
 /** The attachments of one session, as a turn works with them. */
 export interface SessionAttachments {
   /** Stores bytes and remembers them for the next commit. */
-  put(
-    content: Uint8Array,
-    description: AttachmentDescription,
-  ): Promise<Attachment>;
+  put(content: Uint8Array, description: AttachmentDescription): Promise<Attachment>;
   get(id: string): Promise<LoadedAttachment>;
   /** What the next commit has to stamp, in the order in which it was put. */
   readonly pending: readonly string[];
@@ -169,12 +154,7 @@ export function sessionAttachments(
   const pending = new Set<string>();
   return {
     async put(content, description) {
-      const attachment = await putAttachment(
-        context,
-        session,
-        content,
-        description,
-      );
+      const attachment = await putAttachment(context, session, content, description);
       pending.add(attachment.id);
       return attachment;
     },

@@ -47,8 +47,9 @@ export function givenArtifact(
 }
 
 /** Stores a blob and lets the name point to it, whatever it pointed to before. */
-export const putArtifact: StoreOperation<BlobContext, PutArtifact, void> =
-  storeOperation("putArtifact", {
+export const putArtifact: StoreOperation<BlobContext, PutArtifact, void> = storeOperation(
+  "putArtifact",
+  {
     snapshotSafe: true,
     key: artifactKey,
     *one(_: BlobContext, { namespace, name, blob }: PutArtifact) {
@@ -58,13 +59,10 @@ export const putArtifact: StoreOperation<BlobContext, PutArtifact, void> =
         VALUES (${namespace}, ${name}, ${blob.hash}, ${blob.at})
         ON CONFLICT (namespace, name) DO UPDATE SET blob = excluded.blob, put_at = excluded.put_at`);
     },
-  });
+  },
+);
 
-export function shownPutArtifact(
-  _: BlobContext,
-  __: void,
-  { blob }: PutArtifact,
-): PutBlob {
+export function shownPutArtifact(_: BlobContext, __: void, { blob }: PutArtifact): PutBlob {
   return { hash: blob.hash, size: blob.size };
 }
 
@@ -82,22 +80,19 @@ export function givenName(
  * The blob that a name points to, yet to be verified; undefined without one.
  * @throws HoldfastError `CORRUPT_ROW` when it points to nothing.
  */
-export const findArtifact: StoreOperation<
-  BlobContext,
-  ArtifactName,
-  StoredBlob | undefined
-> = storeOperation("findArtifact", {
-  key: artifactKey,
-  *one(_: BlobContext, input: ArtifactName) {
-    const { namespace, name } = input;
-    const pointer = yield* row<{ readonly blob: string }>(sql`
+export const findArtifact: StoreOperation<BlobContext, ArtifactName, StoredBlob | undefined> =
+  storeOperation("findArtifact", {
+    key: artifactKey,
+    *one(_: BlobContext, input: ArtifactName) {
+      const { namespace, name } = input;
+      const pointer = yield* row<{ readonly blob: string }>(sql`
       SELECT blob FROM holdfast_artifact WHERE namespace = ${namespace} AND name = ${name}`);
-    if (pointer === undefined) return undefined;
-    const stored = yield* readBlob(pointer.blob);
-    if (stored !== undefined) return stored;
-    throw corruptArtifact(input, "points to a blob that is missing");
-  },
-});
+      if (pointer === undefined) return undefined;
+      const stored = yield* readBlob(pointer.blob);
+      if (stored !== undefined) return stored;
+      throw corruptArtifact(input, "points to a blob that is missing");
+    },
+  });
 
 /** @throws HoldfastError `ARTIFACT_NOT_FOUND`, `CORRUPT_ROW` */
 export function shownArtifact(
@@ -108,27 +103,25 @@ export function shownArtifact(
   const found = shownBlob(context, stored);
   if (found !== undefined) return found;
   const key = artifactKey({ namespace, name });
-  throw new HoldfastError(
-    "ARTIFACT_NOT_FOUND",
-    `There is no artifact "${key}". Put it first.`,
-    { namespace, name },
-  );
+  throw new HoldfastError("ARTIFACT_NOT_FOUND", `There is no artifact "${key}". Put it first.`, {
+    namespace,
+    name,
+  });
 }
 
 /** Removes the name; its blob is collected once nothing else refers to it. */
-export const removeArtifact: StoreOperation<
-  BlobContext,
-  ArtifactName,
-  boolean
-> = storeOperation("removeArtifact", {
-  snapshotSafe: true,
-  key: artifactKey,
-  *one(_: BlobContext, { namespace, name }: ArtifactName) {
-    const removed = yield* run(sql`
+export const removeArtifact: StoreOperation<BlobContext, ArtifactName, boolean> = storeOperation(
+  "removeArtifact",
+  {
+    snapshotSafe: true,
+    key: artifactKey,
+    *one(_: BlobContext, { namespace, name }: ArtifactName) {
+      const removed = yield* run(sql`
       DELETE FROM holdfast_artifact WHERE namespace = ${namespace} AND name = ${name}`);
-    return removed > 0;
+      return removed > 0;
+    },
   },
-});
+);
 
 /** A name, and what it points to. */
 export interface ListedArtifact {

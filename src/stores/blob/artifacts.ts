@@ -12,11 +12,7 @@ import {
   shownPutArtifact,
   type ListedArtifact,
 } from "./artifact.ts";
-import {
-  blobContext,
-  type BlobOptions,
-  type BlobPutOptions,
-} from "./context.ts";
+import { blobContext, type BlobOptions, type BlobPutOptions } from "./context.ts";
 import { shownBlob, type LoadedBlob } from "./read.ts";
 
 /** Blobs under names, which keep them. Namespaces keep the names of different makers apart. */
@@ -29,12 +25,7 @@ export interface Artifacts {
    * await store.put("modules", "main", bytes, { kind: blobKinds.module });
    */
   readonly put: Method<
-    [
-      namespace: string,
-      name: string,
-      content: Uint8Array,
-      options?: BlobPutOptions,
-    ],
+    [namespace: string, name: string, content: Uint8Array, options?: BlobPutOptions],
     { readonly hash: string; readonly size: number }
   >;
   /**
@@ -49,34 +40,22 @@ export interface Artifacts {
    * The same for a name that must be there.
    * @throws HoldfastError `ARTIFACT_NOT_FOUND`, `CORRUPT_ROW`, `NAME_INVALID`
    */
-  readonly load: Method<
-    [namespace: string, name: string, wait?: WaitOptions],
-    LoadedBlob
-  >;
+  readonly load: Method<[namespace: string, name: string, wait?: WaitOptions], LoadedBlob>;
   /**
    * Removes a name; its bytes go with the next collection, unless something
    * else refers to them. False when there was no such name.
    * @throws HoldfastError `NAME_INVALID`
    */
-  readonly remove: Method<
-    [namespace: string, name: string, wait?: WaitOptions],
-    boolean
-  >;
+  readonly remove: Method<[namespace: string, name: string, wait?: WaitOptions], boolean>;
   /**
    * The names of a namespace, in their order.
    * @throws HoldfastError `CURSOR_INVALID`, `NAME_INVALID`, `OPTION_INVALID`
    */
-  readonly list: Method<
-    [namespace: string, options?: PageOptions],
-    Page<ListedArtifact>
-  >;
+  readonly list: Method<[namespace: string, options?: PageOptions], Page<ListedArtifact>>;
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */
-export function artifacts(
-  database: Database,
-  options?: BlobOptions,
-): Artifacts {
+export function artifacts(database: Database, options?: BlobOptions): Artifacts {
   const context = blobContext(database, options);
   return {
     put: writes(context, putArtifact, givenArtifact, shownPutArtifact),

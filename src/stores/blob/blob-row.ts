@@ -27,15 +27,10 @@ export interface BlobExchange {
  * are written. All are touched in the order of their hashes, so that two who
  * exchange the same ones wait and do not deadlock.
  */
-export function* exchangeBlobs({
-  puts,
-  leaving,
-}: BlobExchange): Tx<readonly LockedBlob[]> {
+export function* exchangeBlobs({ puts, leaving }: BlobExchange): Tx<readonly LockedBlob[]> {
   const wanted = new Map(puts.map((blob) => [blob.hash, blob]));
   const hashes = new Set([...wanted.keys(), ...leaving]);
-  const missing = new Set(
-    wanted.size === 0 ? [] : yield* missingBlobs([...wanted.keys()]),
-  );
+  const missing = new Set(wanted.size === 0 ? [] : yield* missingBlobs([...wanted.keys()]));
   const left: LockedBlob[] = [];
   for (const hash of [...hashes].toSorted()) {
     const blob = wanted.get(hash);
@@ -103,18 +98,14 @@ export function* readBlob(hash: string): Tx<StoredBlob | undefined> {
 }
 
 /** Several at once, for reads that need many; absent ones are missing from the answer. */
-export function* readBlobs(
-  hashes: readonly string[],
-): Tx<readonly StoredBlob[]> {
+export function* readBlobs(hashes: readonly string[]): Tx<readonly StoredBlob[]> {
   return yield* rows<StoredBlob>(sql`
     SELECT hash, kind, encoding, size, content FROM holdfast_blob
     WHERE hash IN ${textsOf(hashes)} ORDER BY hash`);
 }
 
 /** Those of some hashes that no blob has. */
-export function* missingBlobs(
-  hashes: readonly string[],
-): Tx<readonly string[]> {
+export function* missingBlobs(hashes: readonly string[]): Tx<readonly string[]> {
   const found = yield* rows<{ readonly hash: string }>(sql`
     SELECT hash FROM holdfast_blob WHERE hash IN ${textsOf(hashes)}`);
   const there = new Set(found.map(({ hash }) => hash));
@@ -122,9 +113,7 @@ export function* missingBlobs(
 }
 
 /** Those of some hashes that a blob has. */
-export function* blobsThere(
-  hashes: readonly string[],
-): Tx<ReadonlySet<string>> {
+export function* blobsThere(hashes: readonly string[]): Tx<ReadonlySet<string>> {
   if (hashes.length === 0) return new Set();
   const missing = new Set(yield* missingBlobs(hashes));
   return new Set(hashes.filter((hash) => !missing.has(hash)));
@@ -133,9 +122,7 @@ export function* blobsThere(
 /** How many bytes a blob has. */
 export function* sizesOfBlobs(
   hashes: readonly string[],
-): Tx<
-  readonly { readonly kind: string; readonly size: number; stored: number }[]
-> {
+): Tx<readonly { readonly kind: string; readonly size: number; stored: number }[]> {
   return yield* rows<{ kind: string; size: number; stored: number }>(sql`
     SELECT kind, size, length(content) AS stored FROM holdfast_blob WHERE hash IN ${textsOf(hashes)}`);
 }

@@ -1,11 +1,7 @@
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import { lists, type Page } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";
-import {
-  blobContext,
-  type BlobOptions,
-  type BlobPutOptions,
-} from "./context.ts";
+import { blobContext, type BlobOptions, type BlobPutOptions } from "./context.ts";
 import {
   givenKeep,
   givenRelease,
@@ -36,10 +32,7 @@ export interface Blobs {
    * The bytes of a hash; undefined when there are none.
    * @throws HoldfastError `CORRUPT_ROW`, `ID_MALFORMED`
    */
-  readonly get: Method<
-    [hash: string, wait?: WaitOptions],
-    LoadedBlob | undefined
-  >;
+  readonly get: Method<[hash: string, wait?: WaitOptions], LoadedBlob | undefined>;
   /**
    * Keeps a blob that only the app refers to, until `release` with the same
    * owner: a text of the app, such as the table and id of the row that has the
@@ -53,20 +46,14 @@ export interface Blobs {
    *   yield* run(sql`INSERT INTO invoice (id, pdf) VALUES (7, ${hash})`);
    * });
    */
-  readonly keep: Method<
-    [hash: string, owner: string, wait?: WaitOptions],
-    boolean
-  >;
+  readonly keep: Method<[hash: string, owner: string, wait?: WaitOptions], boolean>;
   /**
    * Ends what `keep` began; false when that owner does not keep it. The next
    * collection removes the blob if nothing else refers to it. Nothing else ends
    * a keep: release what a row kept in the transaction that deletes the row.
    * @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID` (its owner)
    */
-  readonly release: Method<
-    [hash: string, owner: string, wait?: WaitOptions],
-    boolean
-  >;
+  readonly release: Method<[hash: string, owner: string, wait?: WaitOptions], boolean>;
   /**
    * What is kept, by hash and then owner; of one blob or of one owner if the
    * options say so.

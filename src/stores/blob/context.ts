@@ -10,13 +10,7 @@ import {
   type NewBlob,
 } from "../../model/blob.ts";
 import type { Clock } from "../../model/time/clock.ts";
-import {
-  checkedCount,
-  checkedText,
-  draftOf,
-  givenFlag,
-  optionsOf,
-} from "../../model/shape.ts";
+import { checkedCount, checkedText, draftOf, givenFlag, optionsOf } from "../../model/shape.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import { storeContext, type StoreContext } from "../context.ts";
 
@@ -43,10 +37,7 @@ export interface BlobContext extends StoreContext {
   readonly bytesMax: number;
 }
 
-export function blobContext(
-  database: Database,
-  options: BlobOptions | undefined,
-): BlobContext {
+export function blobContext(database: Database, options: BlobOptions | undefined): BlobContext {
   const given = optionsOf(options, ["clock", "profile", "bytesMax"]);
   const { clock, bytesMax = blobBytesMaxDefault } = given;
   const context = storeContext(database, clock === undefined ? {} : { clock });
@@ -81,10 +72,7 @@ export function newBlob(
 }
 
 function checkedKind(given: BlobKind): BlobKind {
-  const { name, isCompressible } = draftOf("kind", given, [
-    "name",
-    "isCompressible",
-  ]);
+  const { name, isCompressible } = draftOf("kind", given, ["name", "isCompressible"]);
   return {
     name: checkedText("The kind of a blob", name, 64),
     isCompressible: givenFlag("kind.isCompressible", isCompressible) ?? false,

@@ -2,13 +2,7 @@ import { isBlobHash, parseBlobHash } from "../../model/blob.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { checkedText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { rows, run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {
   list,
@@ -52,18 +46,17 @@ export function givenKeep(
  *
  * @throws HoldfastError `BLOB_NOT_FOUND`
  */
-export const keepBlob: StoreOperation<BlobContext, KeepBlob, boolean> =
-  storeOperation("keepBlob", {
-    snapshotSafe: true,
-    key: keepKey,
-    *one(_: BlobContext, { hash, owner, at }: KeepBlob) {
-      yield* holdBlobs([hash]);
-      const kept = yield* run(sql`
+export const keepBlob: StoreOperation<BlobContext, KeepBlob, boolean> = storeOperation("keepBlob", {
+  snapshotSafe: true,
+  key: keepKey,
+  *one(_: BlobContext, { hash, owner, at }: KeepBlob) {
+    yield* holdBlobs([hash]);
+    const kept = yield* run(sql`
         INSERT INTO holdfast_blob_keep (hash, owner, kept_at) VALUES (${hash}, ${owner}, ${at})
         ON CONFLICT (hash, owner) DO NOTHING`);
-      return kept > 0;
-    },
-  });
+    return kept > 0;
+  },
+});
 
 /** @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID` (its owner), `OPTION_INVALID` */
 export function givenRelease(
@@ -79,8 +72,9 @@ export function givenRelease(
  * Ends what `keepBlob` began; false when that owner did not keep it. The blob
  * stays until a collection finds that nothing else refers to it.
  */
-export const releaseBlob: StoreOperation<BlobContext, BlobKeepRef, boolean> =
-  storeOperation("releaseBlob", {
+export const releaseBlob: StoreOperation<BlobContext, BlobKeepRef, boolean> = storeOperation(
+  "releaseBlob",
+  {
     snapshotSafe: true,
     key: keepKey,
     *one(_: BlobContext, { hash, owner }: BlobKeepRef) {
@@ -88,7 +82,8 @@ export const releaseBlob: StoreOperation<BlobContext, BlobKeepRef, boolean> =
         DELETE FROM holdfast_blob_keep WHERE hash = ${hash} AND owner = ${owner}`);
       return released > 0;
     },
-  });
+  },
+);
 
 export interface BlobKeepsOptions extends PageOptions {
   /** Only who keeps this blob. */
@@ -103,34 +98,29 @@ interface KeepFilter {
 }
 
 /** Keeps by hash and owner; of one owner, or of one blob, by the other. */
-export const keepList: List<
-  BlobContext,
-  [options?: BlobKeepsOptions],
-  BlobKeep
-> = list("listBlobKeeps", {
-  table: "holdfast_blob_keep",
-  given(_: BlobContext, options?: BlobKeepsOptions) {
-    const { filter, page } = pageOf(options, ["hash", "owner"]);
-    const { hash, owner } = filter;
-    return {
-      filter: {
-        hash: hash === undefined ? undefined : parseBlobHash(hash),
-        owner: owner === undefined ? undefined : checkedOwner(owner),
-      },
-      page,
-    };
+export const keepList: List<BlobContext, [options?: BlobKeepsOptions], BlobKeep> = list(
+  "listBlobKeeps",
+  {
+    table: "holdfast_blob_keep",
+    given(_: BlobContext, options?: BlobKeepsOptions) {
+      const { filter, page } = pageOf(options, ["hash", "owner"]);
+      const { hash, owner } = filter;
+      return {
+        filter: {
+          hash: hash === undefined ? undefined : parseBlobHash(hash),
+          owner: owner === undefined ? undefined : checkedOwner(owner),
+        },
+        page,
+      };
+    },
+    slice: keepSlice,
+    keyOf: keepKey,
+    itemOf(_, keep: BlobKeep) {
+      if (isBlobHash(keep.hash)) return keep;
+      throw corruptRow("holdfast_blob_keep", keepKey(keep), "keeps what is no hash");
+    },
   },
-  slice: keepSlice,
-  keyOf: keepKey,
-  itemOf(_, keep: BlobKeep) {
-    if (isBlobHash(keep.hash)) return keep;
-    throw corruptRow(
-      "holdfast_blob_keep",
-      keepKey(keep),
-      "keeps what is no hash",
-    );
-  },
-});
+);
 
 function* keepSlice(
   _: BlobContext,

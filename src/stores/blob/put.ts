@@ -1,9 +1,5 @@
 import type { NewBlob } from "../../model/blob.ts";
-import {
-  run,
-  storeOperation,
-  type StoreOperation,
-} from "../../sql/operation.ts";
+import { run, storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import { putBlobs } from "./blob-row.ts";
@@ -30,22 +26,17 @@ export function givenPut(
  * A blob on its own, as callers put it before anything refers to it: its grace
  * period begins anew. A put that came later by another clock keeps its time.
  */
-export const storeBlob: StoreOperation<BlobContext, NewBlob, void> =
-  storeOperation("storeBlob", {
-    snapshotSafe: true,
-    key: (input: NewBlob) => input.hash,
-    *one(_: BlobContext, input) {
-      yield* putBlobs([input]);
-      yield* run(sql`
+export const storeBlob: StoreOperation<BlobContext, NewBlob, void> = storeOperation("storeBlob", {
+  snapshotSafe: true,
+  key: (input: NewBlob) => input.hash,
+  *one(_: BlobContext, input) {
+    yield* putBlobs([input]);
+    yield* run(sql`
         INSERT INTO holdfast_blob_put (hash, at) VALUES (${input.hash}, ${input.at})
         ON CONFLICT (hash) DO UPDATE SET at = excluded.at WHERE holdfast_blob_put.at < excluded.at`);
-    },
-  });
+  },
+});
 
-export function shownPut(
-  _: BlobContext,
-  __: void,
-  { hash, size }: NewBlob,
-): PutBlob {
+export function shownPut(_: BlobContext, __: void, { hash, size }: NewBlob): PutBlob {
   return { hash, size };
 }

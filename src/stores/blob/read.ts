@@ -1,8 +1,4 @@
-import {
-  parseBlobHash,
-  verifiedBlob,
-  type StoredBlob,
-} from "../../model/blob.ts";
+import { parseBlobHash, verifiedBlob, type StoredBlob } from "../../model/blob.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { onlyWait, type Call } from "../method.ts";
@@ -22,25 +18,18 @@ interface FindBlob {
 }
 
 /** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID` */
-export function givenHash(
-  _: BlobContext,
-  hash: string,
-  wait?: WaitOptions,
-): Call<FindBlob> {
+export function givenHash(_: BlobContext, hash: string, wait?: WaitOptions): Call<FindBlob> {
   return { input: { hash: parseBlobHash(hash) }, wait: onlyWait(wait) };
 }
 
 /** The bytes of a hash, yet to be verified. */
-export const findBlob: StoreOperation<
-  BlobContext,
-  FindBlob,
-  StoredBlob | undefined
-> = storeOperation("findBlob", {
-  key: (input: FindBlob) => input.hash,
-  *one(_: BlobContext, { hash }) {
-    return yield* readBlob(hash);
-  },
-});
+export const findBlob: StoreOperation<BlobContext, FindBlob, StoredBlob | undefined> =
+  storeOperation("findBlob", {
+    key: (input: FindBlob) => input.hash,
+    *one(_: BlobContext, { hash }) {
+      return yield* readBlob(hash);
+    },
+  });
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function shownBlob(

@@ -1,12 +1,5 @@
 import { integersOf, seesLatest, textsOf } from "../../sql/dialect.ts";
-import {
-  plainOperation,
-  row,
-  rows,
-  run,
-  type Operation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { LockedBlob } from "./blob-row.ts";
 
@@ -160,10 +153,7 @@ export function* usedBlobs(
 }
 
 /** Those of some hashes that were put on their own after an instant. */
-export function* recentlyPut(
-  hashes: readonly string[],
-  putUntil: number,
-): Tx<ReadonlySet<string>> {
+export function* recentlyPut(hashes: readonly string[], putUntil: number): Tx<ReadonlySet<string>> {
   return recentOf(yield* putsOf(hashes), putUntil);
 }
 
@@ -178,10 +168,7 @@ function* putsOf(hashes: readonly string[]): Tx<readonly BlobPut[]> {
     SELECT hash, at FROM holdfast_blob_put WHERE hash IN ${textsOf(hashes)}`);
 }
 
-function recentOf(
-  puts: readonly BlobPut[],
-  putUntil: number,
-): ReadonlySet<string> {
+function recentOf(puts: readonly BlobPut[], putUntil: number): ReadonlySet<string> {
   const recent = puts.filter(({ at }) => at > putUntil);
   return new Set(recent.map(({ hash }) => hash));
 }
@@ -194,26 +181,20 @@ export interface ScannedBlob {
 }
 
 /** The next blobs of a walk. Their content is not read. */
-export function* blobsAfter(
-  after: number,
-  limit: number,
-): Tx<readonly ScannedBlob[]> {
+export function* blobsAfter(after: number, limit: number): Tx<readonly ScannedBlob[]> {
   return yield* rows<ScannedBlob>(sql`
     SELECT key, hash, put_at FROM holdfast_blob WHERE key > ${after} ORDER BY key LIMIT ${limit}`);
 }
 
 /** Where a walk ends that does not care for what comes while it goes on. */
-export const newestBlob: Operation<object, number> = plainOperation(
-  "newestBlob",
-  {
-    key: () => "",
-    *one() {
-      const found = yield* row<{ readonly key: number }>(sql`
+export const newestBlob: Operation<object, number> = plainOperation("newestBlob", {
+  key: () => "",
+  *one() {
+    const found = yield* row<{ readonly key: number }>(sql`
       SELECT key FROM holdfast_blob ORDER BY key DESC LIMIT 1`);
-      return found?.key ?? 0;
-    },
+    return found?.key ?? 0;
   },
-);
+});
 
 /** What the blobs of one kind take. */
 export interface BlobSizes {
@@ -237,26 +218,23 @@ interface SizesAfter {
 }
 
 /** The sizes of the next blobs of a walk, by kind. */
-export const blobSizesAfter: Operation<SizesAfter, SizesPage> = plainOperation(
-  "blobSizesAfter",
-  {
-    key: () => "",
-    *one({ after, limit }: SizesAfter) {
-      const found = yield* rows<BlobSizes & { readonly last: number }>(sql`
+export const blobSizesAfter: Operation<SizesAfter, SizesPage> = plainOperation("blobSizesAfter", {
+  key: () => "",
+  *one({ after, limit }: SizesAfter) {
+    const found = yield* rows<BlobSizes & { readonly last: number }>(sql`
         SELECT kind, count(*) AS blobs, sum(size) AS size, sum(stored) AS stored, max(key) AS last
         FROM (SELECT key, kind, size, length(content) AS stored FROM holdfast_blob
           WHERE key > ${after} ORDER BY key LIMIT ${limit}) AS page
         GROUP BY kind ORDER BY kind`);
-      const last = Math.max(0, ...found.map((page) => page.last));
-      return {
-        sizes: found.map(({ kind, blobs, size, stored }) => ({
-          kind,
-          blobs,
-          size,
-          stored,
-        })),
-        last: found.length === 0 ? undefined : last,
-      };
-    },
+    const last = Math.max(0, ...found.map((page) => page.last));
+    return {
+      sizes: found.map(({ kind, blobs, size, stored }) => ({
+        kind,
+        blobs,
+        size,
+        stored,
+      })),
+      last: found.length === 0 ? undefined : last,
+    };
   },
-);
+});

@@ -35,14 +35,10 @@ function referring<R extends { readonly blob: string }>(description: {
 }): TableCheck {
   return tableCheck<R>({
     ...description,
-    judge: (row) =>
-      isBlobHash(row.blob) ? undefined : "It refers to what is no hash.",
+    judge: (row) => (isBlobHash(row.blob) ? undefined : "It refers to what is no hash."),
     *partners(found) {
       const there = yield* blobsThere(distinct(found, (row) => row.blob));
-      return (row) =>
-        there.has(row.blob)
-          ? undefined
-          : "The blob that it refers to is missing.";
+      return (row) => (there.has(row.blob) ? undefined : "The blob that it refers to is missing.");
     },
   });
 }
@@ -70,8 +66,7 @@ const artifact = referring<ArtifactName & { readonly blob: string }>({
   select: sql`SELECT t.namespace, t.name, t.blob, t.put_at`,
   from: sql`FROM holdfast_artifact t`,
   order: sql`t.namespace, t.name`,
-  behind: (last) =>
-    sql`(t.namespace, t.name) > (${last.namespace}, ${last.name})`,
+  behind: (last) => sql`(t.namespace, t.name) > (${last.namespace}, ${last.name})`,
   keyOf: artifactKey,
 });
 

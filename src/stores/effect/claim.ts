@@ -20,13 +20,7 @@ import { isRecord } from "../../model/values/spoken-kind.ts";
 import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import {
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import {
@@ -48,12 +42,7 @@ import {
   type EffectRow,
   type SettledEffect,
 } from "./effect-row.ts";
-import {
-  aggregateOf,
-  keptScope,
-  type EffectScope,
-  type EffectScopeRef,
-} from "./scope.ts";
+import { aggregateOf, keptScope, type EffectScope, type EffectScopeRef } from "./scope.ts";
 
 /**
  * An effect is a row for each attempt. Whoever asks first claims it: a token,
@@ -117,20 +106,13 @@ export function givenClaim(
   envelope: EffectEnvelope,
   given?: ClaimEffectOptions,
 ): Call<ClaimEffect> {
-  const { options, wait } = optionsAndWait(given, [
-    "attempt",
-    "lease",
-    "delay",
-    "token",
-  ]);
+  const { options, wait } = optionsAndWait(given, ["attempt", "lease", "delay", "token"]);
   const { lease, token } = options;
   const input = {
     effect: effectRequest(context, scope, key, envelope, options),
     process: context.database.owner,
     token:
-      token === undefined
-        ? newToken(context.entropy)
-        : checkedText("The token of a claim", token),
+      token === undefined ? newToken(context.entropy) : checkedText("The token of a claim", token),
     leaseMs: leaseMsOf(context, lease),
   };
   return { input, wait };
@@ -179,36 +161,32 @@ export type ClaimEffectOutcome =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const claimEffect: StoreOperation<
-  EffectContext,
-  ClaimEffect,
-  ClaimEffectOutcome
-> = storeOperation("claimEffect", {
-  key: (input: ClaimEffect) => aggregateOf(input.effect),
-  *one({ clock }: EffectContext, input) {
-    const { effect } = input;
-    const { dueAt } = effect;
-    const { session, scope } = yield* keptScope(effect.scope);
-    const first = { ...input, now: instantOf(() => clock.now()) };
-    const decision = decideEffect({ kind: "absent" }, questionOf(first));
-    const claim =
-      decision.kind === "claim" ? newClaim(decision, first) : undefined;
-    const key = yield* insertEffect(session, first, claim);
-    if (key !== undefined)
-      return claim === undefined
-        ? { kind: "notDue", key, dueAt: dueAt ?? first.now }
-        : {
-            kind: "claimed",
-            claim: claimed(scope, effect, key, claim, dueAt),
-          };
-    const found = yield* row<EffectRow>(sql`
+export const claimEffect: StoreOperation<EffectContext, ClaimEffect, ClaimEffectOutcome> =
+  storeOperation("claimEffect", {
+    key: (input: ClaimEffect) => aggregateOf(input.effect),
+    *one({ clock }: EffectContext, input) {
+      const { effect } = input;
+      const { dueAt } = effect;
+      const { session, scope } = yield* keptScope(effect.scope);
+      const first = { ...input, now: instantOf(() => clock.now()) };
+      const decision = decideEffect({ kind: "absent" }, questionOf(first));
+      const claim = decision.kind === "claim" ? newClaim(decision, first) : undefined;
+      const key = yield* insertEffect(session, first, claim);
+      if (key !== undefined)
+        return claim === undefined
+          ? { kind: "notDue", key, dueAt: dueAt ?? first.now }
+          : {
+              kind: "claimed",
+              claim: claimed(scope, effect, key, claim, dueAt),
+            };
+      const found = yield* row<EffectRow>(sql`
       SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
-    if (found === undefined) throw removedMeanwhile(effect);
-    // The transaction that had it locked may have taken longer than its claim lasts.
-    const then = { ...input, now: instantOf(() => clock.now()) };
-    return yield* claimRecorded(scope, found, then);
-  },
-});
+      if (found === undefined) throw removedMeanwhile(effect);
+      // The transaction that had it locked may have taken longer than its claim lasts.
+      const then = { ...input, now: instantOf(() => clock.now()) };
+      return yield* claimRecorded(scope, found, then);
+    },
+  });
 
 /** @throws HoldfastError `EFFECT_CONFLICT`, `CORRUPT_ROW` */
 export function shownClaim(
@@ -216,9 +194,7 @@ export function shownClaim(
   outcome: ClaimEffectOutcome,
   { effect: request }: { readonly effect: EffectRequest },
 ): ClaimedEffect {
-  return outcome.kind === "claimed"
-    ? outcome
-    : shownAnswer(context, outcome, request);
+  return outcome.kind === "claimed" ? outcome : shownAnswer(context, outcome, request);
 }
 
 /** The same of one that was not claimed. */
@@ -272,8 +248,7 @@ function* insertEffect(
   input: ClaimEffectAt,
   claim: HeldEffect | undefined,
 ): Tx<number | undefined> {
-  const { scope, replayKey, attempt, kind, hash, envelope, dueAt } =
-    input.effect;
+  const { scope, replayKey, attempt, kind, hash, envelope, dueAt } = input.effect;
   const inserted = yield* row<{ readonly key: number }>(sql`
     INSERT INTO holdfast_effect
       (session, scope_kind, scope, replay_key, attempt, kind, hash, envelope, status, created_at, due_at,

@@ -9,27 +9,14 @@ import type { EffectOutcome } from "../../model/effect/effect.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import { expiryAt } from "../../model/lease.ts";
-import {
-  isStoredError,
-  restoredFailure,
-} from "../../model/values/restored-error.ts";
+import { isStoredError, restoredFailure } from "../../model/values/restored-error.ts";
 import { draftOf, givenFlag } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import { storedError } from "../../model/values/stored-error.ts";
 import type { ValueCodec } from "../../model/values/value-codec.ts";
 import type { Database } from "../../sql/database.ts";
-import {
-  storeCodec,
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../context.ts";
-import {
-  corruptEffect,
-  namesOf,
-  type EffectRequest,
-  type SettledEffect,
-} from "./effect-row.ts";
+import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../context.ts";
+import { corruptEffect, namesOf, type EffectRequest, type SettledEffect } from "./effect-row.ts";
 import { Frontier } from "./frontier.ts";
 import { checkedEffect, isName, type EffectScope } from "./scope.ts";
 
@@ -112,20 +99,13 @@ export function effectRequest(
     kind,
     envelope: stored as Encoded,
     hash,
-    dueAt:
-      delay === undefined
-        ? null
-        : expiryAt(clock.now(), durationMs(delay, "delay")),
+    dueAt: delay === undefined ? null : expiryAt(clock.now(), durationMs(delay, "delay")),
   };
 }
 
 function checkedEnvelope(envelope: EffectEnvelope): EffectEnvelope {
-  if (!isRecord(envelope))
-    throw effectInvalid("envelope", "an object with kind and input");
-  const known = draftOf<EffectEnvelope>("the envelope", envelope, [
-    "kind",
-    "input",
-  ]);
+  if (!isRecord(envelope)) throw effectInvalid("envelope", "an object with kind and input");
+  const known = draftOf<EffectEnvelope>("the envelope", envelope, ["kind", "input"]);
   if (isName(known.kind, kindCharactersMax)) return known;
   throw effectInvalid(
     "envelope.kind",
@@ -194,8 +174,7 @@ export function readFailure(
   effect: Pick<SettledEffect, "key" | "value" | "isTransient">,
 ): Error {
   const stored = readValue({ codec }, effect);
-  if (!isStoredError(stored))
-    throw corruptEffect(effect.key, "has a failure that is no error");
+  if (!isStoredError(stored)) throw corruptEffect(effect.key, "has a failure that is no error");
   const error = restoredFailure(stored);
   return effect.isTransient ? Object.assign(error, { transient: true }) : error;
 }

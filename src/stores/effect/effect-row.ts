@@ -1,8 +1,4 @@
-import type {
-  EffectOutcome,
-  EffectState,
-  HeldEffect,
-} from "../../model/effect/effect.ts";
+import type { EffectOutcome, EffectState, HeldEffect } from "../../model/effect/effect.ts";
 import type { EffectNames } from "../../model/effect/errors.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
@@ -101,11 +97,7 @@ export function stateOf(found: EffectRow | undefined): EffectState {
 function claimOf(found: EffectRow): HeldEffect | null {
   const { process, fence, token } = found;
   if (token === null) return null;
-  const {
-    claimed_at: claimedAt,
-    renewed_at: renewedAt,
-    expires_at: expiresAt,
-  } = found;
+  const { claimed_at: claimedAt, renewed_at: renewedAt, expires_at: expiresAt } = found;
   if (claimedAt === null || renewedAt === null || expiresAt === null)
     throw corruptEffect(found.key, "has a token but lacks other parts");
   return { process, fence, token, claimedAt, renewedAt, expiresAt };
@@ -131,8 +123,7 @@ interface SettledAttempt extends SettledEffect {
 }
 
 /** One attempt, or the first that nothing follows: a transient failure below the last that is allowed is tried again. */
-type WhichAttempt =
-  { readonly recorded: number } | { readonly retriedBelow: number };
+type WhichAttempt = { readonly recorded: number } | { readonly retriedBelow: number };
 
 /**
  * The outcome of an effect, for a group that waits for several; undefined

@@ -15,11 +15,7 @@ import {
   type EffectClaim,
   type SeenEffectHolder,
 } from "./claim.ts";
-import {
-  effectContext,
-  type EffectContext,
-  type EffectOptions,
-} from "./context.ts";
+import { effectContext, type EffectContext, type EffectOptions } from "./context.ts";
 import {
   execute,
   replay,
@@ -59,11 +55,7 @@ import {
 } from "./record.ts";
 import type { EffectFunction } from "./run.ts";
 import type { EffectScope } from "./scope.ts";
-import {
-  transact,
-  type EffectBody,
-  type EffectTransactOptions,
-} from "./transact.ts";
+import { transact, type EffectBody, type EffectTransactOptions } from "./transact.ts";
 
 /**
  * The effects of a database: calls whose results are recorded. Prepared,
@@ -132,12 +124,7 @@ export interface Effects {
     options?: EffectTransactOptions,
   ): Promise<T>;
   /** Resolves so long after it was first called, whichever worker calls it again. Nothing is held meanwhile. */
-  sleep(
-    scope: EffectScope,
-    key: string,
-    duration: Duration,
-    wait?: WaitOptions,
-  ): Promise<void>;
+  sleep(scope: EffectScope, key: string, duration: Duration, wait?: WaitOptions): Promise<void>;
   /**
    * Takes an effect to run it, or tells what is recorded or which worker runs
    * it: a part of `execute`, for those who run effects in a way of their own.
@@ -148,12 +135,7 @@ export interface Effects {
    * if (outcome.kind === "claimed") await effects.complete(outcome.claim, await model.call(prompt));
    */
   readonly claim: Method<
-    [
-      scope: EffectScope,
-      key: string,
-      envelope: EffectEnvelope,
-      options?: ClaimEffectOptions,
-    ],
+    [scope: EffectScope, key: string, envelope: EffectEnvelope, options?: ClaimEffectOptions],
     ClaimedEffect
   >;
   /**
@@ -169,10 +151,7 @@ export interface Effects {
     options?: ClaimEffectOptions,
   ): Promise<ClaimedEffect>;
   /** Extends a claim; it never gets shorter. @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-  readonly renew: Method<
-    [claim: EffectClaim, options?: RenewEffectOptions],
-    EffectClaim
-  >;
+  readonly renew: Method<[claim: EffectClaim, options?: RenewEffectOptions], EffectClaim>;
   /**
    * Records the value of an effect. By the same claim it may be repeated.
    * @throws HoldfastError `EFFECT_LEASE_LOST`, `EFFECT_RESULT_UNSTORABLE`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
@@ -183,15 +162,9 @@ export interface Effects {
    *   yield* complete();
    * }, { isolation: "readCommitted" });
    */
-  readonly complete: Method<
-    [claim: EffectClaim, value: unknown, wait?: WaitOptions],
-    void
-  >;
+  readonly complete: Method<[claim: EffectClaim, value: unknown, wait?: WaitOptions], void>;
   /** Records an error in its place. @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-  readonly fail: Method<
-    [claim: EffectClaim, error: unknown, options?: FailEffectOptions],
-    void
-  >;
+  readonly fail: Method<[claim: EffectClaim, error: unknown, options?: FailEffectOptions], void>;
   /** Releases a claim, so that the next caller runs the effect; false when it was no longer held. */
   readonly release: Method<[claim: EffectClaim, wait?: WaitOptions], boolean>;
   /**
@@ -225,10 +198,7 @@ export interface Effects {
     EffectView | undefined
   >;
   /** A scope's effects without their values, in the order of their keys. @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-  readonly list: Method<
-    [scope: EffectScope, options?: PageOptions],
-    Page<EffectSummary>
-  >;
+  readonly list: Method<[scope: EffectScope, options?: PageOptions], Page<EffectSummary>>;
   /**
    * Removes all effects of a scope, in small transactions: for one that will
    * not be run again. Those of sessions go with their session by themselves.
@@ -252,12 +222,10 @@ export function effects(database: Database, options?: EffectOptions): Effects {
     durability: database.durability,
     execute: (scope, key, envelope, run, given) =>
       execute(context, scope, key, envelope, run, given),
-    replay: (scope, key, envelope, given) =>
-      replay(context, scope, key, envelope, given),
+    replay: (scope, key, envelope, given) => replay(context, scope, key, envelope, given),
     transact: (scope, key, envelope, body, given) =>
       transact(context, scope, key, envelope, body, given),
-    sleep: async (scope, key, duration, wait) =>
-      sleep(context, scope, key, duration, wait),
+    sleep: async (scope, key, duration, wait) => sleep(context, scope, key, duration, wait),
     claim: context.isStrict
       ? reads(context, replayEffect, givenClaim, shownClaim)
       : writes(context, claimEffect, givenClaim, shownClaim),

@@ -8,22 +8,14 @@ import {
 import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import { expiryAt, type ProvenDeath } from "../../model/lease.ts";
-import {
-  jittered,
-  retryPauseMs,
-  type RetryPolicy,
-} from "../../model/time/retry-policy.ts";
+import { jittered, retryPauseMs, type RetryPolicy } from "../../model/time/retry-policy.ts";
 import { checkedCount, draftOf } from "../../model/shape.ts";
 import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { provenDeath } from "../lease/context.ts";
 import { onlyWait, optionsAndWait } from "../method.ts";
 import { waitUntil } from "../wait.ts";
-import {
-  claimEffect,
-  type ClaimEffectOutcome,
-  type EffectClaim,
-} from "./claim.ts";
+import { claimEffect, type ClaimEffectOutcome, type EffectClaim } from "./claim.ts";
 import {
   conflictOf,
   effectRequest,
@@ -31,12 +23,7 @@ import {
   readValue,
   type EffectContext,
 } from "./context.ts";
-import {
-  effectChanged,
-  namesOf,
-  type EffectRequest,
-  type SettledEffect,
-} from "./effect-row.ts";
+import { effectChanged, namesOf, type EffectRequest, type SettledEffect } from "./effect-row.ts";
 import { askEffect } from "./read.ts";
 import {
   checkedFunction,
@@ -141,9 +128,7 @@ interface Accepting<T> {
 }
 
 function checkedAccept<T>({ accept }: Accepting<T>): Accepting<T> {
-  return accept === undefined
-    ? {}
-    : { accept: checkedFunction("accept", accept) };
+  return accept === undefined ? {} : { accept: checkedFunction("accept", accept) };
 }
 
 const noRetry: RetryPolicy = { maxRetries: 0, backoffMs: 0, backoffMaxMs: 0 };
@@ -243,14 +228,9 @@ async function tryToClaim(
   const input = { effect, process: database.owner, token, leaseMs, death };
   const claim = claimEffect(context);
   try {
-    return stepOf(
-      context,
-      effect,
-      await database.write(claim, input, { signal }),
-    );
+    return stepOf(context, effect, await database.write(claim, input, { signal }));
   } catch (error) {
-    if (!isHoldfastError(error) || error.code !== "OUTCOME_UNKNOWN")
-      throw error;
+    if (!isHoldfastError(error) || error.code !== "OUTCOME_UNKNOWN") throw error;
     // With the same token a claim that was made is had again; nobody would know of it otherwise.
     return stepOf(context, effect, await database.write(claim, input));
   }
@@ -285,9 +265,7 @@ export async function readyEffect(
   wait: WaitOptions,
 ): Promise<Ready> {
   const step = await nextStep(context, request, attempt, wait.signal);
-  return step.kind === "later"
-    ? waitForStep(context, request, step.key, attempt, wait)
-    : step;
+  return step.kind === "later" ? waitForStep(context, request, step.key, attempt, wait) : step;
 }
 
 /**
@@ -339,8 +317,7 @@ export function stepOf(
   request: EffectRequest,
   answer: ClaimEffectOutcome,
 ): Step {
-  if (answer.kind === "claimed" && answer.claim.fence === 1)
-    context.frontier.advance(request);
+  if (answer.kind === "claimed" && answer.claim.fence === 1) context.frontier.advance(request);
   else context.frontier.retreat(request);
   switch (answer.kind) {
     case "claimed":
@@ -370,10 +347,7 @@ function waitForStep(
     {
       what: `the ${effectTitle(namesOf(request))}`,
       clock,
-      interests: [
-        { operation: effectChanged, key: String(key) },
-        ...deletionOf(session),
-      ],
+      interests: [{ operation: effectChanged, key: String(key) }, ...deletionOf(session)],
       async look() {
         const step = await nextStep(context, request, attempt, signal);
         if (step.kind === "later") return { isThere: false, again: step.again };

@@ -1,14 +1,7 @@
 import { instantOf } from "../../model/time/clock.ts";
 import type { Duration } from "../../model/time/durations.ts";
-import {
-  effectLeaseLost,
-  effectResultUnstorable,
-} from "../../model/effect/errors.ts";
-import {
-  standingOf,
-  type EffectLoss,
-  type EffectOutcome,
-} from "../../model/effect/effect.ts";
+import { effectLeaseLost, effectResultUnstorable } from "../../model/effect/errors.ts";
+import { standingOf, type EffectLoss, type EffectOutcome } from "../../model/effect/effect.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { extended } from "../../model/lease.ts";
 import { givenFlag } from "../../model/shape.ts";
@@ -111,11 +104,7 @@ function checkedClaim(claim: EffectClaim): EffectClaim {
       (dueAt === null || Number.isSafeInteger(dueAt)) &&
       typeof token === "string"
     ) {
-      const { scope } = checkedEffect(
-        claim.scope,
-        claim.replayKey,
-        claim.attempt,
-      );
+      const { scope } = checkedEffect(claim.scope, claim.replayKey, claim.attempt);
       return { ...claim, scope };
     }
   }
@@ -134,31 +123,28 @@ function checkedClaim(claim: EffectClaim): EffectClaim {
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const finishEffect: StoreOperation<
-  EffectContext,
-  FinishEffect,
-  FinishedEffect
-> = storeOperation("finishEffect", {
-  key: (input: FinishEffect) => aggregateOf(input.claim),
-  *one(context: EffectContext, { claim, outcome }) {
-    const { clock } = context;
-    const settledAt = instantOf(() => clock.now());
-    const written = yield* writeEnd(claim, outcome, settledAt);
-    const then = Math.max(
-      settledAt,
-      instantOf(() => clock.now()),
-    );
-    if (written !== undefined) {
-      const { token, expires_at: expiresAt } = written;
-      if (isSameToken(token, claim.token) && expiresAt > then) {
-        yield* announce(effectChanged, String(claim.key));
-        return { outcome, settledAt };
+export const finishEffect: StoreOperation<EffectContext, FinishEffect, FinishedEffect> =
+  storeOperation("finishEffect", {
+    key: (input: FinishEffect) => aggregateOf(input.claim),
+    *one(context: EffectContext, { claim, outcome }) {
+      const { clock } = context;
+      const settledAt = instantOf(() => clock.now());
+      const written = yield* writeEnd(claim, outcome, settledAt);
+      const then = Math.max(
+        settledAt,
+        instantOf(() => clock.now()),
+      );
+      if (written !== undefined) {
+        const { token, expires_at: expiresAt } = written;
+        if (isSameToken(token, claim.token) && expiresAt > then) {
+          yield* announce(effectChanged, String(claim.key));
+          return { outcome, settledAt };
+        }
+        yield* takeBack(claim.key);
       }
-      yield* takeBack(claim.key);
-    }
-    return yield* finishLate(context, claim, then, outcome);
-  },
-});
+      return yield* finishLate(context, claim, then, outcome);
+    },
+  });
 
 /**
  * Finishes an effect in one statement, since nearly always it is held. Only
@@ -227,8 +213,7 @@ function* lossOf(
 ): Tx<HoldfastError> {
   if (reason === "expired") {
     const { database } = context;
-    const record = (): Promise<unknown> =>
-      database.write(endClaim(context), { claim, at });
+    const record = (): Promise<unknown> => database.write(endClaim(context), { claim, at });
     yield* afterwards({
       refused: record,
       // The body has caught the error and goes on: its caller has learned of the end all the same.
@@ -245,18 +230,15 @@ interface EndClaim {
 }
 
 /** Records that a claim had run out at an instant, unless it was taken over, settled or renewed since. */
-const endClaim: StoreOperation<EffectContext, EndClaim, void> = storeOperation(
-  "endEffectClaim",
-  {
-    key: ({ claim }: EndClaim) => aggregateOf(claim),
-    *one(_: EffectContext, { claim: { key, fence }, at }) {
-      const ended = yield* run(sql`
+const endClaim: StoreOperation<EffectContext, EndClaim, void> = storeOperation("endEffectClaim", {
+  key: ({ claim }: EndClaim) => aggregateOf(claim),
+  *one(_: EffectContext, { claim: { key, fence }, at }) {
+    const ended = yield* run(sql`
         UPDATE holdfast_effect SET renewed_at = ${at}
         WHERE key = ${key} AND fence = ${fence} AND status = 'inProgress' AND expires_at <= ${at} AND renewed_at < ${at}`);
-      if (ended > 0) yield* announce(effectChanged, String(key));
-    },
+    if (ended > 0) yield* announce(effectChanged, String(key));
   },
-);
+});
 
 export interface RenewEffectOptions extends WaitOptions {
   /** For how long from now on; defaults to 30 seconds. */
@@ -290,30 +272,27 @@ export function givenRenew(
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const renewEffect: StoreOperation<
-  EffectContext,
-  RenewEffect,
-  EffectRenewal
-> = storeOperation("renewEffect", {
-  key: (input: RenewEffect) => aggregateOf(input.claim),
-  *one(context: EffectContext, { claim, leaseMs }) {
-    yield* livingSessionOf(claim.scope);
-    const state = stateOf(yield* lockedEffect(claim.key));
-    const now = instantOf(() => context.clock.now());
-    const standing = standingOf(state, claim, now);
-    if (standing.kind === "settled") return { kind: "over" };
-    if (standing.kind === "lost") {
-      if (standing.reason === "released") return { kind: "over" };
-      throw yield* lossOf(context, claim, standing.reason, now);
-    }
-    const held = extended(standing.claim, now, leaseMs);
-    yield* writeClaim(claim.key, held);
-    return {
-      kind: "renewed",
-      claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
-    };
-  },
-});
+export const renewEffect: StoreOperation<EffectContext, RenewEffect, EffectRenewal> =
+  storeOperation("renewEffect", {
+    key: (input: RenewEffect) => aggregateOf(input.claim),
+    *one(context: EffectContext, { claim, leaseMs }) {
+      yield* livingSessionOf(claim.scope);
+      const state = stateOf(yield* lockedEffect(claim.key));
+      const now = instantOf(() => context.clock.now());
+      const standing = standingOf(state, claim, now);
+      if (standing.kind === "settled") return { kind: "over" };
+      if (standing.kind === "lost") {
+        if (standing.reason === "released") return { kind: "over" };
+        throw yield* lossOf(context, claim, standing.reason, now);
+      }
+      const held = extended(standing.claim, now, leaseMs);
+      yield* writeClaim(claim.key, held);
+      return {
+        kind: "renewed",
+        claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
+      };
+    },
+  });
 
 /** @throws HoldfastError `EFFECT_LEASE_LOST` */
 export function shownRenewal(
@@ -339,25 +318,23 @@ export function givenRelease(
 }
 
 /** Releases a claim, so that the next caller runs the effect; false, and no error, when it was no longer held. */
-export const releaseEffect: StoreOperation<
-  EffectContext,
-  ReleaseEffect,
-  boolean
-> = storeOperation("releaseEffect", {
-  key: (input: ReleaseEffect) => aggregateOf(input.claim),
-  *one({ clock }: EffectContext, { claim }) {
-    const state = stateOf(yield* lockedEffect(claim.key));
-    const now = instantOf(() => clock.now());
-    const standing = standingOf(state, claim, now);
-    const isOwn =
-      standing.kind === "held" ||
-      (standing.kind === "lost" && standing.reason === "expired");
-    if (!isOwn) return false;
-    yield* run(sql`
+export const releaseEffect: StoreOperation<EffectContext, ReleaseEffect, boolean> = storeOperation(
+  "releaseEffect",
+  {
+    key: (input: ReleaseEffect) => aggregateOf(input.claim),
+    *one({ clock }: EffectContext, { claim }) {
+      const state = stateOf(yield* lockedEffect(claim.key));
+      const now = instantOf(() => clock.now());
+      const standing = standingOf(state, claim, now);
+      const isOwn =
+        standing.kind === "held" || (standing.kind === "lost" && standing.reason === "expired");
+      if (!isOwn) return false;
+      yield* run(sql`
       UPDATE holdfast_effect SET process = NULL, token = NULL, claimed_at = NULL, renewed_at = NULL,
         expires_at = NULL
       WHERE key = ${claim.key}`);
-    yield* announce(effectChanged, String(claim.key));
-    return true;
+      yield* announce(effectChanged, String(claim.key));
+      return true;
+    },
   },
-});
+);

@@ -24,8 +24,7 @@ test("a scope is past its record once something new was claimed, for keys that w
 
 test("it forgets the oldest scope, and one that grows too long", () => {
   const frontier = new Frontier();
-  for (let scope = 0; scope <= 500; scope += 1)
-    frontier.advance(ref("a", `t${scope}`));
+  for (let scope = 0; scope <= 500; scope += 1) frontier.advance(ref("a", `t${scope}`));
   expect(frontier.isPast(ref("b", "t0"))).toBe(false);
   expect(frontier.isPast(ref("b", "t1"))).toBe(true);
   for (let key = 0; key < 200; key += 1) frontier.advance(ref(`k${key}`));

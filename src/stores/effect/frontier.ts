@@ -30,8 +30,7 @@ export class Frontier {
     }
     this.#claimed.set(scope, claimed);
     const [oldest] = this.#claimed.keys();
-    if (this.#claimed.size > scopesMax && oldest !== undefined)
-      this.#claimed.delete(oldest);
+    if (this.#claimed.size > scopesMax && oldest !== undefined) this.#claimed.delete(oldest);
   }
 
   /** One was recorded: the scope is run again, most likely. */

@@ -1,7 +1,4 @@
-import {
-  effectNotRecorded,
-  effectUnfinished,
-} from "../../model/effect/errors.ts";
+import { effectNotRecorded, effectUnfinished } from "../../model/effect/errors.ts";
 import {
   decideEffect,
   holderOfEffect,
@@ -10,13 +7,7 @@ import {
 } from "../../model/effect/effect.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {
   list,
@@ -29,12 +20,7 @@ import {
 } from "../list.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import { answerOf, conflictWith, type ClaimEffectOutcome } from "./claim.ts";
-import {
-  readEnvelope,
-  readFailure,
-  readValue,
-  type EffectContext,
-} from "./context.ts";
+import { readEnvelope, readFailure, readValue, type EffectContext } from "./context.ts";
 import {
   effectColumns,
   namesOf,
@@ -74,11 +60,13 @@ type EffectAnswer =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const askEffect: StoreOperation<EffectContext, AskEffect, EffectAnswer> =
-  storeOperation("askEffect", {
+export const askEffect: StoreOperation<EffectContext, AskEffect, EffectAnswer> = storeOperation(
+  "askEffect",
+  {
     key: (input: AskEffect) => aggregateOf(input.effect),
     one: effectAnswer,
-  });
+  },
+);
 
 function* effectAnswer(
   { clock }: EffectContext,
@@ -90,8 +78,7 @@ function* effectAnswer(
   const { hash, dueAt } = effect;
   const question = { hash, dueAt, now: clock.now(), isStrict };
   const decision = decideEffect(stateOf(found), question);
-  if (decision.kind === "missing" || decision.kind === "unfinished")
-    return { kind: decision.kind };
+  if (decision.kind === "missing" || decision.kind === "unfinished") return { kind: decision.kind };
   if (found === undefined) return { kind: "free", key: undefined };
   switch (decision.kind) {
     case "claim":
@@ -195,20 +182,17 @@ export function givenGet(
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const readEffect: StoreOperation<
-  EffectContext,
-  EffectRef,
-  StoredEffect | undefined
-> = storeOperation("readEffect", {
-  key: (ref: EffectRef) => aggregateOf(ref),
-  *one(_: EffectContext, ref) {
-    const session = yield* livingSessionOf(ref.scope);
-    const found = yield* row<FullRow>(sql`
+export const readEffect: StoreOperation<EffectContext, EffectRef, StoredEffect | undefined> =
+  storeOperation("readEffect", {
+    key: (ref: EffectRef) => aggregateOf(ref),
+    *one(_: EffectContext, ref) {
+      const session = yield* livingSessionOf(ref.scope);
+      const found = yield* row<FullRow>(sql`
       SELECT ${effectColumns}, replay_key, attempt, kind, created_at, envelope
       FROM holdfast_effect WHERE ${whichEffect(session, ref)}`);
-    return found === undefined ? undefined : storedOf(found);
-  },
-});
+      return found === undefined ? undefined : storedOf(found);
+    },
+  });
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function shownEffect(
@@ -342,7 +326,6 @@ function summaryOf(found: ListedRow): EffectSummary {
     createdAt: found.created_at,
     dueAt: found.due_at,
     settledAt: isSettled ? state.settledAt : null,
-    holder:
-      isSettled || state.claim === null ? null : holderOfEffect(state.claim),
+    holder: isSettled || state.claim === null ? null : holderOfEffect(state.claim),
   };
 }

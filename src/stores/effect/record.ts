@@ -81,27 +81,23 @@ export type RecordEffectOutcome =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const recordEffect: StoreOperation<
-  EffectContext,
-  RecordEffect,
-  RecordEffectOutcome
-> = storeOperation("recordEffect", {
-  snapshotSafe: true,
-  key: (input: RecordEffect) => aggregateOf(input.effect),
-  *one({ clock }: EffectContext, input) {
-    const { effect, outcome } = input;
-    const { session } = yield* keptScope(effect.scope);
-    const settledAt = instantOf(() => clock.now());
-    const key = yield* insertSettled(session, input, settledAt);
-    if (key !== undefined)
-      return { kind: "recorded", effect: { ...outcome, key, settledAt } };
-    const found = yield* row<EffectRow>(sql`
+export const recordEffect: StoreOperation<EffectContext, RecordEffect, RecordEffectOutcome> =
+  storeOperation("recordEffect", {
+    snapshotSafe: true,
+    key: (input: RecordEffect) => aggregateOf(input.effect),
+    *one({ clock }: EffectContext, input) {
+      const { effect, outcome } = input;
+      const { session } = yield* keptScope(effect.scope);
+      const settledAt = instantOf(() => clock.now());
+      const key = yield* insertSettled(session, input, settledAt);
+      if (key !== undefined) return { kind: "recorded", effect: { ...outcome, key, settledAt } };
+      const found = yield* row<EffectRow>(sql`
       SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
-    if (found === undefined) throw removedMeanwhile(effect);
-    const now = instantOf(() => clock.now());
-    return yield* recordFound(found, input, now);
-  },
-});
+      if (found === undefined) throw removedMeanwhile(effect);
+      const now = instantOf(() => clock.now());
+      return yield* recordFound(found, input, now);
+    },
+  });
 
 /** @throws HoldfastError `EFFECT_CONFLICT`, `CORRUPT_ROW` */
 export function shownRecorded(

@@ -1,26 +1,13 @@
 import type { Duration } from "../../model/time/durations.ts";
-import {
-  effectLeaseLost,
-  effectResultRefused,
-  effectTitle,
-} from "../../model/effect/errors.ts";
+import { effectLeaseLost, effectResultRefused, effectTitle } from "../../model/effect/errors.ts";
 import type { EffectOutcome } from "../../model/effect/effect.ts";
-import {
-  HoldfastError,
-  isHoldfastError,
-  isOfTheStore,
-} from "../../model/errors.ts";
+import { HoldfastError, isHoldfastError, isOfTheStore } from "../../model/errors.ts";
 import { BackgroundRenewal, checkedInterval } from "../renewing.ts";
 import { sleepUntil } from "../wait.ts";
 import type { EffectClaim } from "./claim.ts";
 import { failureOf, leaseMsOf, type EffectContext } from "./context.ts";
 import { namesOf, type SettledEffect } from "./effect-row.ts";
-import {
-  completedWith,
-  finishEffect,
-  releaseEffect,
-  renewEffect,
-} from "./finish.ts";
+import { completedWith, finishEffect, releaseEffect, renewEffect } from "./finish.ts";
 
 /** What a function that is run knows. */
 export interface EffectCall {
@@ -74,11 +61,9 @@ function saysTransient(error: unknown): boolean {
 /** @throws HoldfastError `OPTION_INVALID` */
 export function checkedFunction<F>(option: string, given: F): F {
   if (typeof given === "function") return given;
-  throw new HoldfastError(
-    "OPTION_INVALID",
-    `Option ${option} is a function; got something else.`,
-    { option },
-  );
+  throw new HoldfastError("OPTION_INVALID", `Option ${option} is a function; got something else.`, {
+    option,
+  });
 }
 
 /**
@@ -133,9 +118,7 @@ class Running<T> {
   constructor(context: EffectContext, claim: EffectClaim, terms: RunTerms<T>) {
     this.#context = context;
     this.#terms = terms;
-    this.#keeper = keepEffect(context, claim, terms, (error) =>
-      this.#stop(error),
-    );
+    this.#keeper = keepEffect(context, claim, terms, (error) => this.#stop(error));
     this.settled = new Promise((resolve, reject) => {
       this.#reject = reject;
       this.#runAndRecord().then(resolve, reject);
@@ -157,8 +140,7 @@ class Running<T> {
     this.#controller?.abort(error);
   }
 
-  readonly #onAbort = (): void =>
-    this.#stop(aborted(this.#keeper.held, this.#terms.signal));
+  readonly #onAbort = (): void => this.#stop(aborted(this.#keeper.held, this.#terms.signal));
 
   async #runAndRecord(): Promise<SettledEffect> {
     const keeper = this.#keeper;
@@ -201,10 +183,7 @@ class Running<T> {
 }
 
 /** What cannot be told is not transient: what the function threw is recorded, whatever is wrong with the question. */
-function saidBy(
-  isTransient: RunTerms<unknown>["isTransient"],
-  thrown: unknown,
-): boolean {
+function saidBy(isTransient: RunTerms<unknown>["isTransient"], thrown: unknown): boolean {
   try {
     return isTransient(thrown);
   } catch {
@@ -225,17 +204,14 @@ function keepEffect(
     clock,
     everyMs,
     onLoss,
-    expired: (held, cause) =>
-      effectLeaseLost(namesOf(held), "expired", { cause }),
+    expired: (held, cause) => effectLeaseLost(namesOf(held), "expired", { cause }),
     async renew(held, signal) {
       const input = { claim: held, leaseMs };
       try {
         const renewal = await database.write(renewEffect(context), input, {
           signal,
         });
-        return renewal.kind === "renewed"
-          ? { kind: "renewed", held: renewal.claim }
-          : renewal;
+        return renewal.kind === "renewed" ? { kind: "renewed", held: renewal.claim } : renewal;
       } catch (error) {
         if (isLoss(error)) return { kind: "lost", error };
         throw error;
@@ -278,19 +254,11 @@ function isPassing(error: unknown): boolean {
 }
 
 /** So that the next call need not wait for the lease to run out. Its failure must not hide why. */
-export async function release(
-  context: EffectContext,
-  claim: EffectClaim,
-): Promise<void> {
-  await context.database
-    .write(releaseEffect(context), { claim })
-    .catch(() => undefined);
+export async function release(context: EffectContext, claim: EffectClaim): Promise<void> {
+  await context.database.write(releaseEffect(context), { claim }).catch(() => undefined);
 }
 
-function aborted(
-  claim: EffectClaim,
-  signal: AbortSignal | undefined,
-): HoldfastError {
+function aborted(claim: EffectClaim, signal: AbortSignal | undefined): HoldfastError {
   return new HoldfastError(
     "ABORTED",
     `The signal aborted the ${effectTitle(namesOf(claim))}. Unless it ends with a result all the same, the next call runs it again.`,

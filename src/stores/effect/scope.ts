@@ -1,7 +1,4 @@
-import {
-  effectInvalid,
-  effectScopeInvalid,
-} from "../../model/effect/errors.ts";
+import { effectInvalid, effectScopeInvalid } from "../../model/effect/errors.ts";
 import { draftOf, isStorable } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import type { Interest } from "../../sql/database.ts";
@@ -36,70 +33,41 @@ const keyCharactersMax = 512;
 
 /** @throws HoldfastError `EFFECT_SCOPE_INVALID`, and for the session `ID_MALFORMED` or `OPTION_INVALID` */
 export function checkedScope(scope: EffectScope): EffectScopeRef {
-  if (!isRecord(scope))
-    throw effectScopeInvalid("scope", "an object with kind and id");
-  const { kind, id, session } = draftOf<EffectScope>("the scope", scope, [
-    "kind",
-    "id",
-    "session",
-  ]);
+  if (!isRecord(scope)) throw effectScopeInvalid("scope", "an object with kind and id");
+  const { kind, id, session } = draftOf<EffectScope>("the scope", scope, ["kind", "id", "session"]);
   return {
     kind: checkedPart("scope.kind", kind, kindCharactersMax),
     id: checkedPart("scope.id", id, idCharactersMax),
-    session:
-      session === undefined
-        ? undefined
-        : checkedSession("scope.session", session),
+    session: session === undefined ? undefined : checkedSession("scope.session", session),
   };
 }
 
-function checkedPart(
-  path: string,
-  text: unknown,
-  charactersMax: number,
-): string {
+function checkedPart(path: string, text: unknown, charactersMax: number): string {
   if (isName(text, charactersMax)) return text;
-  throw effectScopeInvalid(
-    path,
-    `a text of 1 to ${charactersMax} characters that is not blank`,
-  );
+  throw effectScopeInvalid(path, `a text of 1 to ${charactersMax} characters that is not blank`);
 }
 
 /** True for a text that a column takes and a reader sees. */
 export function isName(text: unknown, charactersMax: number): text is string {
-  return (
-    isStorable(text) && text.trim().length > 0 && text.length <= charactersMax
-  );
+  return isStorable(text) && text.trim().length > 0 && text.length <= charactersMax;
 }
 
 function checkedSession(path: string, session: SessionName): SessionRef {
   const given: unknown = session;
-  if (
-    typeof given !== "string" &&
-    (!isRecord(given) || typeof given["id"] !== "string")
-  )
-    throw effectScopeInvalid(
-      path,
-      "a session id, or an object with id and generation",
-    );
+  if (typeof given !== "string" && (!isRecord(given) || typeof given["id"] !== "string"))
+    throw effectScopeInvalid(path, "a session id, or an object with id and generation");
   return sessionNamed(session);
 }
 
 /** The session that a caller names; null is for scopes that belong to none. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `ID_MALFORMED` */
-export function sessionOrNone(
-  session: SessionName | null,
-): SessionRef | undefined {
+export function sessionOrNone(session: SessionName | null): SessionRef | undefined {
   if (session === null) return undefined;
   if (session !== undefined) return checkedSession("session", session);
   throw effectScopeInvalid("session", "a session, or null for none");
 }
 
 /** An effect as callers name it. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED` */
-export function checkedEffect(
-  scope: EffectScope,
-  key: string,
-  attempt: number = 1,
-): EffectRef {
+export function checkedEffect(scope: EffectScope, key: string, attempt: number = 1): EffectRef {
   const named = checkedPlace("effect", scope, key);
   if (!Number.isSafeInteger(attempt) || attempt < 1)
     throw effectInvalid("attempt", "a whole number from 1 on");
@@ -128,21 +96,13 @@ export function checkedPlace(
 }
 
 /** The aggregate that operations in a scope name: what belongs together. */
-export function aggregateOf({
-  scope,
-}: {
-  readonly scope: EffectScopeRef;
-}): string {
+export function aggregateOf({ scope }: { readonly scope: EffectScopeRef }): string {
   return scope.session?.id ?? scope.id;
 }
 
 /** The end of the session that a scope belongs to, and with it of whatever is waited for there. */
-export function deletionOf(
-  session: SessionRef | undefined,
-): readonly Interest[] {
-  return session === undefined
-    ? []
-    : [{ operation: "deleteSession", key: session.id }];
+export function deletionOf(session: SessionRef | undefined): readonly Interest[] {
+  return session === undefined ? [] : [{ operation: "deleteSession", key: session.id }];
 }
 
 /** What the column holds for scopes that belong to no session: below every key. */
@@ -180,7 +140,5 @@ export function* keptSessionOf({ session }: InSession): Tx<number> {
 
 /** The key of a scope's session for reads, which lock nothing. @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`. */
 export function* livingSessionOf({ session }: InSession): Tx<number> {
-  return session === undefined
-    ? noSession
-    : (yield* livingSession(session)).key;
+  return session === undefined ? noSession : (yield* livingSession(session)).key;
 }

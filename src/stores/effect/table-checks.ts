@@ -27,8 +27,7 @@ const effect = tableCheck<OwnedEffect>({
     const envelope = decode(row.envelope);
     const { kind } = Object(envelope) as { readonly kind?: unknown };
     if (kind !== row.kind) return "Its envelope is of another kind.";
-    if (hash("effect", 1, envelope) !== row.hash)
-      return "Its envelope has another hash.";
+    if (hash("effect", 1, envelope) !== row.hash) return "Its envelope has another hash.";
     if (state.kind !== "settled") return undefined;
     const value = decode(state.outcome.value);
     return state.outcome.status === "failed" && !isStoredError(value)

@@ -7,13 +7,7 @@ import type { Isolation } from "../../sql/isolation.ts";
 import { rollbackWith, startedBody, type Tx } from "../../sql/operation.ts";
 import { givenIsolation } from "../given.ts";
 import { optionsAndWait } from "../method.ts";
-import {
-  effectRequest,
-  failureOf,
-  readFailure,
-  readValue,
-  type EffectContext,
-} from "./context.ts";
+import { effectRequest, failureOf, readFailure, readValue, type EffectContext } from "./context.ts";
 import type { EffectRequest, SettledEffect } from "./effect-row.ts";
 import { readyEffect, stepOf, type Step } from "./execute.ts";
 import { completedWith } from "./finish.ts";
@@ -93,9 +87,7 @@ async function tryToTransact<T>(
         const value = yield* startedBody("transactEffect", body);
         const outcome = completedWith(context, effect, value);
         const recorded = yield* record({ ...input, outcome });
-        return recorded.kind === "recorded"
-          ? recorded
-          : yield* rollbackWith(recorded);
+        return recorded.kind === "recorded" ? recorded : yield* rollbackWith(recorded);
       },
       { signal, isolation },
     );

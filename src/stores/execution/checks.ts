@@ -35,9 +35,7 @@ export function checkedRole(role: ExecutionRole): ExecutionRole {
 
 /** Each once, in order. */
 export function checkedTags(tags: readonly string[]): readonly string[] {
-  const given = Array.from(givenList("tags", tags), (tag) =>
-    checkedText("A tag", tag),
-  );
+  const given = Array.from(givenList("tags", tags), (tag) => checkedText("A tag", tag));
   const unique = [...new Set(given)].toSorted();
   if (unique.length <= tagsMax) return unique;
   throw new HoldfastError(
@@ -59,8 +57,7 @@ export function checkedMetadata(
   checkedCount("metadata.size", entries.length, { max: metadataMax });
   entries.forEach(([name, value], index) => {
     checkedText(`The name of metadata entry ${index + 1}`, name);
-    if (value !== "")
-      checkedText(`The value of metadata entry ${index + 1}`, value, 4_096);
+    if (value !== "") checkedText(`The value of metadata entry ${index + 1}`, value, 4_096);
   });
   return metadata;
 }
@@ -73,8 +70,7 @@ export function checkedRetry(retry: RetryPolicy): RetryPolicy {
     "backoffMaxMs",
   ]);
   return {
-    maxRetries:
-      maxRetries === null ? null : checkedCount("maxRetries", maxRetries),
+    maxRetries: maxRetries === null ? null : checkedCount("maxRetries", maxRetries),
     backoffMs: checkedCount("backoffMs", backoffMs),
     backoffMaxMs: checkedCount("backoffMaxMs", backoffMaxMs),
   };

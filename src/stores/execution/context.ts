@@ -1,16 +1,8 @@
-import {
-  executionCodec,
-  type ExecutionCodec,
-} from "../../model/execution/codec.ts";
+import { executionCodec, type ExecutionCodec } from "../../model/execution/codec.ts";
 import type { ControlEvent } from "../../model/execution/event.ts";
 import type { FunctionName } from "../../model/ids/function-name.ts";
 import type { Database } from "../../sql/database.ts";
-import {
-  storeCodec,
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../context.ts";
+import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 
 export type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
 
@@ -41,17 +33,11 @@ export interface ExecutionContext extends StoreContext {
  * due times, and which it records: time may have passed since the call, and a
  * clock that was set back must not revive what was over.
  */
-export function judgedAt(
-  { clock }: Pick<ExecutionContext, "clock">,
-  askedAt: number,
-): number {
+export function judgedAt({ clock }: Pick<ExecutionContext, "clock">, askedAt: number): number {
   return Math.max(askedAt, clock.now());
 }
 
-export function executionContext(
-  database: Database,
-  options?: StoreOptions,
-): ExecutionContext {
+export function executionContext(database: Database, options?: StoreOptions): ExecutionContext {
   const context = storeContext(database, options);
   const { entropy, codec } = context;
   const { payload } = options ?? {};

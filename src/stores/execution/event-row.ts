@@ -67,8 +67,7 @@ export interface EventColumns {
 /** The body is what people and decisions read; the user's value is apart, since only its codec can read it. */
 export function eventColumnsOf(event: ExecutionEvent): EventColumns {
   const { kind } = event;
-  if (kind === "stepFinished" || kind === "transactionFinished")
-    return outcomeColumnsOf(event);
+  if (kind === "stepFinished" || kind === "transactionFinished") return outcomeColumnsOf(event);
   const field = payloadField(kind);
   let payload: Encoded | null = null;
   let call = 0;
@@ -101,9 +100,7 @@ function outcomeColumnsOf(event: StepOutcome): EventColumns {
     kind,
     call: call ?? 0,
     seen: seen ?? 0,
-    body: isUsual
-      ? usualBody(name)
-      : JSON.stringify({ name, inputHash, outcome }),
+    body: isUsual ? usualBody(name) : JSON.stringify({ name, inputHash, outcome }),
     payload: value ?? null,
   };
 }
@@ -138,10 +135,7 @@ export interface EventPlace {
   readonly ordinal?: number | undefined;
 }
 
-export function* insertEvent(
-  place: EventPlace,
-  event: ExecutionEvent,
-): Tx<void> {
+export function* insertEvent(place: EventPlace, event: ExecutionEvent): Tx<void> {
   const { kind, call, seen, body, payload } = eventColumnsOf(event);
   yield* run(sql`
     INSERT INTO holdfast_execution_event
@@ -151,10 +145,7 @@ export function* insertEvent(
 }
 
 /** The event of a version, or undefined when it is not there. @throws HoldfastError `CORRUPT_ROW` */
-export function* eventAt(
-  execution: number,
-  version: number,
-): Tx<LoggedEvent | undefined> {
+export function* eventAt(execution: number, version: number): Tx<LoggedEvent | undefined> {
   const found = yield* row<EventRow>(sql`
     SELECT ${eventColumns} FROM holdfast_execution_event
     WHERE execution = ${execution} AND version = ${version}`);

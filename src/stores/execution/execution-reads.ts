@@ -1,8 +1,4 @@
-import type {
-  Created,
-  LoggedEvent,
-  LoggedResponse,
-} from "../../model/execution/event.ts";
+import type { Created, LoggedEvent, LoggedResponse } from "../../model/execution/event.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
@@ -23,11 +19,7 @@ import {
   type BacktraceView,
   type WhichBacktrace,
 } from "./read/backtraces.ts";
-import {
-  countExecutions,
-  type CountOptions,
-  type ExecutionCounts,
-} from "./read/counts.ts";
+import { countExecutions, type CountOptions, type ExecutionCounts } from "./read/counts.ts";
 import { eventList, type ListEventsOptions } from "./read/events.ts";
 import type { ListExecutionsOptions } from "./read/list-filter.ts";
 import { executionList } from "./read/list.ts";
@@ -81,10 +73,7 @@ export interface ExecutionReads {
    * The event of a version.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, with `details.missing` "event" when only that is missing; `CORRUPT_ROW`
    */
-  readonly event: Method<
-    [id: string, version: number, wait?: WaitOptions],
-    LoggedEvent<unknown>
-  >;
+  readonly event: Method<[id: string, version: number, wait?: WaitOptions], LoggedEvent<unknown>>;
   /** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly lastEvent: OfOne<LoggedEvent<unknown>>;
   /**
@@ -120,25 +109,16 @@ export interface ExecutionReads {
    * const failed = await log.list({ status: "failed", functionPrefix: "orders/" });
    * const later = await log.list({ newerThan: failed.items[0], status: "failed", functionPrefix: "orders/" });
    */
-  readonly list: Method<
-    [options?: ListExecutionsOptions],
-    Page<ExecutionSummary>
-  >;
+  readonly list: Method<[options?: ListExecutionsOptions], Page<ExecutionSummary>>;
   /**
    * What is being cancelled and has not ended, of one function, by id: for the
    * worker that ends it, its children first. Each marking announces
    * `execution.cancelling` with the function as its key.
    * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CURSOR_INVALID`
    */
-  readonly cancelling: Method<
-    [options: CancellingOptions],
-    Page<CancellingExecution>
-  >;
+  readonly cancelling: Method<[options: CancellingOptions], Page<CancellingExecution>>;
   /** An execution and all below it, each after its parent. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CURSOR_INVALID` */
-  readonly tree: Method<
-    [id: string, options?: PageOptions],
-    Page<ExecutionSummary>
-  >;
+  readonly tree: Method<[id: string, options?: PageOptions], Page<ExecutionSummary>>;
   /** How many there are of each function and status, counted in slices. @throws HoldfastError `ABORTED`, `OPTION_INVALID` */
   count(options?: CountOptions): Promise<ExecutionCounts>;
   /**
@@ -148,10 +128,7 @@ export interface ExecutionReads {
    * @example
    * await log.log("order-42", [{ level: "info", message: "packed", data: { boxes: 2 } }]);
    */
-  readonly log: Method<
-    [id: string, entries: readonly LogEntry[], wait?: WaitOptions],
-    void
-  >;
+  readonly log: Method<[id: string, entries: readonly LogEntry[], wait?: WaitOptions], void>;
   /**
    * Lines in the order of writing. To follow them, ask again from the key after
    * the last one known.

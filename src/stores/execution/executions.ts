@@ -31,12 +31,7 @@ import {
   type ReceiveOptions,
   type SignalOptions,
 } from "./control/signals.ts";
-import {
-  forkExecution,
-  givenFork,
-  givenRetry,
-  type ForkOptions,
-} from "./fork/fork.ts";
+import { forkExecution, givenFork, givenRetry, type ForkOptions } from "./fork/fork.ts";
 import {
   createAndLock,
   extendLock,
@@ -54,12 +49,7 @@ import {
   type LockPendingOutcome,
 } from "./lock/lock-pending.ts";
 import type { LockedExecution } from "./lock/locked.ts";
-import {
-  givenRenew,
-  renewLeases,
-  type HeldRun,
-  type RenewOptions,
-} from "./lock/renew.ts";
+import { givenRenew, renewLeases, type HeldRun, type RenewOptions } from "./lock/renew.ts";
 import {
   waitForPending,
   waitForResponses,
@@ -84,11 +74,7 @@ import {
 import { ResultLooks } from "./read/result-looks.ts";
 import { eraseExecution, type EraseProgress } from "./removal/erase.ts";
 import { pruneHistory, type PruneOptions } from "./removal/prune.ts";
-import {
-  removeFinished,
-  type RetentionPolicy,
-  type RetentionReport,
-} from "./removal/retention.ts";
+import { removeFinished, type RetentionPolicy, type RetentionReport } from "./removal/retention.ts";
 import {
   answerDelay,
   givenCancelDelay,
@@ -98,11 +84,7 @@ import {
 } from "./timers/delays.ts";
 import { earliestTimer, givenTimerWait } from "./timers/due.ts";
 import { waitForTimer, type TimerWaitOptions } from "./timers/expire.ts";
-import {
-  expireTimers,
-  type ExpireOptions,
-  type ExpireReport,
-} from "./timers/expire-timers.ts";
+import { expireTimers, type ExpireOptions, type ExpireReport } from "./timers/expire-timers.ts";
 import { releaseDead, type ReleaseReport } from "./timers/release.ts";
 import { executionReads, type ExecutionReads } from "./execution-reads.ts";
 
@@ -125,10 +107,7 @@ export interface Executions extends ExecutionReads {
    *   of a child's parent `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`
    * @example await log.create({ id: "order-42", function: "orders/fulfil", input: { cents: 500 } });
    */
-  readonly create: Method<
-    [draft: ExecutionDraft, wait?: WaitOptions],
-    CreatedExecution
-  >;
+  readonly create: Method<[draft: ExecutionDraft, wait?: WaitOptions], CreatedExecution>;
   /**
    * Appends events at `version` and after, with the children they ask for:
    * all or nothing, 1,000 of each at most. Of each run that a "scheduled"
@@ -151,12 +130,7 @@ export interface Executions extends ExecutionReads {
    * });
    */
   readonly append: Method<
-    [
-      id: string,
-      version: number,
-      events: readonly GivenEvent[],
-      options?: AppendOptions,
-    ],
+    [id: string, version: number, events: readonly GivenEvent[], options?: AppendOptions],
     AppendOutcome
   >;
   /**
@@ -166,12 +140,7 @@ export interface Executions extends ExecutionReads {
    * @example await log.finish("order-42", 3, { kind: "completed", value: "shipped" }, { fence: locked.holder });
    */
   readonly finish: Method<
-    [
-      id: string,
-      version: number,
-      result: ExecutionResult,
-      options?: FinishOptions,
-    ],
+    [id: string, version: number, result: ExecutionResult, options?: FinishOptions],
     AppendOutcome
   >;
   /**
@@ -180,15 +149,9 @@ export interface Executions extends ExecutionReads {
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `FORK_POINT_INVALID`, `FORK_TOO_LARGE`, `EXECUTION_EXISTS`, `EXECUTION_ERASED`, `EXECUTION_BEING_REMOVED`, `EVENTS_INVALID` for the id of a child
    * @example const { id } = await log.fork("order-42", 17, { id: "order-42-again" });
    */
-  readonly fork: Method<
-    [source: string, version: number, options?: ForkOptions],
-    CreatedExecution
-  >;
+  readonly fork: Method<[source: string, version: number, options?: ForkOptions], CreatedExecution>;
   /** Tries a run again from where it failed, as a new one. Repeat it under an id of your own. @throws HoldfastError `NOT_FAILED`, and those of `fork` */
-  readonly retry: Method<
-    [source: string, options?: ForkOptions],
-    CreatedExecution
-  >;
+  readonly retry: Method<[source: string, options?: ForkOptions], CreatedExecution>;
 
   /**
    * Locks what is due: of each function the longest due first, and functions
@@ -208,10 +171,7 @@ export interface Executions extends ExecutionReads {
    * const { locked } = await log.lockPending({ functions: ["orders/fulfil"], limit: 10, lease: "30s",
    *   holder: { executor: ids.nextId("Exr"), run: ids.nextId("Run") } });
    */
-  readonly lockPending: Method<
-    [options: LockPendingOptions],
-    LockPendingOutcome
-  >;
+  readonly lockPending: Method<[options: LockPendingOptions], LockPendingOutcome>;
   /**
    * Locks one execution, whatever the limits of its function: those are
    * `lockPending`'s alone. For the run that holds it already, the lock is
@@ -219,20 +179,14 @@ export interface Executions extends ExecutionReads {
    * @throws HoldfastError `LOCK_HELD`, `LOCK_NOT_DUE`, `LOCK_BLOCKED`, `LOCK_INCOMPATIBLE`, `LOCK_EXPIRY_INVALID`, `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
    *   `EXECUTION_PAUSED`, `EXECUTION_PARKED`, `CORRUPT_ROW`
    */
-  readonly lock: Method<
-    [id: string, version: number, options: LockOptions],
-    LockedExecution
-  >;
+  readonly lock: Method<[id: string, version: number, options: LockOptions], LockedExecution>;
   /**
    * Makes one's own lock end later, also when it has just ended and nobody
    * has taken the execution; what is kept in memory while it waits goes on
    * waiting. The retry policy stays unless one is given.
    * @throws HoldfastError `LOCK_LOST`, and those of `lock`
    */
-  readonly extend: Method<
-    [id: string, version: number, options: LockOptions],
-    AppendOutcome
-  >;
+  readonly extend: Method<[id: string, version: number, options: LockOptions], AppendOutcome>;
   /**
    * Makes the leases of up to 1,000 runs end later, of what is locked and of
    * what is kept in memory while it waits, without an event: versions stay. A
@@ -264,10 +218,7 @@ export interface Executions extends ExecutionReads {
    * @throws HoldfastError as `append` does.
    * @example await log.unlock("order-42", 3, { holder: locked.holder, reason: "shutting down" });
    */
-  readonly unlock: Method<
-    [id: string, version: number, options: UnlockOptions],
-    AppendOutcome
-  >;
+  readonly unlock: Method<[id: string, version: number, options: UnlockOptions], AppendOutcome>;
 
   /**
    * Keeps an execution from being locked. Who runs a workflow is told by
@@ -319,10 +270,7 @@ export interface Executions extends ExecutionReads {
    * a fence only while that run has, or last had, the lock. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    */
-  readonly setProgress: Method<
-    [id: string, progress: unknown, options?: ProgressOptions],
-    void
-  >;
+  readonly setProgress: Method<[id: string, progress: unknown, options?: ProgressOptions], void>;
   /**
    * Sends a signal, which is kept until the execution asks for it. Give a key
    * to be able to repeat the call: it existed when it was sent before under
@@ -351,9 +299,7 @@ export interface Executions extends ExecutionReads {
    * yet, and tells when somebody has. May be repeated.
    * @throws HoldfastError `DELAY_NOT_FOUND`, `EXECUTION_NOT_FOUND`, `ID_MALFORMED`
    */
-  readonly cancelDelay: OfDelay<
-    "answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired"
-  >;
+  readonly cancelDelay: OfDelay<"answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired">;
   /** Keeps a delay from expiring until it is unpaused. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */
   readonly pauseDelay: OfDelay<void>;
   /** Lets a paused delay expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */
@@ -477,10 +423,7 @@ export interface Executions extends ExecutionReads {
  *
  * @throws HoldfastError `OPTION_INVALID`
  */
-export function executions(
-  database: Database,
-  options?: StoreOptions,
-): Executions {
+export function executions(database: Database, options?: StoreOptions): Executions {
   const context = executionContext(database, options);
   const looks = new ResultLooks(context);
   return {
@@ -515,10 +458,8 @@ export function executions(
     expireTimers: (given) => expireTimers(context, given),
     releaseDead: (owner) => releaseDead(context, owner),
 
-    waitForPending: (functions, given) =>
-      waitForPending(context, functions, given),
-    waitForResponses: (id, afterSeq, wait) =>
-      waitForResponses(context, id, afterSeq, wait),
+    waitForPending: (functions, given) => waitForPending(context, functions, given),
+    waitForResponses: (id, afterSeq, wait) => waitForResponses(context, id, afterSeq, wait),
     waitForResult: (id, wait) => waitForResult(context, looks, id, wait),
     ...executionReads(context),
     removeFinished: (policy, given) => removeFinished(context, policy, given),

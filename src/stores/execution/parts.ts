@@ -46,9 +46,7 @@ export function* isUnfinished(execution: number): Tx<boolean> {
 }
 
 /** Those of some executions that go on, by key. What was removed has ended. */
-export function* unfinishedAmong(
-  keys: readonly number[],
-): Tx<ReadonlyMap<number, ExecutionId>> {
+export function* unfinishedAmong(keys: readonly number[]): Tx<ReadonlyMap<number, ExecutionId>> {
   if (keys.length === 0) return new Map();
   const found = yield* rows<{
     readonly key: number;
@@ -74,9 +72,7 @@ export interface ResultPlace {
 }
 
 /** The hashes of the results at some places, by `execution#version`: for those who did not copy them. */
-export function* resultHashesAt(
-  places: readonly ResultPlace[],
-): Tx<ReadonlyMap<string, string>> {
+export function* resultHashesAt(places: readonly ResultPlace[]): Tx<ReadonlyMap<string, string>> {
   const hashes = new Map<string, string>();
   if (places.length === 0) return hashes;
   const found = yield* rows<EventRow & { readonly execution: number }>(sql`

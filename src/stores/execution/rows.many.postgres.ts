@@ -11,9 +11,7 @@ export interface PlacedEvent {
 }
 
 /** Inserts events of any number of executions with one statement, in the order given. */
-export function* insertEventsOnPostgres(
-  placed: readonly PlacedEvent[],
-): Tx<void> {
+export function* insertEventsOnPostgres(placed: readonly PlacedEvent[]): Tx<void> {
   const places = placed.map(({ place }) => place);
   const columns = placed.map(({ event }) => eventColumnsOf(event));
   yield* run(sql`

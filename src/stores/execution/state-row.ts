@@ -1,11 +1,7 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import {
-  executionGone,
-  executionNotFound,
-  parentNotFound,
-} from "../../model/execution/errors.ts";
+import { executionGone, executionNotFound, parentNotFound } from "../../model/execution/errors.ts";
 import type {
   ExecutionRole,
   Holder,
@@ -115,16 +111,12 @@ export function* lockedRecord(
 ): Tx<ExecutionRecord> {
   const found = yield* row<StateRow>(sql`
     SELECT ${stateColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)} ${lockRow}`);
-  if (found === undefined)
-    throw as === "parent" ? executionNotFound(id, as) : yield* absence(id);
+  if (found === undefined) throw as === "parent" ? executionNotFound(id, as) : yield* absence(id);
   return recordOf(found);
 }
 
 /** The same for the parent of a child. @throws HoldfastError `EXECUTION_NOT_FOUND` with `missing: "parent"` */
-export function* lockedParent(
-  id: ExecutionId,
-  child: ExecutionId,
-): Tx<ExecutionRecord> {
+export function* lockedParent(id: ExecutionId, child: ExecutionId): Tx<ExecutionRecord> {
   const found = yield* row<StateRow>(sql`
     SELECT ${stateColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)} ${lockRow}`);
   if (found === undefined) throw parentNotFound(id, child);
@@ -171,10 +163,7 @@ export function stateOf(found: StateRow): ExecutionState {
 }
 
 /** The versions that a run remembers. @throws HoldfastError `CORRUPT_ROW` */
-export function incompatibleOf(
-  id: string,
-  stored: string | null,
-): readonly string[] {
+export function incompatibleOf(id: string, stored: string | null): readonly string[] {
   if (stored === null) return [];
   try {
     const versions: unknown = JSON.parse(stored);
@@ -182,19 +171,13 @@ export function incompatibleOf(
   } catch {
     // Said below.
   }
-  throw corruptRow(
-    "holdfast_execution",
-    id,
-    "remembers code versions in a text that is no list",
-  );
+  throw corruptRow("holdfast_execution", id, "remembers code versions in a text that is no list");
 }
 
 function pendingOf(found: StateRow): PendingState {
   const { executor, run: runId, owner, lease_until: leaseUntil } = found;
   const holder: Holder | null =
-    executor !== null && runId !== null
-      ? { executor, run: runId, owner }
-      : null;
+    executor !== null && runId !== null ? { executor, run: runId, owner } : null;
   switch (found.state) {
     case "pending": {
       const { due_at: dueAt, seen, wake_at: wakeAt } = found;
@@ -242,16 +225,11 @@ function blockedOn(found: StateRow): BlockedOn | undefined {
           ordinal,
           isClosing: found.is_closing === 1,
         };
-  return found.seen === null
-    ? { kind: "resolution" }
-    : { kind: "responses", seen: found.seen };
+  return found.seen === null ? { kind: "resolution" } : { kind: "responses", seen: found.seen };
 }
 
 /** The columns that a transition may change. */
-export type StateValues = Omit<
-  StateRow,
-  "key" | "id" | "parent" | "role" | "function" | "process"
->;
+export type StateValues = Omit<StateRow, "key" | "id" | "parent" | "role" | "function" | "process">;
 
 export function stateValuesOf(state: ExecutionState): StateValues {
   const { pending, retry } = state;
@@ -285,10 +263,7 @@ export function stateValuesOf(state: ExecutionState): StateValues {
     responses_from: state.responsesFrom,
     continuations: state.continuations,
     code_version: state.codeVersion,
-    incompatible:
-      state.incompatible.length === 0
-        ? null
-        : JSON.stringify(state.incompatible),
+    incompatible: state.incompatible.length === 0 ? null : JSON.stringify(state.incompatible),
   };
 }
 
@@ -342,11 +317,7 @@ export function* absence(id: ExecutionId): Tx<HoldfastError> {
 }
 
 /** The event of a version that there must be. @throws HoldfastError `CORRUPT_ROW` */
-export function* soundEvent(
-  id: ExecutionId,
-  execution: number,
-  version: number,
-): Tx<LoggedEvent> {
+export function* soundEvent(id: ExecutionId, execution: number, version: number): Tx<LoggedEvent> {
   const found = yield* eventAt(execution, version);
   if (found === undefined) throw corruptLog(id, version);
   return found;
@@ -362,9 +333,7 @@ export interface FinishedResult {
 }
 
 /** How an execution ended; undefined when it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export function* finishedResult(
-  id: ExecutionId,
-): Tx<FinishedResult | undefined> {
+export function* finishedResult(id: ExecutionId): Tx<FinishedResult | undefined> {
   const { key, version, state } = yield* standing(id);
   if (state !== "finished") return undefined;
   const { at, event } = yield* soundEvent(id, key, version);

@@ -53,8 +53,7 @@ const tag = tableCheck<OwnedTag>({
   select: sql`SELECT t.tag, t.execution, x.id`,
   from: sql`FROM holdfast_execution_tag t LEFT JOIN holdfast_execution x ON x.key = t.execution`,
   order: sql`t.tag, t.execution`,
-  behind: (last) =>
-    sql`(t.tag, t.execution) > (${last.tag}, ${last.execution})`,
+  behind: (last) => sql`(t.tag, t.execution) > (${last.tag}, ${last.execution})`,
   keyOf: (row) => `${ownerName(row)}#${row.tag}`,
   judge: ({ id }) => (id === null ? noOwner : undefined),
 });
@@ -77,9 +76,7 @@ const log = tableCheck<OwnedLine>({
   judge(row, { decode }) {
     if (row.id === null) return noOwner;
     if (row.payload !== null) decode(row.payload);
-    return isLogLevel(row.level)
-      ? undefined
-      : "Its level is none that there is.";
+    return isLogLevel(row.level) ? undefined : "Its level is none that there is.";
   },
 });
 
@@ -97,9 +94,7 @@ const stack = tableCheck<StackRow>({
   weight: sql`length(t.stack)`,
   keyOf: ({ hash }) => hash,
   judge: (row, { sha256Hex }) =>
-    sha256Hex(row.stack) === row.hash
-      ? undefined
-      : "Its text has another hash.",
+    sha256Hex(row.stack) === row.hash ? undefined : "Its text has another hash.",
 });
 
 interface OwnedRange {
@@ -116,8 +111,7 @@ const backtrace = tableCheck<OwnedRange>({
     FROM holdfast_execution_backtrace t LEFT JOIN holdfast_execution x ON x.key = t.execution
       LEFT JOIN holdfast_execution_stack s ON s.hash = t.hash`,
   order: sql`t.execution, t.version_from`,
-  behind: (last) =>
-    sql`(t.execution, t.version_from) > (${last.execution}, ${last.version_from})`,
+  behind: (last) => sql`(t.execution, t.version_from) > (${last.execution}, ${last.version_from})`,
   keyOf: (row) => `${ownerName(row)}#${row.version_from}`,
   judge(row) {
     if (row.id === null) return noOwner;
@@ -138,11 +132,4 @@ const limit = tableCheck<LimitRow>({
   keyOf: ({ name }) => name,
 });
 
-export const besideChecks: readonly TableCheck[] = [
-  delay,
-  tag,
-  log,
-  stack,
-  backtrace,
-  limit,
-];
+export const besideChecks: readonly TableCheck[] = [delay, tag, log, stack, backtrace, limit];

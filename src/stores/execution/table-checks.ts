@@ -4,11 +4,7 @@ import type { Encoded } from "../../model/values/encoded.ts";
 import { payloadField } from "../../model/execution/event-payload.ts";
 import { isControlKind } from "../../model/execution/event.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
-import {
-  lineOf,
-  parseExecutionId,
-  splitToParts,
-} from "../../model/ids/execution-id.ts";
+import { lineOf, parseExecutionId, splitToParts } from "../../model/ids/execution-id.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../model/ids/function-name.ts";
 import { isHistoryKind } from "../../model/execution/history-event.ts";
@@ -68,12 +64,8 @@ const execution = tableCheck<ExecutionRow>({
       SELECT r.execution, r.seq FROM holdfast_execution x
         JOIN holdfast_execution_response r ON r.execution = x.key AND (r.seq = x.responses OR r.seq = x.responses + 1)
       WHERE x.key IN ${keys}`);
-    const parents = yield* executionsOfKeys(
-      distinct(found, ({ parent }) => parent),
-    );
-    const processes = yield* processesOfKeys(
-      distinct(found, ({ process }) => process),
-    );
+    const parents = yield* executionsOfKeys(distinct(found, ({ parent }) => parent));
+    const processes = yield* processesOfKeys(distinct(found, ({ process }) => process));
     const firstOf = groupedBy(first, (each) => each.execution);
     const lastOf = groupedBy(last, (each) => each.execution);
     const answersOf = groupedBy(responses, (each) => each.execution);
@@ -84,8 +76,7 @@ const execution = tableCheck<ExecutionRow>({
         faultOfEnd(row, lastOf(row.key)) ??
         faultOfAnswers(row, answersOf(row.key)) ??
         faultOfParent(row, parents) ??
-        (row.process !== null &&
-        processes.get(row.process)?.execution !== row.key
+        (row.process !== null && processes.get(row.process)?.execution !== row.key
           ? "The process that it runs for does not know of it."
           : undefined)
       );
@@ -93,25 +84,15 @@ const execution = tableCheck<ExecutionRow>({
   },
 });
 
-function faultOfStart(
-  row: ExecutionRow,
-  created: EventRow | undefined,
-): string | undefined {
+function faultOfStart(row: ExecutionRow, created: EventRow | undefined): string | undefined {
   const event = created && eventOf(created).event;
-  if (event?.kind !== "created")
-    return "Its log does not begin with its creation.";
-  if (event.inputHash !== row.input_hash)
-    return "Its input_hash is not that of its creation.";
-  return event.function === row.function
-    ? undefined
-    : "Its function is not that of its creation.";
+  if (event?.kind !== "created") return "Its log does not begin with its creation.";
+  if (event.inputHash !== row.input_hash) return "Its input_hash is not that of its creation.";
+  return event.function === row.function ? undefined : "Its function is not that of its creation.";
 }
 
 /** Its newest event is the one the row stands at, and ended it if it has. */
-function faultOfEnd(
-  row: ExecutionRow,
-  [last, ...later]: readonly EventRow[],
-): string | undefined {
+function faultOfEnd(row: ExecutionRow, [last, ...later]: readonly EventRow[]): string | undefined {
   if (last?.version !== row.version || later.length > 0)
     return "Its log does not end at its version.";
   if (row.state !== "finished") return undefined;
@@ -161,8 +142,7 @@ const event = tableCheck<OwnedEvent>({
   keyOf: (row) => `${ownerName(row)}#${row.version}`,
   judge(row, tools) {
     if (row.id === null) return noOwner;
-    if (row.version > (row.last ?? 0))
-      return "It comes after the last event of its execution.";
+    if (row.version > (row.last ?? 0)) return "It comes after the last event of its execution.";
     return faultOfEvent(row, tools);
   },
   *partners(found) {
@@ -189,11 +169,9 @@ const event = tableCheck<OwnedEvent>({
 
 function faultOfEvent(row: EventRow, tools: CheckTools): string | undefined {
   const isHistory = isHistoryKind(row.kind);
-  if (!isHistory && !isControlKind(row.kind))
-    return "It is of a kind that there is not.";
+  if (!isHistory && !isControlKind(row.kind)) return "It is of a kind that there is not.";
   const field = payloadField(row.kind);
-  if (field !== undefined && row.payload === null)
-    return "It has lost its value.";
+  if (field !== undefined && row.payload === null) return "It has lost its value.";
   const { event: logged } = eventOf(row);
   if (logged.kind !== "created" && logged.kind !== "forked") {
     const fault = faultyField(logged, isHistory);
@@ -226,15 +204,12 @@ function faultOfValue(
 }
 
 /** The input hashes of children that were created for requests among these events. */
-function* childrenOf(
-  found: readonly OwnedEvent[],
-): Tx<ReadonlyMap<string, string>> {
+function* childrenOf(found: readonly OwnedEvent[]): Tx<ReadonlyMap<string, string>> {
   const parents = found.filter(({ kind }) => kind === "childRequested");
   if (parents.length === 0) return new Map();
   const ids = parents.flatMap((row) => {
     const requested = undamaged(() => eventOf(row).event);
-    const child: unknown =
-      requested?.kind === "childRequested" ? requested.child : undefined;
+    const child: unknown = requested?.kind === "childRequested" ? requested.child : undefined;
     return typeof child === "string" ? child : [];
   });
   const children = yield* rows<{
@@ -243,9 +218,7 @@ function* childrenOf(
     readonly input_hash: string;
   }>(sql`
     SELECT id, parent, input_hash FROM holdfast_execution WHERE id IN ${textsOf(ids)} AND parent IS NOT NULL`);
-  return new Map(
-    children.map((child) => [`${child.parent} ${child.id}`, child.input_hash]),
-  );
+  return new Map(children.map((child) => [`${child.parent} ${child.id}`, child.input_hash]));
 }
 
 interface OwnedResponse {
@@ -283,8 +256,7 @@ const response = tableCheck<OwnedResponse>({
   keyOf: (row) => `${ownerName(row)}#${row.seq}`,
   judge(row) {
     if (row.id === null) return noOwner;
-    if (row.seq > (row.last ?? 0))
-      return "It comes after the last response of its execution.";
+    if (row.seq > (row.last ?? 0)) return "It comes after the last response of its execution.";
     return row.read_by !== null &&
       (row.kind !== "signal" || row.read_by >= (row.continuations ?? 0))
       ? "It was read by a run that there was not, or is no signal."
@@ -308,25 +280,19 @@ const response = tableCheck<OwnedResponse>({
   },
 });
 
-function faultOfAnswer(
-  row: OwnedResponse,
-  { decode, hash }: CheckTools,
-): string | undefined {
+function faultOfAnswer(row: OwnedResponse, { decode, hash }: CheckTools): string | undefined {
   if (row.kind === "delay") {
     splitDelayId(row.source as DelayId);
     return row.outcome === "expired" || row.outcome === "cancelled"
       ? undefined
       : "Its outcome is none that there is.";
   }
-  if (row.kind !== "child" && row.kind !== "signal")
-    return "It is of a kind that there is not.";
+  if (row.kind !== "child" && row.kind !== "signal") return "It is of a kind that there is not.";
   if (row.payload === null) return "It has lost its value.";
   const value = decode(row.payload);
   if (row.kind === "child" && (!isResult(value) || value.kind !== row.outcome))
     return "Its result is none, or of another kind.";
-  return hash("execution", 1, value) === row.value_hash
-    ? undefined
-    : "Its value has another hash.";
+  return hash("execution", 1, value) === row.value_hash ? undefined : "Its value has another hash.";
 }
 
 interface ExecutionRef {
@@ -335,9 +301,7 @@ interface ExecutionRef {
 }
 
 /** Executions by their keys, for those who refer to them. */
-function* executionsOfKeys(
-  keys: readonly number[],
-): Tx<ReadonlyMap<number, ExecutionRef>> {
+function* executionsOfKeys(keys: readonly number[]): Tx<ReadonlyMap<number, ExecutionRef>> {
   if (keys.length === 0) return new Map();
   const found = yield* rows<ExecutionRef>(sql`
     SELECT key, id FROM holdfast_execution WHERE key IN ${integersOf(keys)}`);
@@ -348,18 +312,11 @@ function* executionsOfKeys(
 function* beingRemoved(
   found: readonly { readonly id: ExecutionId | null }[],
 ): Tx<(id: ExecutionId | null) => boolean> {
-  const line = new Set(
-    found.flatMap(({ id }) => (id === null ? [] : lineOf(id))),
-  );
+  const line = new Set(found.flatMap(({ id }) => (id === null ? [] : lineOf(id))));
   const removed = yield* rows<{ readonly id: string }>(sql`
     SELECT id FROM holdfast_execution WHERE id IN ${textsOf([...line])} AND removing_at IS NOT NULL`);
   const gone = new Set(removed.map(({ id }) => id));
   return (id) => id !== null && lineOf(id).some((each) => gone.has(each));
 }
 
-export const executionChecks: readonly TableCheck[] = [
-  execution,
-  event,
-  response,
-  ...besideChecks,
-];
+export const executionChecks: readonly TableCheck[] = [execution, event, response, ...besideChecks];

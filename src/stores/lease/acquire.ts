@@ -9,11 +9,7 @@ import {
   type LeaseDecision,
   type LeaseState,
 } from "../../model/lease.ts";
-import {
-  announce,
-  storeOperation,
-  type StoreOperation,
-} from "../../sql/operation.ts";
+import { announce, storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import type {
   AcquireLease,
   LeaseContext,
@@ -61,8 +57,7 @@ function leaseAfter(
     return reentered(decision.lease, owner, now, leaseMs);
   return {
     ...owner,
-    fence:
-      decision.kind === "reenter" ? decision.lease.fence + 1 : decision.fence,
+    fence: decision.kind === "reenter" ? decision.lease.fence + 1 : decision.fence,
     givenBack: givenBackBefore(before),
     token,
     claimedAt: now,

@@ -1,18 +1,7 @@
 import { durationMs, type Duration } from "../../model/time/durations.ts";
-import type {
-  LeaseFence,
-  LeaseHolder,
-  LeaseOwner,
-  ProvenDeath,
-} from "../../model/lease.ts";
+import type { LeaseFence, LeaseHolder, LeaseOwner, ProvenDeath } from "../../model/lease.ts";
 import { parseOwnerId, type OwnerId } from "../../model/ids/prefixed-id.ts";
-import {
-  checkedCount,
-  checkedText,
-  draftOf,
-  givenObject,
-  optionsOf,
-} from "../../model/shape.ts";
+import { checkedCount, checkedText, draftOf, givenObject, optionsOf } from "../../model/shape.ts";
 import { newToken } from "../../model/ids/token.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreContext } from "../context.ts";
@@ -65,8 +54,7 @@ export function givenLeaseTime(given: LeaseOptions | undefined): {
 export function givenRhythm(given: LeaseKeepOptions | undefined): LeaseRhythm {
   const { lease = leaseDefault, every } = optionsOf(given, ["lease", "every"]);
   const leaseMs = durationMs(lease, "lease");
-  const everyMs =
-    every === undefined ? Math.floor(leaseMs / 3) : durationMs(every, "every");
+  const everyMs = every === undefined ? Math.floor(leaseMs / 3) : durationMs(every, "every");
   return { leaseMs, everyMs: checkedInterval(leaseMs, everyMs) };
 }
 
@@ -96,8 +84,10 @@ function givenOwner(here: OwnerId, claimant: LeaseClaimant): LeaseOwner {
 
 /** A holder that a caller saw. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
 export function givenSeen(given: SeenHolder): SeenHolder {
-  const { fence, process }: Pick<LeaseHolder, "fence" | "process"> =
-    givenObject("the observed holder", given);
+  const { fence, process }: Pick<LeaseHolder, "fence" | "process"> = givenObject(
+    "the observed holder",
+    given,
+  );
   return {
     fence: checkedCount("The fence of the observed holder", fence),
     process: process === null ? null : parseOwnerId(process),

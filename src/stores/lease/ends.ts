@@ -53,12 +53,10 @@ export function* assertHeld<Ref, Root extends LeasedRoot, L>(
   const state = yield* kind.rows.read(root);
   const at = instantOf(() => clock.now());
   const loss = lossOf(state, fence, at);
-  if (loss === undefined && state.kind === "held")
-    return { lease: state.lease, at };
+  if (loss === undefined && state.kind === "held") return { lease: state.lease, at };
   if (loss === "expired") {
     const judged = { of: kind.refOf(root), fence, at };
-    const record = (): Promise<unknown> =>
-      database.write(endExpired(context), judged);
+    const record = (): Promise<unknown> => database.write(endExpired(context), judged);
     yield* afterwards({
       refused: record,
       // The body has caught the error and goes on: its caller has learned of the end all the same.
@@ -85,8 +83,7 @@ export function endExpiredOf<Ref, Root extends LeasedRoot, L>(
     *one(_: LeaseContext, { of, fence, at }) {
       const root = yield* kind.lock(of);
       const state = yield* kind.rows.read(root);
-      if (state.kind === "free" || lossOf(state, fence, at) !== "expired")
-        return false;
+      if (state.kind === "free" || lossOf(state, fence, at) !== "expired") return false;
       yield* recordEnd(kind, root, at);
       return true;
     },
@@ -105,11 +102,7 @@ function* recordEnd<Ref, Root extends LeasedRoot, L>(
 /** Who holds a lease, whether its end is still to be recorded, and the instant by which that was judged. */
 export function judgeOf<Ref, Root extends LeasedRoot, L>(
   kind: LeaseKind<Ref, Root, L>,
-): StoreOperation<
-  LeaseContext,
-  { readonly of: Ref },
-  LeaseReading & { readonly at: number }
-> {
+): StoreOperation<LeaseContext, { readonly of: Ref }, LeaseReading & { readonly at: number }> {
   return storeOperation(`judge${kind.noun}`, {
     key: ({ of }: { readonly of: Ref }) => kind.idOf(of),
     *one({ clock }: LeaseContext, { of }) {
@@ -129,14 +122,9 @@ export interface LeaseEnds<Ref> {
 /** Judges leases again once their roots are locked, and records those that are over. Tells who holds the others, by id. */
 export function recordEndsOf<Ref, Root extends LeasedRoot, L>(
   kind: LeaseKind<Ref, Root, L>,
-): StoreOperation<
-  LeaseContext,
-  LeaseEnds<Ref>,
-  ReadonlyMap<string, LeaseHolder | undefined>
-> {
+): StoreOperation<LeaseContext, LeaseEnds<Ref>, ReadonlyMap<string, LeaseHolder | undefined>> {
   return storeOperation(`record${kind.noun}Ends`, {
-    key: ({ of: [first] }: LeaseEnds<Ref>) =>
-      first === undefined ? "" : kind.idOf(first),
+    key: ({ of: [first] }: LeaseEnds<Ref>) => (first === undefined ? "" : kind.idOf(first)),
     *one(_: LeaseContext, { of, at }) {
       const holders = new Map<string, LeaseHolder | undefined>();
       for (const ref of of) {

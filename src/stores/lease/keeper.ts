@@ -3,12 +3,7 @@ import { isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { Database } from "../../sql/database.ts";
 import { BackgroundRenewal } from "../renewing.ts";
-import type {
-  HolderLease,
-  LeaseContext,
-  LeaseKeeper,
-  LeaseRhythm,
-} from "./context.ts";
+import type { HolderLease, LeaseContext, LeaseKeeper, LeaseRhythm } from "./context.ts";
 import type { LeasedRoot, LeaseTransactions } from "./parts.ts";
 
 /** Renews a lease until it is stopped, lost or released. */
@@ -33,9 +28,7 @@ export function keepLease<Ref, Root extends LeasedRoot, L extends HolderLease>(
         return { kind: "renewed", held };
       } catch (error) {
         if (!isLoss(error)) throw error;
-        return error.details["reason"] === "released"
-          ? { kind: "over" }
-          : { kind: "lost", error };
+        return error.details["reason"] === "released" ? { kind: "over" } : { kind: "lost", error };
       }
     },
   });
@@ -53,8 +46,7 @@ export function keepLease<Ref, Root extends LeasedRoot, L extends HolderLease>(
 
 function isLoss(error: unknown): error is HoldfastError {
   return (
-    isHoldfastError(error) &&
-    (error.code === "LEASE_LOST" || error.code === "PROCESS_LEASE_LOST")
+    isHoldfastError(error) && (error.code === "LEASE_LOST" || error.code === "PROCESS_LEASE_LOST")
   );
 }
 
@@ -66,11 +58,7 @@ function isLoss(error: unknown): error is HoldfastError {
 const keepers = new WeakMap<Database, Map<string, Set<() => void>>>();
 
 /** Calls `end` once the lease is released through this database; the function returned stops that. */
-function whenReleased(
-  database: Database,
-  { token }: LeaseFence,
-  end: () => void,
-): () => void {
+function whenReleased(database: Database, { token }: LeaseFence, end: () => void): () => void {
   const byToken = keepers.get(database) ?? new Map<string, Set<() => void>>();
   keepers.set(database, byToken);
   const ends = byToken.get(token) ?? new Set();

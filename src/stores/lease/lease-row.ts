@@ -39,11 +39,7 @@ export function leaseStateOf(found: LeaseRow): LeaseState | undefined {
   const { fence, given_back: givenBack, token } = found;
   if (token === null) return { kind: "free", fence, givenBack };
   const { owner, incarnation, process } = found;
-  const {
-    claimed_at: claimedAt,
-    renewed_at: renewedAt,
-    expires_at: expiresAt,
-  } = found;
+  const { claimed_at: claimedAt, renewed_at: renewedAt, expires_at: expiresAt } = found;
   if (
     owner === null ||
     incarnation === null ||
@@ -69,11 +65,7 @@ export function leaseStateOf(found: LeaseRow): LeaseState | undefined {
 }
 
 /** The same where a row that makes no sense refuses the call. @throws HoldfastError `CORRUPT_ROW` */
-export function soundLeaseState(
-  table: string,
-  key: string,
-  found: LeaseRow,
-): LeaseState {
+export function soundLeaseState(table: string, key: string, found: LeaseRow): LeaseState {
   const state = leaseStateOf(found);
   if (state !== undefined) return state;
   throw new HoldfastError(
@@ -93,8 +85,7 @@ export interface LeaseReading {
 
 /** What a stored lease means at an instant. */
 export function readingOf(state: LeaseState, now: number): LeaseReading {
-  if (state.kind === "free")
-    return { holder: undefined, isUnrecordedEnd: false };
+  if (state.kind === "free") return { holder: undefined, isUnrecordedEnd: false };
   const { lease } = state;
   return {
     holder: isLive(lease, now) ? holderOf(lease) : undefined,

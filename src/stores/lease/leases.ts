@@ -1,10 +1,6 @@
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { LeaseHolder } from "../../model/lease.ts";
-import {
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../context.ts";
+import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 import { onlyWait, writes, type Call, type Method } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import type { SessionRef } from "../session-row.ts";
@@ -76,10 +72,7 @@ export interface Leases {
    * so that it stays so when the clock is set back.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  read(
-    session: SessionName,
-    wait?: WaitOptions,
-  ): Promise<LeaseHolder | undefined>;
+  read(session: SessionName, wait?: WaitOptions): Promise<LeaseHolder | undefined>;
   /**
    * Renews a lease in the background until it is stopped or lost. That alone
    * does not keep the process alive: what is done under the lease does.
@@ -114,11 +107,7 @@ export function leases(database: Database, options?: StoreOptions): Leases {
     read: async (session, wait) =>
       sessionLeases.holder(context, sessionNamed(session), onlyWait(wait)),
     keep: (lease, given) =>
-      sessionLeases.keep(
-        context,
-        { lease, of: givenLease(lease).of },
-        givenRhythm(given),
-      ),
+      sessionLeases.keep(context, { lease, of: givenLease(lease).of }, givenRhythm(given)),
   };
 }
 

@@ -14,12 +14,7 @@ import { isRecord } from "../../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import type { StoreOperation, Tx } from "../../sql/operation.ts";
 import { sessionNamed } from "../session-name.ts";
-import {
-  livingSession,
-  lockedSession,
-  type SessionRef,
-  type SessionRoot,
-} from "../session-row.ts";
+import { livingSession, lockedSession, type SessionRef, type SessionRoot } from "../session-row.ts";
 import { acquireOf, renewOf } from "./acquire.ts";
 import type {
   AcquireLease,
@@ -45,13 +40,7 @@ import {
   type LeaseEnds,
 } from "./ends.ts";
 import { keepLease } from "./keeper.ts";
-import {
-  clearLease,
-  expireLease,
-  leaseState,
-  writeLease,
-  type LeaseReading,
-} from "./lease-row.ts";
+import { clearLease, expireLease, leaseState, writeLease, type LeaseReading } from "./lease-row.ts";
 import { leaseChanged } from "./topics.ts";
 import { takeLease } from "./wait.ts";
 
@@ -113,11 +102,7 @@ interface LeaseRows<Root extends LeasedRoot = LeasedRoot> {
 /** What is done with the leases of one kind in transactions. */
 export interface LeaseTransactions<Ref, Root extends LeasedRoot, L> {
   readonly kind: LeaseKind<Ref, Root, L>;
-  readonly acquire: StoreOperation<
-    LeaseContext,
-    AcquireLease<Ref>,
-    LeaseOutcome<L>
-  >;
+  readonly acquire: StoreOperation<LeaseContext, AcquireLease<Ref>, LeaseOutcome<L>>;
   readonly renew: StoreOperation<LeaseContext, RenewLease<Ref>, L>;
   readonly release: StoreOperation<LeaseContext, HeldRef<Ref>, boolean>;
   readonly judge: StoreOperation<
@@ -171,11 +156,9 @@ export interface LeaseOperations<
   ) => LeaseKeeper<L>;
 }
 
-export function leaseOperations<
-  Ref,
-  Root extends LeasedRoot,
-  L extends HolderLease,
->(kind: LeaseKind<Ref, Root, L>): LeaseOperations<Ref, Root, L> {
+export function leaseOperations<Ref, Root extends LeasedRoot, L extends HolderLease>(
+  kind: LeaseKind<Ref, Root, L>,
+): LeaseOperations<Ref, Root, L> {
   const endExpired = endExpiredOf(kind);
   const transactions: LeaseTransactions<Ref, Root, L> = {
     kind,
@@ -188,16 +171,11 @@ export function leaseOperations<
   };
   return {
     ...transactions,
-    assertHeld: (context, root, fence) =>
-      assertHeld(transactions, context, root, fence),
-    holder: (context, ref, wait) =>
-      readHolder(transactions, context, ref, wait),
-    recordFoundEnds: (context, ends, wait) =>
-      recordFoundEnds(transactions, context, ends, wait),
-    take: (context, request, wait) =>
-      takeLease(transactions, context, request, wait),
-    keep: (context, held, rhythm) =>
-      keepLease(transactions, context, held, rhythm),
+    assertHeld: (context, root, fence) => assertHeld(transactions, context, root, fence),
+    holder: (context, ref, wait) => readHolder(transactions, context, ref, wait),
+    recordFoundEnds: (context, ends, wait) => recordFoundEnds(transactions, context, ends, wait),
+    take: (context, request, wait) => takeLease(transactions, context, request, wait),
+    keep: (context, held, rhythm) => keepLease(transactions, context, held, rhythm),
   };
 }
 
@@ -209,41 +187,37 @@ export interface Lease extends LeaseFence {
 }
 
 /** The leases of sessions. */
-export const sessionLeases: LeaseOperations<SessionRef, SessionRoot, Lease> =
-  leaseOperations({
-    noun: "Lease",
-    topic: leaseChanged,
-    named: (id) => `session "${id}"`,
-    idOf: ({ id }) => id,
-    refOf: ({ id, generation }) => ({ id, generation }),
-    lock: lockedSession,
-    find: livingSession,
-    isGone: (error) =>
-      isHoldfastError(error) &&
-      (error.code === "SESSION_NOT_FOUND" || error.code === "SESSION_DELETED"),
-    assertLeasable: () => undefined,
-    isShared: true,
-    announcesHolders: false,
-    rows: {
-      read: leaseState,
-      write: writeLease,
-      clear: clearLease,
-      expire: expireLease,
-    },
-    leaseOf: (
-      { id, generation },
-      { owner, incarnation, token, fence, claimedAt, expiresAt },
-    ) => ({
-      session: { id, generation },
-      owner,
-      incarnation,
-      token,
-      fence,
-      claimedAt,
-      expiresAt,
-    }),
-    lost: (id, reason, options) => leaseLost(id as SessionId, reason, options),
-  });
+export const sessionLeases: LeaseOperations<SessionRef, SessionRoot, Lease> = leaseOperations({
+  noun: "Lease",
+  topic: leaseChanged,
+  named: (id) => `session "${id}"`,
+  idOf: ({ id }) => id,
+  refOf: ({ id, generation }) => ({ id, generation }),
+  lock: lockedSession,
+  find: livingSession,
+  isGone: (error) =>
+    isHoldfastError(error) &&
+    (error.code === "SESSION_NOT_FOUND" || error.code === "SESSION_DELETED"),
+  assertLeasable: () => undefined,
+  isShared: true,
+  announcesHolders: false,
+  rows: {
+    read: leaseState,
+    write: writeLease,
+    clear: clearLease,
+    expire: expireLease,
+  },
+  leaseOf: ({ id, generation }, { owner, incarnation, token, fence, claimedAt, expiresAt }) => ({
+    session: { id, generation },
+    owner,
+    incarnation,
+    token,
+    fence,
+    claimedAt,
+    expiresAt,
+  }),
+  lost: (id, reason, options) => leaseLost(id as SessionId, reason, options),
+});
 
 /**
  * Lets only the holder of a session's lease pass, and answers the instant by
@@ -277,9 +251,7 @@ export function releaseLease(
 /** The fence of a session's lease while it is held; 0, which no lease has, while it is not. */
 export function* liveFence(session: SessionRoot, now: number): Tx<number> {
   const state = yield* leaseState(session);
-  return state.kind === "held" && isLive(state.lease, now)
-    ? state.lease.fence
-    : 0;
+  return state.kind === "held" && isLive(state.lease, now) ? state.lease.fence : 0;
 }
 
 /**

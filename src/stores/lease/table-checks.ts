@@ -19,9 +19,7 @@ const lease = tableCheck<OwnedLease>({
   behind: ({ session }) => sql`t.session > ${session}`,
   keyOf: ({ session }) => String(session),
   judge: (row) =>
-    leaseStateOf(row) === undefined
-      ? "It has a token but lacks other parts."
-      : undefined,
+    leaseStateOf(row) === undefined ? "It has a token but lacks other parts." : undefined,
   partners: (found) => inSessions(found),
 });
 

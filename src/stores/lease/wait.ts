@@ -64,8 +64,7 @@ export function waitToTake<Ref, Root extends LeasedRoot, L extends HolderLease>(
       writes: true,
       async look() {
         const outcome = await takeLease(leases, context, request, { signal });
-        if (outcome.kind === "busy")
-          return { isThere: false, again: outcome.holder.expiresAt };
+        if (outcome.kind === "busy") return { isThere: false, again: outcome.holder.expiresAt };
         const { lease } = outcome;
         if (signal?.aborted !== true) return { isThere: true, value: lease };
         // One that the same incarnation held before is still worked under.

@@ -105,25 +105,19 @@ interface SkipRow {
   readonly after: object | undefined;
 }
 
-const skipRow: Operation<SkipRow, SkippedRow | undefined> = plainOperation(
-  "skipTableRow",
-  {
-    key: (input: SkipRow) => input.check.table,
-    *one({ check, after }) {
-      return yield* check.skipped(after);
-    },
+const skipRow: Operation<SkipRow, SkippedRow | undefined> = plainOperation("skipTableRow", {
+  key: (input: SkipRow) => input.check.table,
+  *one({ check, after }) {
+    return yield* check.skipped(after);
   },
-);
+});
 
-const checkSlice: Operation<CheckSlice, CheckedSlice> = plainOperation(
-  "checkTableSlice",
-  {
-    key: (input: CheckSlice) => input.check.table,
-    *one({ check, after, rowsMax, bytesMax }) {
-      return yield* check.slice(after, { rowsMax, bytesMax });
-    },
+const checkSlice: Operation<CheckSlice, CheckedSlice> = plainOperation("checkTableSlice", {
+  key: (input: CheckSlice) => input.check.table,
+  *one({ check, after, rowsMax, bytesMax }) {
+    return yield* check.slice(after, { rowsMax, bytesMax });
   },
-);
+});
 
 /**
  * Reads every row of every table of ours, decodes it as reads do, computes the
@@ -175,9 +169,7 @@ async function* slicesOf(
   let rowsMax = rowsPerSlice;
   for (;;) {
     const input = { check, after, rowsMax, bytesMax: bytesPerSlice };
-    const slice = await unlessUnreadable(
-      database.read(checkSlice, input, { signal }),
-    );
+    const slice = await unlessUnreadable(database.read(checkSlice, input, { signal }));
     await database.pause();
     if (!(slice instanceof Error)) {
       yield slice;
@@ -185,9 +177,7 @@ async function* slicesOf(
       after = slice.last;
     } else if (rowsMax > 1) rowsMax = 1;
     else {
-      const skipped = await unlessUnreadable(
-        database.read(skipRow, { check, after }, { signal }),
-      );
+      const skipped = await unlessUnreadable(database.read(skipRow, { check, after }, { signal }));
       const isLost = skipped instanceof Error || skipped === undefined;
       const key = isLost ? undefined : skipped.key;
       yield { key, reason: slice.message };
@@ -241,10 +231,7 @@ class Findings {
 }
 
 /** What is stored may be larger than the limits of today. */
-function toolsOf(
-  database: Database,
-  payload: PayloadCodec | undefined,
-): CheckTools {
+function toolsOf(database: Database, payload: PayloadCodec | undefined): CheckTools {
   const codec = valueCodec({
     sha256Hex: database.sha256Hex,
     limits: { charactersMax: Number.MAX_SAFE_INTEGER },

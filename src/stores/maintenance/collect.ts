@@ -50,8 +50,7 @@ export async function collect(
   const { database, clock } = context;
   const options = sweepOptions(given, ["grace", "sourceKeyMemory"]);
   const { signal, rowsPerSlice: limit } = options;
-  const { grace = context.grace, sourceKeyMemory = context.sourceKeyMemory } =
-    options;
+  const { grace = context.grace, sourceKeyMemory = context.sourceKeyMemory } = options;
   const graceMs = durationMs(grace, "grace");
   const slice = { rowsPerSlice: limit, ...(signal && { signal }) };
   const { sourceKeys } = await queue(database, {
@@ -65,11 +64,7 @@ export async function collect(
   const until = await database.read(newestBlob, {}, { signal });
   let after = 0;
   return sweep<CollectReport>(context, options, async () => {
-    const page = await database.read(
-      lookForGarbage,
-      { after, until, putUntil, limit },
-      { signal },
-    );
+    const page = await database.read(lookForGarbage, { after, until, putUntil, limit }, { signal });
     const { blobs, bytes } = await removedGarbage(context, options, {
       hashes: page.garbage,
       putUntil,
@@ -110,18 +105,11 @@ async function removedGarbage(
 /** The first root that points to nothing or cannot be read, if there is one. */
 async function doubtfulRoot(
   { database }: MaintenanceContext,
-  {
-    rowsPerSlice: limit,
-    signal,
-  }: SweepOptions<never> & { readonly rowsPerSlice: number },
+  { rowsPerSlice: limit, signal }: SweepOptions<never> & { readonly rowsPerSlice: number },
 ): Promise<BlobRoot | undefined> {
   let place: RootPlace | undefined = { column: 0, after: null };
   while (place !== undefined) {
-    const page: RootsPage = await database.read(
-      checkRoots,
-      { place, limit },
-      { signal },
-    );
+    const page: RootsPage = await database.read(checkRoots, { place, limit }, { signal });
     if (page.refused !== undefined) return page.refused;
     place = page.next;
     await database.pause();
@@ -130,17 +118,14 @@ async function doubtfulRoot(
 }
 
 /** Removes those of some blobs that nothing refers to and that were stored before the grace period. */
-const collectBlobs: Operation<BlobRemoval, RemovedBlobs> = plainOperation(
-  "collectBlobs",
-  {
-    key: () => "",
-    *one({ hashes, putUntil }: BlobRemoval) {
-      const locked = yield* lockedBlobs(hashes, "passOver");
-      const old = locked.filter(({ put_at }) => put_at <= putUntil);
-      return yield* removeLocked(old, putUntil, allRoots);
-    },
+const collectBlobs: Operation<BlobRemoval, RemovedBlobs> = plainOperation("collectBlobs", {
+  key: () => "",
+  *one({ hashes, putUntil }: BlobRemoval) {
+    const locked = yield* lockedBlobs(hashes, "passOver");
+    const old = locked.filter(({ put_at }) => put_at <= putUntil);
+    return yield* removeLocked(old, putUntil, allRoots);
   },
-);
+});
 
 /** Where a check of the roots stands. */
 interface RootPlace {
@@ -159,29 +144,26 @@ interface RootsPage {
  * Looks at some roots, in one snapshot: a root and its blob became visible
  * together, so one without the other is damage and not a moment in between.
  */
-const checkRoots: Operation<
-  { readonly place: RootPlace; readonly limit: number },
-  RootsPage
-> = plainOperation("checkRoots", {
-  key: () => "",
-  *one({ place, limit }: { place: RootPlace; limit: number }) {
-    const roots = allRoots[place.column];
-    if (roots === undefined) return { refused: undefined, next: undefined };
-    const hashes = yield* roots.page(place.after, limit);
-    const malformed = hashes.find((hash) => !isBlobHash(hash));
-    const wrong = malformed ?? (yield* missingBlobs(hashes))[0];
-    if (wrong !== undefined)
-      return { refused: yield* roots.rootOf(wrong), next: undefined };
-    const last = hashes.at(-1);
-    const isEnd = last === undefined || hashes.length < limit;
-    return {
-      refused: undefined,
-      next: isEnd
-        ? { column: place.column + 1, after: null }
-        : { column: place.column, after: last },
-    };
-  },
-});
+const checkRoots: Operation<{ readonly place: RootPlace; readonly limit: number }, RootsPage> =
+  plainOperation("checkRoots", {
+    key: () => "",
+    *one({ place, limit }: { place: RootPlace; limit: number }) {
+      const roots = allRoots[place.column];
+      if (roots === undefined) return { refused: undefined, next: undefined };
+      const hashes = yield* roots.page(place.after, limit);
+      const malformed = hashes.find((hash) => !isBlobHash(hash));
+      const wrong = malformed ?? (yield* missingBlobs(hashes))[0];
+      if (wrong !== undefined) return { refused: yield* roots.rootOf(wrong), next: undefined };
+      const last = hashes.at(-1);
+      const isEnd = last === undefined || hashes.length < limit;
+      return {
+        refused: undefined,
+        next: isEnd
+          ? { column: place.column + 1, after: null }
+          : { column: place.column, after: last },
+      };
+    },
+  });
 
 interface GarbagePage {
   readonly examined: number;
@@ -199,24 +181,19 @@ interface LookForGarbage {
 }
 
 /** Looks at some blobs without holding up anybody. */
-const lookForGarbage: Operation<LookForGarbage, GarbagePage> = plainOperation(
-  "lookForGarbage",
-  {
-    key: () => "",
-    *one({ after, until, putUntil, limit }: LookForGarbage) {
-      const page = yield* blobsAfter(after, limit);
-      const seen = page.filter(({ key }) => key <= until);
-      const old = seen
-        .filter(({ put_at }) => put_at <= putUntil)
-        .map(({ hash }) => hash);
-      const used = yield* usedBlobs(old, allRoots);
-      const unused = old.filter((hash) => !used.has(hash));
-      const recent = yield* recentlyPut(unused, putUntil);
-      return {
-        examined: seen.length,
-        garbage: unused.filter((hash) => !recent.has(hash)),
-        last: seen.length < limit ? undefined : seen.at(-1)?.key,
-      };
-    },
+const lookForGarbage: Operation<LookForGarbage, GarbagePage> = plainOperation("lookForGarbage", {
+  key: () => "",
+  *one({ after, until, putUntil, limit }: LookForGarbage) {
+    const page = yield* blobsAfter(after, limit);
+    const seen = page.filter(({ key }) => key <= until);
+    const old = seen.filter(({ put_at }) => put_at <= putUntil).map(({ hash }) => hash);
+    const used = yield* usedBlobs(old, allRoots);
+    const unused = old.filter((hash) => !used.has(hash));
+    const recent = yield* recentlyPut(unused, putUntil);
+    return {
+      examined: seen.length,
+      garbage: unused.filter((hash) => !recent.has(hash)),
+      last: seen.length < limit ? undefined : seen.at(-1)?.key,
+    };
   },
-);
+});

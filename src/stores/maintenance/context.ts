@@ -3,11 +3,7 @@ import { durationMs, type Duration } from "../../model/time/durations.ts";
 import type { PayloadCodec } from "../../model/values/payload-codec.ts";
 import { checkedCount, givenFunction } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
-import {
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../context.ts";
+import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 import type { CollectReport } from "./collect.ts";
 
 /** `payload` is the one that the stores were given: `check` reads values with it. */
@@ -19,9 +15,7 @@ export interface MaintenanceOptions extends StoreOptions {
   /** The same; defaults to 30 days. Give it what `queue` is given. */
   readonly sourceKeyMemory?: Duration;
   /** Called with the outcome of every collection that `afterCommit` began, since nobody waits for those after turn commits. */
-  readonly onCollected?: (
-    outcome: CollectReport | { readonly error: unknown },
-  ) => void;
+  readonly onCollected?: (outcome: CollectReport | { readonly error: unknown }) => void;
 }
 
 export interface MaintenanceContext extends StoreContext {
@@ -52,8 +46,7 @@ export function maintenanceContext(
   } = options ?? {};
   givenFunction("onCollected", onCollected);
   durationMs(grace, "grace");
-  if (sourceKeyMemory !== undefined)
-    durationMs(sourceKeyMemory, "sourceKeyMemory");
+  if (sourceKeyMemory !== undefined) durationMs(sourceKeyMemory, "sourceKeyMemory");
   return {
     ...context,
     payload,

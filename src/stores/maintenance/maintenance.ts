@@ -1,10 +1,6 @@
 import type { Database } from "../../sql/database.ts";
 import type { SweepOptions } from "../removal.ts";
-import {
-  checkDatabase,
-  type CheckedTable,
-  type MaintenanceCheckReport,
-} from "./check.ts";
+import { checkDatabase, type CheckedTable, type MaintenanceCheckReport } from "./check.ts";
 import { collect, type CollectOptions, type CollectReport } from "./collect.ts";
 import { maintenanceContext, type MaintenanceOptions } from "./context.ts";
 import { measureSizes, type SizeReport } from "./sizes.ts";
@@ -50,10 +46,7 @@ export interface Maintenance {
 }
 
 /** @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */
-export function maintenance(
-  database: Database,
-  options?: MaintenanceOptions,
-): Maintenance {
+export function maintenance(database: Database, options?: MaintenanceOptions): Maintenance {
   const context = maintenanceContext(database, options);
   const { collectEvery, onCollected, payload } = context;
   let commits = 0;

@@ -5,11 +5,7 @@ import {
   type AttachmentSizes,
   type CopiesPage,
 } from "../attachment/attachment-row.ts";
-import {
-  blobSizesAfter,
-  type BlobSizes,
-  type SizesPage,
-} from "../blob/root-row.ts";
+import { blobSizesAfter, type BlobSizes, type SizesPage } from "../blob/root-row.ts";
 
 export interface SizeReport {
   /** By kind, in the order of their names. */
@@ -75,9 +71,7 @@ class Sum {
   }
 
   get report(): SizeReport {
-    const kinds = [...this.#kinds.values()].toSorted((a, b) =>
-      a.kind < b.kind ? -1 : 1,
-    );
+    const kinds = [...this.#kinds.values()].toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
     const attachments = this.#attachments;
     const total = { size: attachments.size, stored: attachments.size };
     for (const { size, stored } of kinds) {

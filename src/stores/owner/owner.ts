@@ -13,19 +13,16 @@ interface Registration {
 }
 
 /** Makes a process known as an owner, and forgets those who died long ago. */
-export const registerOwner: Operation<Registration, void> = plainOperation(
-  "registerOwner",
-  {
-    key: (input: Registration) => input.owner,
-    *one({ owner, host, now }) {
-      yield* run(sql`
+export const registerOwner: Operation<Registration, void> = plainOperation("registerOwner", {
+  key: (input: Registration) => input.owner,
+  *one({ owner, host, now }) {
+    yield* run(sql`
         INSERT INTO holdfast_owner (id, host, opened_at, died_at)
         VALUES (${owner}, ${host}, ${now}, NULL)`);
-      yield* run(sql`
+    yield* run(sql`
         DELETE FROM holdfast_owner WHERE died_at IS NOT NULL AND died_at < ${now - deadKeptMs}`);
-    },
   },
-);
+});
 
 interface Death {
   readonly owner: OwnerId;
@@ -33,44 +30,43 @@ interface Death {
 }
 
 /** Records a proven death, once; later provers change nothing. Who died before its first write is not known yet. */
-export const recordDeath: Operation<Death, void> = plainOperation(
-  "recordDeath",
-  {
-    key: (input: Death) => input.owner,
-    *one({ owner, now }) {
-      yield* run(sql`
+export const recordDeath: Operation<Death, void> = plainOperation("recordDeath", {
+  key: (input: Death) => input.owner,
+  *one({ owner, now }) {
+    yield* run(sql`
       INSERT INTO holdfast_owner (id, host, opened_at, died_at)
       VALUES (${owner}, ${"unknown"}, ${now}, ${now})
       ON CONFLICT (id) DO UPDATE SET died_at = excluded.died_at WHERE holdfast_owner.died_at IS NULL`);
-    },
   },
-);
+});
 
 /** An orderly close: whatever the owner held it has given back itself. */
-export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> =
-  plainOperation("forgetOwner", {
+export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> = plainOperation(
+  "forgetOwner",
+  {
     key: (input: { readonly owner: OwnerId }) => input.owner,
     *one({ owner }) {
       yield* run(sql`DELETE FROM holdfast_owner WHERE id = ${owner}`);
     },
-  });
+  },
+);
 
 /** Whether the death of an owner is on record. */
-export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> =
-  plainOperation("isDeathRecorded", {
+export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> = plainOperation(
+  "isDeathRecorded",
+  {
     key: (input: { readonly owner: OwnerId }) => input.owner,
     *one({ owner }) {
       const found = yield* row<{ readonly died_at: number | null }>(sql`
         SELECT died_at FROM holdfast_owner WHERE id = ${owner}`);
       return found !== undefined && found.died_at !== null;
     },
-  });
+  },
+);
 
 /** All who had the database open before it was moved: they can write to it no more, which is what a death means to others. */
 export function* recordAllDeaths(now: number): Tx<void> {
-  yield* run(
-    sql`UPDATE holdfast_owner SET died_at = ${now} WHERE died_at IS NULL`,
-  );
+  yield* run(sql`UPDATE holdfast_owner SET died_at = ${now} WHERE died_at IS NULL`);
 }
 
 /** A process that has the database open for writing, or had until it died. */
@@ -85,8 +81,9 @@ export interface KnownOwner {
 const ownersMax = 200;
 
 /** The newest of those who opened it. */
-export const listOwners: Operation<undefined, readonly KnownOwner[]> =
-  plainOperation("listOwners", {
+export const listOwners: Operation<undefined, readonly KnownOwner[]> = plainOperation(
+  "listOwners",
+  {
     key: () => "owners",
     *one() {
       const found = yield* rows<{
@@ -97,13 +94,12 @@ export const listOwners: Operation<undefined, readonly KnownOwner[]> =
       }>(sql`
         SELECT id, host, opened_at, died_at FROM holdfast_owner
         ORDER BY opened_at DESC, id LIMIT ${ownersMax}`);
-      return found.map(
-        ({ id, host, opened_at: openedAt, died_at: diedAt }) => ({
-          id,
-          host,
-          openedAt,
-          diedAt,
-        }),
-      );
+      return found.map(({ id, host, opened_at: openedAt, died_at: diedAt }) => ({
+        id,
+        host,
+        openedAt,
+        diedAt,
+      }));
     },
-  });
+  },
+);

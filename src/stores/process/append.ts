@@ -10,21 +10,11 @@ import { registryKeys } from "../../model/process/replay-key.ts";
 import { signalType } from "../../model/process/process.ts";
 import { checkedText, draftOf, givenObject } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { cancelOrMark, type Finished } from "../execution/parts.ts";
 import { lockedRecord } from "../execution/state-row.ts";
 import { provenDeath } from "../lease/context.ts";
-import {
-  onlyWait,
-  optionsAndWait,
-  writes,
-  type Call,
-  type Method,
-} from "../method.ts";
+import { onlyWait, optionsAndWait, writes, type Call, type Method } from "../method.ts";
 import {
   eventView,
   type AppendedProcessEvent,
@@ -32,11 +22,7 @@ import {
   type ProcessContext,
   type ProcessSignalOptions,
 } from "./context.ts";
-import {
-  appendDeclared,
-  type AppendedEvent,
-  type AppendEvent,
-} from "./declared.ts";
+import { appendDeclared, type AppendedEvent, type AppendEvent } from "./declared.ts";
 import { eventPayload } from "./event-row.ts";
 import { processLeaseOperations } from "./lease.ts";
 import { scopeNamed, type SessionScopeName } from "./parts.ts";
@@ -72,11 +58,7 @@ export function givenAppend(
   event: ProcessEventDraft,
   wait?: WaitOptions,
 ): Call<AppendEvent> {
-  const input = newEvent(
-    context,
-    process,
-    draftOf("the event", event, draftNames),
-  );
+  const input = newEvent(context, process, draftOf("the event", event, draftNames));
   return { input, wait: onlyWait(wait) };
 }
 
@@ -95,17 +77,12 @@ function newEvent(
         ? null
         : checkedText("A replay key", replayKey, replayKeyCharactersMax),
     fence: checkedFence(fence),
-    wakeTarget:
-      wakeTarget === undefined
-        ? undefined
-        : scopeNamed(wakeTarget, "wakeTarget"),
+    wakeTarget: wakeTarget === undefined ? undefined : scopeNamed(wakeTarget, "wakeTarget"),
   };
 }
 
 /** Only what was not given at all is no fence: a caller that gives one wants to be refused without a lease. @throws HoldfastError `OPTION_INVALID` */
-export function checkedFence(
-  given: LeaseFence | undefined,
-): LeaseFence | undefined {
+export function checkedFence(given: LeaseFence | undefined): LeaseFence | undefined {
   return given === undefined ? undefined : givenObject("fence", given);
 }
 
@@ -145,8 +122,7 @@ export function givenCancel(
 ): Call<AppendEvent> {
   const { options, wait } = optionsAndWait(given, ["reason"]);
   const type = coreTypes.cancelRequested;
-  const reason =
-    options.reason === undefined ? null : checkedReason(options.reason);
+  const reason = options.reason === undefined ? null : checkedReason(options.reason);
   const payload = eventPayload(codec, type, { reason });
   const replayKey = registryKeys.cancelRequest(payload.hash);
   const input = { process: parseProcessId(process), type, payload, replayKey };
@@ -169,9 +145,7 @@ export function givenSignalCall(
   payload: unknown,
   given: ProcessSignalOptions,
 ): Call<AppendEvent> {
-  const { options, wait } = optionsAndWait(givenObject("options", given), [
-    "key",
-  ]);
+  const { options, wait } = optionsAndWait(givenObject("options", given), ["key"]);
   const type = signalType(checkedSignal(name));
   const key = checkedText("A signal key", options.key, signalKeyCharactersMax);
   const replayKey = registryKeys.signal(name, key);
@@ -181,8 +155,7 @@ export function givenSignalCall(
 
 /** Names of signals: what fits into an event type and a key. @throws HoldfastError `NAME_INVALID` */
 export function checkedSignal(name: string): string {
-  if (typeof name === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(name))
-    return name;
+  if (typeof name === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(name)) return name;
   throw new HoldfastError(
     "NAME_INVALID",
     "The name of a signal is 1 to 64 letters, digits, _ and -.",
@@ -200,20 +173,17 @@ export function checkedSignal(name: string): string {
  *   `EVENT_TYPE_RESERVED`, `REPLAY_KEY_REQUIRED`, `EVENT_PAYLOAD_INVALID`,
  *   `EVENT_SELECTOR_UNMATCHED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED`, `PROCESS_LEASED`
  */
-export const appendProcessEvent: StoreOperation<
-  ProcessContext,
-  AppendEvent,
-  AppendedEvent
-> = storeOperation("appendProcessEvent", {
-  snapshotSafe: true,
-  key: (input: AppendEvent) => input.process,
-  *one(context: ProcessContext, input) {
-    if (input.type === coreTypes.cancelRequested)
-      return yield* appendCancelRequest(context, input);
-    const root = yield* lockedProcess(input.process);
-    return yield* appendDeclared(context, root, input);
-  },
-});
+export const appendProcessEvent: StoreOperation<ProcessContext, AppendEvent, AppendedEvent> =
+  storeOperation("appendProcessEvent", {
+    snapshotSafe: true,
+    key: (input: AppendEvent) => input.process,
+    *one(context: ProcessContext, input) {
+      if (input.type === coreTypes.cancelRequested)
+        return yield* appendCancelRequest(context, input);
+      const root = yield* lockedProcess(input.process);
+      return yield* appendDeclared(context, root, input);
+    },
+  });
 
 /** @throws HoldfastError `CORRUPT_ROW` when the event that was appended before cannot be read. */
 export function shownAppended(
@@ -224,19 +194,12 @@ export function shownAppended(
 }
 
 /** Records that a process is to stop, and asks the execution that it runs as to end. */
-function* appendCancelRequest(
-  context: ProcessContext,
-  input: AppendEvent,
-): Tx<AppendedEvent> {
+function* appendCancelRequest(context: ProcessContext, input: AppendEvent): Tx<AppendedEvent> {
   const { row, state } = yield* foundProcess(input.process);
   const id = state.prunedAt === null ? row.execution_id : null;
   // Executions are locked before processes, and the request comes before the end it may bring.
   const isThere = id !== null && (yield* lockedIfThere(id));
-  const appended = yield* appendDeclared(
-    context,
-    yield* lockedProcess(input.process),
-    input,
-  );
+  const appended = yield* appendDeclared(context, yield* lockedProcess(input.process), input);
   if (id === null || !isThere || appended.status !== "running") return appended;
   yield* cancelOrMark(context, {
     id,
@@ -268,8 +231,7 @@ function* lockedIfThere(id: ExecutionId): Tx<boolean> {
     yield* lockedRecord(id);
     return true;
   } catch (error) {
-    if (isHoldfastError(error) && error.code === "EXECUTION_NOT_FOUND")
-      return false;
+    if (isHoldfastError(error) && error.code === "EXECUTION_NOT_FOUND") return false;
     throw error;
   }
 }
@@ -306,35 +268,26 @@ function givenAbandon(
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED`, `PROCESS_LEASED`
  */
-const abandonProcess: StoreOperation<
-  ProcessContext,
-  AbandonProcess,
-  AppendedEvent
-> = storeOperation("abandonProcess", {
-  key: (input: AbandonProcess) => input.event.process,
-  *one(context: ProcessContext, { event, death }) {
-    const root = yield* lockedProcess(event.process);
-    return yield* appendDeclared(context, root, event, { death });
-  },
-});
+const abandonProcess: StoreOperation<ProcessContext, AbandonProcess, AppendedEvent> =
+  storeOperation("abandonProcess", {
+    key: (input: AbandonProcess) => input.event.process,
+    *one(context: ProcessContext, { event, death }) {
+      const root = yield* lockedProcess(event.process);
+      return yield* appendDeclared(context, root, event, { death });
+    },
+  });
 
-type Abandon = Method<
-  [process: string, reason: string, wait?: WaitOptions],
-  AppendedProcessEvent
->;
+type Abandon = Method<[process: string, reason: string, wait?: WaitOptions], AppendedProcessEvent>;
 
 /** When a lease is in the way, it is found out whether the process of its holder has died. A prepared call cannot wait for that. */
 export function abandons(context: ProcessContext): Abandon {
   const { database } = context;
   const once = writes(context, abandonProcess, givenAbandon, shownAppended);
-  const call: (...args: Parameters<Abandon>) => ReturnType<Abandon> = async (
-    ...args
-  ) => {
+  const call: (...args: Parameters<Abandon>) => ReturnType<Abandon> = async (...args) => {
     try {
       return await once(...args);
     } catch (error) {
-      if (!isHoldfastError(error) || error.code !== "PROCESS_LEASED")
-        throw error;
+      if (!isHoldfastError(error) || error.code !== "PROCESS_LEASED") throw error;
       const { input, wait } = givenAbandon(context, ...args);
       const { process } = input.event;
       const { holder } = await database.read(
@@ -346,11 +299,7 @@ export function abandons(context: ProcessContext): Abandon {
       if (death === undefined) throw error;
       return shownAppended(
         context,
-        await database.write(
-          abandonProcess(context),
-          { ...input, death },
-          wait,
-        ),
+        await database.write(abandonProcess(context), { ...input, death }, wait),
       );
     }
   };

@@ -7,18 +7,11 @@ import {
   type ProcessEnd,
   type ProcessOutput,
 } from "../../model/process/output.ts";
-import type {
-  ProcessRecord,
-  ProcessStatus,
-  ProcessWake,
-} from "../../model/process/process.ts";
+import type { ProcessRecord, ProcessStatus, ProcessWake } from "../../model/process/process.ts";
 import { isResult } from "../../model/execution/result.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreContext, StoreOptions } from "../context.ts";
-import {
-  executionContext,
-  type ExecutionContext,
-} from "../execution/context.ts";
+import { executionContext, type ExecutionContext } from "../execution/context.ts";
 import type { StoredEnd, StoredProcessEvent } from "./event-row.ts";
 
 /** What operations on processes need besides their input. Processes may run as executions, so it is a context for those too. */
@@ -77,14 +70,9 @@ export interface AppendedProcessEvent {
 type Decode = Pick<StoreContext, "decode">;
 
 /** @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
-export function recordView(
-  context: Decode,
-  record: ProcessRecord<Encoded>,
-): ProcessView {
+export function recordView(context: Decode, record: ProcessRecord<Encoded>): ProcessView {
   const read = (stored: Encoded | null): unknown =>
-    stored === null
-      ? null
-      : valueOf(context, "holdfast_process", record.id, stored);
+    stored === null ? null : valueOf(context, "holdfast_process", record.id, stored);
   return {
     ...record,
     input: read(record.input),
@@ -93,10 +81,7 @@ export function recordView(
 }
 
 /** @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
-export function eventView(
-  context: Decode,
-  event: StoredProcessEvent,
-): ProcessEventView {
+export function eventView(context: Decode, event: StoredProcessEvent): ProcessEventView {
   const { process, sequence, at, type, replayKey, ordinal, end, wake } = event;
   const { payload, executionVersion } = event;
   return {
@@ -104,10 +89,7 @@ export function eventView(
     sequence,
     at,
     type,
-    payload:
-      payload === null
-        ? undefined
-        : valueOf(context, eventTable, eventKey(event), payload),
+    payload: payload === null ? undefined : valueOf(context, eventTable, eventKey(event), payload),
     replayKey,
     ordinal,
     end,
@@ -123,31 +105,20 @@ function eventKey({ process, sequence }: StoredProcessEvent): string {
 }
 
 /** What a process ended with. @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
-export function outputView(
-  context: Decode,
-  { event, result }: StoredEnd,
-): ProcessOutput {
+export function outputView(context: Decode, { event, result }: StoredEnd): ProcessOutput {
   const key = eventKey(event);
   const stored = event.output ?? result;
-  const value =
-    stored === null ? undefined : valueOf(context, eventTable, key, stored);
-  const output =
-    event.output === null && isResult(value) ? outputOfResult(value) : value;
+  const value = stored === null ? undefined : valueOf(context, eventTable, key, stored);
+  const output = event.output === null && isResult(value) ? outputOfResult(value) : value;
   if (isOutput(output)) return output;
   throw corruptRow(eventTable, key, "ended a process without output");
 }
 
-function valueOf(
-  { decode }: Decode,
-  table: string,
-  key: string,
-  stored: Encoded,
-): unknown {
+function valueOf({ decode }: Decode, table: string, key: string, stored: Encoded): unknown {
   try {
     return decode(stored);
   } catch (error) {
-    if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED")
-      throw error;
+    if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED") throw error;
     throw corruptRow(table, key, "holds a value that cannot be read");
   }
 }

@@ -23,12 +23,7 @@ import type { ProcessId } from "../../model/ids/process-id.ts";
 import { outputOf } from "../../model/process/output.ts";
 import { isForeignKey } from "../../model/process/replay-key.ts";
 import type { ProcessStatus } from "../../model/process/process.ts";
-import {
-  isTruthy,
-  select,
-  textOf,
-  type PayloadSelector,
-} from "../../model/trigger/selector.ts";
+import { isTruthy, select, textOf, type PayloadSelector } from "../../model/trigger/selector.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { isUnfinished } from "../execution/parts.ts";
 import type { AppendedProcessEvent, ProcessContext } from "./context.ts";
@@ -98,15 +93,10 @@ export function* appendDeclared(
 ): Tx<AppendedEvent> {
   const { type, payload, replayKey, fence } = input;
   if (root.state.prunedAt !== null) throw processPruned(root.id);
-  if (
-    replayKey !== null &&
-    isForeignKey(replayKey, { type, hash: payload.hash })
-  )
+  if (replayKey !== null && isForeignKey(replayKey, { type, hash: payload.hash }))
     throw replayKeyReserved(root.id, replayKey);
-  const before =
-    replayKey === null ? undefined : yield* replayed(root, replayKey);
-  if (before !== undefined)
-    return replayOf(context, root, before, input, registry);
+  const before = replayKey === null ? undefined : yield* replayed(root, replayKey);
+  if (before !== undefined) return replayOf(context, root, before, input, registry);
   const shownAt = fence && (yield* assertProcessFence(context, root, fence));
   const value = payloadOf(context, input);
   const declared = checkedAppend(root, input, value, registry);
@@ -161,10 +151,7 @@ export function* refuseStale(
 }
 
 /** Reads the payload as it was given, once and only if it is asked for. */
-function payloadOf(
-  { decode }: ProcessContext,
-  { payload }: AppendEvent,
-): () => unknown {
+function payloadOf({ decode }: ProcessContext, { payload }: AppendEvent): () => unknown {
   let read: { readonly value: unknown } | undefined;
   return () => (read ??= { value: decode(payload.encoded) }).value;
 }
@@ -176,8 +163,7 @@ function replayOf(
   input: AppendEvent,
   registry: ByRegistry | undefined,
 ): AppendedEvent {
-  if (before.hash !== input.payload.hash)
-    throw replayKeyConflict(root.id, input.replayKey ?? "");
+  if (before.hash !== input.payload.hash) throw replayKeyConflict(root.id, input.replayKey ?? "");
   const declared = declarationOf(root, input, registry);
   // The same payload gives the same text as it did then.
   const wake =
@@ -196,9 +182,7 @@ function wakeOf(
   event: StoredProcessEvent,
   wake: Materialised | null,
 ): AppendedProcessEvent["wake"] {
-  return event.wake === null
-    ? null
-    : { ...event.wake, input: wake?.input ?? "" };
+  return event.wake === null ? null : { ...event.wake, input: wake?.input ?? "" };
 }
 
 /** What the declaration of a type says about the event, after everything that can be refused. */
@@ -212,15 +196,10 @@ function checkedAppend(
   const { type, replayKey } = input;
   const declared = declarationOf(root, input, registry);
   if (declared === undefined)
-    throw isCoreType(type)
-      ? eventTypeReserved(type)
-      : eventTypeUndeclared(id, type);
-  const needsKey =
-    declared.terminal !== undefined || type === coreTypes.cancelRequested;
-  if (needsKey && (replayKey === null || replayKey === ""))
-    throw replayKeyRequired(id, type);
-  const violation =
-    declared.schema && schemaViolation(declared.schema, value());
+    throw isCoreType(type) ? eventTypeReserved(type) : eventTypeUndeclared(id, type);
+  const needsKey = declared.terminal !== undefined || type === coreTypes.cancelRequested;
+  if (needsKey && (replayKey === null || replayKey === "")) throw replayKeyRequired(id, type);
+  const violation = declared.schema && schemaViolation(declared.schema, value());
   if (violation !== undefined) throw payloadInvalid(id, type, violation);
   if (declared.terminal !== undefined && state.status !== "running")
     throw processTerminal(id, state.status);
@@ -242,8 +221,7 @@ function encodedOutput(
   value: () => unknown,
 ): Encoded | null {
   if (terminal === undefined) return null;
-  const selected =
-    terminal.output === undefined ? value() : select(terminal.output, value());
+  const selected = terminal.output === undefined ? value() : select(terminal.output, value());
   return encode(outputOf(terminal.state, selected));
 }
 
@@ -259,12 +237,8 @@ function materialised(
 ): Materialised | null {
   if (wake === undefined) return null;
   const payload = value();
-  if (wake.when !== undefined && !isTruthy(select(wake.when, payload)))
-    return null;
-  const dedupeKey =
-    wake.dedupe === undefined
-      ? null
-      : dedupeKeyOf(context, wake.dedupe, payload);
+  if (wake.when !== undefined && !isTruthy(select(wake.when, payload))) return null;
+  const dedupeKey = wake.dedupe === undefined ? null : dedupeKeyOf(context, wake.dedupe, payload);
   return { input: textOf(select(wake.input, payload)), dedupeKey };
 }
 
@@ -275,9 +249,7 @@ function dedupeKeyOf(
   payload: unknown,
 ): string {
   const key = textOf(select(selector, payload));
-  return selector.kind === "constant"
-    ? key
-    : codec.hash("process-dedupe", 1, key);
+  return selector.kind === "constant" ? key : codec.hash("process-dedupe", 1, key);
 }
 
 function* wakeDraft(
@@ -286,10 +258,7 @@ function* wakeDraft(
   { input, dedupeKey }: Materialised,
   { type, replayKey, wakeTarget }: AppendEvent,
 ): Tx<WakeDraft> {
-  const target =
-    wakeTarget === undefined
-      ? root.state.wakeTarget
-      : yield* livingScope(wakeTarget);
+  const target = wakeTarget === undefined ? root.state.wakeTarget : yield* livingScope(wakeTarget);
   const payload: WakePayload = {
     process: root.id,
     type,

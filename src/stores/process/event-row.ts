@@ -17,16 +17,8 @@ import type { ValueCodec } from "../../model/values/value-codec.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { announce, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
-import {
-  enqueueWake,
-  type EnqueueBatch,
-  type NewlyEnqueued,
-} from "../queue/parts.ts";
-import {
-  processesOfKeys,
-  writeProcess,
-  type ProcessRoot,
-} from "./process-row.ts";
+import { enqueueWake, type EnqueueBatch, type NewlyEnqueued } from "../queue/parts.ts";
+import { processesOfKeys, writeProcess, type ProcessRoot } from "./process-row.ts";
 
 /** What waiters listen for: the process named by the key has a new event. */
 export const processEvent = "process.event";
@@ -67,11 +59,7 @@ export function eventPayload(
 }
 
 /** Covers the type too. */
-export function eventHash(
-  codec: Pick<ValueCodec, "hash">,
-  type: string,
-  value: unknown,
-): string {
+export function eventHash(codec: Pick<ValueCodec, "hash">, type: string, value: unknown): string {
   return codec.hash("process-event", 1, [type, value]);
 }
 
@@ -120,8 +108,7 @@ export function eventOf(found: EventRow): StoredProcessEvent {
     hash: found.hash,
     payload: found.payload,
     output: found.output,
-    wake:
-      found.wake === null ? null : (parsed(found, found.wake) as ProcessWake),
+    wake: found.wake === null ? null : (parsed(found, found.wake) as ProcessWake),
     executionVersion: found.execution_version,
   };
 }
@@ -208,10 +195,7 @@ const wakeItemKind = "process.wake";
  * Appends an event to a process that the transaction has locked, moves its
  * state, puts the wake into the queue of its session, and tells those who wait.
  */
-export function* appendToProcess(
-  root: ProcessRoot,
-  draft: DecidedEvent,
-): Tx<Appended> {
+export function* appendToProcess(root: ProcessRoot, draft: DecidedEvent): Tx<Appended> {
   const sequence = root.state.sequence + 1;
   const { type, at, hash } = draft;
   const wake =
@@ -292,9 +276,7 @@ const wakePolicy: EnqueueBatch["policy"] = {
 };
 
 /** Undefined when the session to be woken is gone: the event happened all the same. */
-function* unlessGone(
-  wake: Parameters<typeof enqueueWake>[0],
-): Tx<NewlyEnqueued | undefined> {
+function* unlessGone(wake: Parameters<typeof enqueueWake>[0]): Tx<NewlyEnqueued | undefined> {
   try {
     return yield* enqueueWake(wake);
   } catch (error) {
@@ -321,9 +303,7 @@ const wakeBatchForm = /^wake_(\d+)_(\d+)$/;
  * Whether queued batches that are called like wakes are wakes of events that
  * are there and say so. Events of what was pruned are gone.
  */
-export function* wakesOf(
-  batches: readonly string[],
-): Tx<(batch: string) => boolean> {
+export function* wakesOf(batches: readonly string[]): Tx<(batch: string) => boolean> {
   const processes = new Set<number>();
   for (const batch of batches) {
     const [, process] = wakeBatchForm.exec(batch) ?? [];
@@ -344,19 +324,13 @@ export function* wakesOf(
     SELECT process, sequence, wake FROM holdfast_process_event
     WHERE process IN ${integersOf(keys)} AND sequence IN ${integersOf(sequences)} AND wake IS NOT NULL`);
   const waking = new Map(
-    found.map((event) => [
-      wakeBatchId(event.process, event.sequence),
-      event.wake,
-    ]),
+    found.map((event) => [wakeBatchId(event.process, event.sequence), event.wake]),
   );
   return (batch) => {
     const [, process] = wakeBatchForm.exec(batch) ?? [];
     if (process === undefined) return true;
     const woken = known.get(Number(process));
     if (woken === undefined) return false;
-    return (
-      woken.pruned_at !== null ||
-      waking.get(batch)?.includes(JSON.stringify(batch)) === true
-    );
+    return woken.pruned_at !== null || waking.get(batch)?.includes(JSON.stringify(batch)) === true;
   };
 }

@@ -1,17 +1,10 @@
 import { processPruned } from "../../model/process/errors.ts";
 import type { ProcessId } from "../../model/ids/process-id.ts";
-import type {
-  ProcessSummary,
-  SessionScope,
-} from "../../model/process/process.ts";
+import type { ProcessSummary, SessionScope } from "../../model/process/process.ts";
 import type { SessionId } from "../../model/ids/session-id.ts";
 import { run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
-import {
-  keptScope,
-  type ProcessHandleDescriptor,
-  type SessionScopeRef,
-} from "./parts.ts";
+import { keptScope, type ProcessHandleDescriptor, type SessionScopeRef } from "./parts.ts";
 import { lockedProcess } from "./process-row.ts";
 
 /** Who holds a handle, and what they call it. */
@@ -53,10 +46,7 @@ export function grantOf(found: GrantRow): ProcessGrant {
 }
 
 /** One grant, in a WHERE. */
-export function isGrant(
-  process: number,
-  { session, generation, frame }: SessionScope,
-): Statement {
+export function isGrant(process: number, { session, generation, frame }: SessionScope): Statement {
   return sql`process = ${process} AND session = ${session} AND generation = ${generation} AND frame = ${frame ?? ""}`;
 }
 
@@ -73,12 +63,7 @@ export interface GrantHandle {
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export function* grant({
-  process,
-  scope,
-  descriptor: { kind, label },
-  at,
-}: GrantHandle): Tx<void> {
+export function* grant({ process, scope, descriptor: { kind, label }, at }: GrantHandle): Tx<void> {
   const { key, id, state } = yield* lockedProcess(process);
   if (state.prunedAt !== null) throw processPruned(id);
   const { session, generation, frame } = yield* keptScope(scope);

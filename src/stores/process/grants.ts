@@ -76,11 +76,13 @@ export function givenGrant(
 }
 
 /** See `grant` of the rows. */
-export const grantHandle: StoreOperation<ProcessContext, GrantHandle, void> =
-  storeOperation("grantHandle", {
+export const grantHandle: StoreOperation<ProcessContext, GrantHandle, void> = storeOperation(
+  "grantHandle",
+  {
     key: (input: GrantHandle) => input.process,
     one: (_: ProcessContext, input) => grant(input),
-  });
+  },
+);
 
 interface OfScope {
   readonly process: ProcessId;
@@ -99,8 +101,9 @@ export function givenOfScope(
 }
 
 /** Takes a handle back; false when there was none. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const revokeHandle: StoreOperation<ProcessContext, OfScope, boolean> =
-  storeOperation("revokeHandle", {
+export const revokeHandle: StoreOperation<ProcessContext, OfScope, boolean> = storeOperation(
+  "revokeHandle",
+  {
     key: (input: OfScope) => input.process,
     *one(_: ProcessContext, { process, scope }) {
       const { key } = yield* lockedProcess(process);
@@ -109,11 +112,13 @@ export const revokeHandle: StoreOperation<ProcessContext, OfScope, boolean> =
         DELETE FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
       return removed > 0;
     },
-  });
+  },
+);
 
 /** Whether a session, or one frame of it, has a handle. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const readGrant: StoreOperation<ProcessContext, OfScope, boolean> =
-  storeOperation("readGrant", {
+export const readGrant: StoreOperation<ProcessContext, OfScope, boolean> = storeOperation(
+  "readGrant",
+  {
     key: (input: OfScope) => input.process,
     *one(_: ProcessContext, { process, scope }) {
       const { key } = yield* foundProcess(process);
@@ -122,7 +127,8 @@ export const readGrant: StoreOperation<ProcessContext, OfScope, boolean> =
         SELECT process FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
       return found !== undefined;
     },
-  });
+  },
+);
 
 interface TransferHandles {
   readonly from: SessionScopeRef;
@@ -143,9 +149,7 @@ export function givenTransfer(
   const input = {
     from: scopeNamed(from, "from"),
     to: scopeNamed(to, "to"),
-    processes: givenList("processes", processes, transferMax).map((id) =>
-      parseProcessId(id),
-    ),
+    processes: givenList("processes", processes, transferMax).map((id) => parseProcessId(id)),
   };
   return { input, wait: onlyWait(wait) };
 }
@@ -157,19 +161,16 @@ export function givenTransfer(
  *
  * @throws HoldfastError `HANDLE_NOT_GRANTED`, `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const transferHandles: StoreOperation<
-  ProcessContext,
-  TransferHandles,
-  void
-> = storeOperation("transferHandles", {
-  key: (input: TransferHandles) => input.from.session.id,
-  *one(_: ProcessContext, { from, to, processes }) {
-    const roots = yield* lockedProcesses(processes);
-    const target = yield* keptScope(to);
-    const source = yield* livingScope(from);
-    for (const root of roots) yield* moveGrant(root, source, target);
-  },
-});
+export const transferHandles: StoreOperation<ProcessContext, TransferHandles, void> =
+  storeOperation("transferHandles", {
+    key: (input: TransferHandles) => input.from.session.id,
+    *one(_: ProcessContext, { from, to, processes }) {
+      const roots = yield* lockedProcesses(processes);
+      const target = yield* keptScope(to);
+      const source = yield* livingScope(from);
+      for (const root of roots) yield* moveGrant(root, source, target);
+    },
+  });
 
 function* moveGrant(
   { id, key }: ProcessRoot,
@@ -191,9 +192,7 @@ function* moveGrant(
     return;
   }
   const isSame =
-    source.session === session &&
-    source.generation === generation &&
-    source.frame === frame;
+    source.session === session && source.generation === generation && source.frame === frame;
   if (!isSame)
     yield* run(sql`
       DELETE FROM holdfast_process_grant WHERE ${isGrant(key, source)}`);
@@ -214,18 +213,13 @@ export const grantList: List<
     const { key } = yield* foundProcess(process);
     return yield* sliced(
       bounds,
-      ({ session, generation, frame }: GrantRow) => [
-        session,
-        generation,
-        frame,
-      ],
+      ({ session, generation, frame }: GrantRow) => [session, generation, frame],
       function* (after, count) {
         return yield* grantRows(key, after, count);
       },
     );
   },
-  keyOf: ({ session, generation, frame }: GrantRow) =>
-    `${session}/${generation}/${frame}`,
+  keyOf: ({ session, generation, frame }: GrantRow) => `${session}/${generation}/${frame}`,
   itemOf: (_, found) => grantOf(found),
 });
 
@@ -263,11 +257,7 @@ export const handleList: List<
   ProcessHandle
 > = list("listHandles", {
   table: "holdfast_process",
-  given(
-    _: ProcessContext,
-    scope: SessionScopeName,
-    options?: ListHandlesOptions,
-  ) {
+  given(_: ProcessContext, scope: SessionScopeName, options?: ListHandlesOptions) {
     const { filter, page } = pageOf(options, ["live"]);
     const isLive = givenFlag("live", filter.live) ?? false;
     return { filter: { scope: scopeNamed(scope), isLive }, page };

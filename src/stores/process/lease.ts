@@ -21,13 +21,7 @@ import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
 import { registryKeys } from "../../model/process/replay-key.ts";
 import { hasUsedAttempts } from "../../model/process/process.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {
   givenLeaseTime,
@@ -44,11 +38,7 @@ import { leaseOperations, type LeaseOperations } from "../lease/parts.ts";
 import { onlyWait, type Call } from "../method.ts";
 import type { ProcessContext } from "./context.ts";
 import { appendToProcess, replayed } from "./event-row.ts";
-import {
-  foundProcess,
-  lockedProcess,
-  type ProcessRoot,
-} from "./process-row.ts";
+import { foundProcess, lockedProcess, type ProcessRoot } from "./process-row.ts";
 
 /** What is announced when the lease of the process named by the key has another holder, or none. */
 const processLeaseChanged = "process.lease";
@@ -107,38 +97,39 @@ export interface ProcessLease extends LeaseFence {
  * new lease, and the one before is over: of two workers of one incarnation the
  * later one works.
  */
-export const processLeaseOperations: LeaseOperations<
-  ProcessId,
-  ProcessRoot,
-  ProcessLease
-> = leaseOperations({
-  noun: "ProcessLease",
-  topic: processLeaseChanged,
-  named: (id) => `process "${id}"`,
-  idOf: (id) => id,
-  refOf: ({ id }) => id,
-  lock: lockedProcess,
-  find: foundProcess,
-  isGone: (error) =>
-    isHoldfastError(error) && error.code === "PROCESS_NOT_FOUND",
-  assertLeasable({ id, state: { status, prunedAt } }) {
-    if (prunedAt !== null) throw processPruned(id);
-    if (status !== "running") throw processTerminal(id, status);
-  },
-  isShared: false,
-  announcesHolders: true,
-  rows: {
-    read: processLease,
-    write: writeProcessLease,
-    clear: clearProcessLease,
-    expire: expireProcessLease,
-  },
-  leaseOf: (
-    { id },
-    { owner, incarnation, token, fence, claimedAt, expiresAt },
-  ) => ({ id, owner, incarnation, token, fence, claimedAt, expiresAt }),
-  lost: processLeaseLost,
-});
+export const processLeaseOperations: LeaseOperations<ProcessId, ProcessRoot, ProcessLease> =
+  leaseOperations({
+    noun: "ProcessLease",
+    topic: processLeaseChanged,
+    named: (id) => `process "${id}"`,
+    idOf: (id) => id,
+    refOf: ({ id }) => id,
+    lock: lockedProcess,
+    find: foundProcess,
+    isGone: (error) => isHoldfastError(error) && error.code === "PROCESS_NOT_FOUND",
+    assertLeasable({ id, state: { status, prunedAt } }) {
+      if (prunedAt !== null) throw processPruned(id);
+      if (status !== "running") throw processTerminal(id, status);
+    },
+    isShared: false,
+    announcesHolders: true,
+    rows: {
+      read: processLease,
+      write: writeProcessLease,
+      clear: clearProcessLease,
+      expire: expireProcessLease,
+    },
+    leaseOf: ({ id }, { owner, incarnation, token, fence, claimedAt, expiresAt }) => ({
+      id,
+      owner,
+      incarnation,
+      token,
+      fence,
+      claimedAt,
+      expiresAt,
+    }),
+    lost: processLeaseLost,
+  });
 
 /**
  * Lets only the holder of a process's lease pass, and answers the instant by
@@ -171,8 +162,7 @@ export function* assertUnattended(
   const at = instantOf(() => clock.now());
   if (state.kind !== "held" || !isLive(state.lease, at)) return at;
   const holder = holderOf(state.lease);
-  const isDead =
-    death?.fence === holder.fence && death.process === holder.process;
+  const isDead = death?.fence === holder.fence && death.process === holder.process;
   if (!isDead) throw processLeased(root.id, holder);
   return at;
 }
@@ -243,8 +233,7 @@ export const startProcess: StoreOperation<
     const replayKey = registryKeys.start(fence.fence);
     if ((yield* replayed(root, replayKey)) !== undefined) return attempts;
     const attemptsMax = root.row.attempts_max;
-    if (hasUsedAttempts({ attempts, attemptsMax }))
-      throw processAttemptsUsed(root.id, attempts);
+    if (hasUsedAttempts({ attempts, attemptsMax })) throw processAttemptsUsed(root.id, attempts);
     const type = coreTypes.started;
     const draft = { type, at, hash: "", replayKey };
     return (yield* appendToProcess(root, draft)).state.attempts;

@@ -32,12 +32,7 @@ import {
   type SizedSummary,
   type SummaryRow,
 } from "./process-row.ts";
-import {
-  runningOf,
-  runningSlice,
-  type RunningProcess,
-  type RunningRow,
-} from "./running-row.ts";
+import { runningOf, runningSlice, type RunningProcess, type RunningRow } from "./running-row.ts";
 
 /** Which processes a list shows. */
 export interface ListProcessesOptions extends PageOptions {
@@ -62,36 +57,33 @@ interface ProcessFilter {
 const processTable = "holdfast_process";
 
 /** Processes in the order of their ids. */
-export const processList: List<
-  ProcessContext,
-  [options?: ListProcessesOptions],
-  ProcessSummary
-> = list("listProcesses", {
-  table: processTable,
-  given(_: ProcessContext, options?: ListProcessesOptions) {
-    const { filter, page } = pageOf(options, [
-      "status",
-      "waiting",
-      "definition",
-      "kind",
-      "orphaned",
-    ]);
-    const { status = "running", waiting, definition, kind, orphaned } = filter;
-    return {
-      filter: {
-        status: checkedStatus(status),
-        waiting: givenFlag("waiting", waiting),
-        definition: filterText("definition", definition),
-        kind: filterText("kind", kind),
-        orphaned: givenFlag("orphaned", orphaned),
-      },
-      page,
-    };
-  },
-  slice: (_, filter: ProcessFilter, bounds) => processSlice(filter, bounds),
-  keyOf: ({ id }: SummaryRow) => id,
-  itemOf: (_, found) => summaryOf(found),
-});
+export const processList: List<ProcessContext, [options?: ListProcessesOptions], ProcessSummary> =
+  list("listProcesses", {
+    table: processTable,
+    given(_: ProcessContext, options?: ListProcessesOptions) {
+      const { filter, page } = pageOf(options, [
+        "status",
+        "waiting",
+        "definition",
+        "kind",
+        "orphaned",
+      ]);
+      const { status = "running", waiting, definition, kind, orphaned } = filter;
+      return {
+        filter: {
+          status: checkedStatus(status),
+          waiting: givenFlag("waiting", waiting),
+          definition: filterText("definition", definition),
+          kind: filterText("kind", kind),
+          orphaned: givenFlag("orphaned", orphaned),
+        },
+        page,
+      };
+    },
+    slice: (_, filter: ProcessFilter, bounds) => processSlice(filter, bounds),
+    keyOf: ({ id }: SummaryRow) => id,
+    itemOf: (_, found) => summaryOf(found),
+  });
 
 function filterText(option: string, text?: string): string | undefined {
   return text === undefined ? undefined : checkedFilterText(option, text);
@@ -115,10 +107,7 @@ function checkedStatus(status: ProcessStatus | "any"): ProcessStatus | "any" {
   );
 }
 
-export function processSlice(
-  filter: ProcessFilter,
-  bounds: SliceBounds,
-): Tx<Slice<SummaryRow>> {
+export function processSlice(filter: ProcessFilter, bounds: SliceBounds): Tx<Slice<SummaryRow>> {
   return slicedFitting<SummaryRow & SizedSummary, SummaryRow>(
     bounds,
     ({ id }) => [id],
@@ -148,9 +137,7 @@ function conditionOf(filter: ProcessFilter): Statement {
         ? // Only what runs waits: said again, since the index is of those.
           sql`AND p.status = 'running' AND p.wait IS NOT NULL`
         : sql`AND p.wait IS NULL`,
-    definition === undefined
-      ? everything
-      : sql`AND p.definition = ${definition}`,
+    definition === undefined ? everything : sql`AND p.definition = ${definition}`,
     kind === undefined ? everything : sql`AND p.kind = ${kind}`,
     orphaned === undefined
       ? everything
@@ -187,29 +174,24 @@ interface JudgedProcess extends RunningProcess {
 }
 
 /** Running processes by id, with those who work on them. */
-const runningList: List<
-  ProcessContext,
-  [options?: ProcessWorklistOptions],
-  JudgedProcess
-> = list("listRunningProcesses", {
-  table: processTable,
-  given(_: ProcessContext, options?: ProcessWorklistOptions) {
-    const { filter, page } = pageOf(options, ["started"]);
-    const isStarted = givenFlag("started", filter.started);
-    return { filter: { isStarted }, page };
+const runningList: List<ProcessContext, [options?: ProcessWorklistOptions], JudgedProcess> = list(
+  "listRunningProcesses",
+  {
+    table: processTable,
+    given(_: ProcessContext, options?: ProcessWorklistOptions) {
+      const { filter, page } = pageOf(options, ["started"]);
+      const isStarted = givenFlag("started", filter.started);
+      return { filter: { isStarted }, page };
+    },
+    *slice({ clock }, { isStarted }: { readonly isStarted: boolean | undefined }, bounds) {
+      const { rows: found, next } = yield* runningSlice(isStarted, bounds);
+      const now = clock.now();
+      return { rows: found.map((row) => ({ row, now })), next };
+    },
+    keyOf: ({ row }: JudgedRow) => row.id,
+    itemOf: (_, { row, now }) => ({ ...runningOf(row, now), now }),
   },
-  *slice(
-    { clock },
-    { isStarted }: { readonly isStarted: boolean | undefined },
-    bounds,
-  ) {
-    const { rows: found, next } = yield* runningSlice(isStarted, bounds);
-    const now = clock.now();
-    return { rows: found.map((row) => ({ row, now })), next };
-  },
-  keyOf: ({ row }: JudgedRow) => row.id,
-  itemOf: (_, { row, now }) => ({ ...runningOf(row, now), now }),
-});
+);
 
 /** Running processes that nobody works on. Leases that are found to have run out are recorded as over. */
 export async function worklist(
@@ -220,9 +202,7 @@ export async function worklist(
   const ended = items.filter((item) => item.isUnrecordedEnd);
   const [first] = ended;
   if (first !== undefined) {
-    const of = ended
-      .toSorted((a, b) => a.key - b.key)
-      .map(({ process }) => process.id);
+    const of = ended.toSorted((a, b) => a.key - b.key).map(({ process }) => process.id);
     const { signal, timeout } = options ?? {};
     await processLeaseOperations.recordFoundEnds(
       context,
@@ -254,8 +234,7 @@ async function withoutLiving(
     if (holder !== undefined) {
       const { process } = holder;
       if (process === null) continue;
-      if (!dead.has(process))
-        dead.set(process, (await database.liveness(process)) === "dead");
+      if (!dead.has(process)) dead.set(process, (await database.liveness(process)) === "dead");
       if (dead.get(process) !== true) continue;
     }
     kept.push(one);
@@ -283,29 +262,25 @@ const start: Place = [0, 0];
  * can be missed: what a slower transaction may still precede is left out. There
  * is always somewhere to go on, since a feed has no end.
  */
-export const changeList: List<
-  ProcessContext,
-  [options?: PageOptions],
-  ProcessChange
-> = list("readProcessChanges", {
-  table: "holdfast_process_event",
-  given(_: ProcessContext, options?: PageOptions) {
-    return { filter: {}, page: pageOf(options, []).page };
+export const changeList: List<ProcessContext, [options?: PageOptions], ProcessChange> = list(
+  "readProcessChanges",
+  {
+    table: "holdfast_process_event",
+    given(_: ProcessContext, options?: PageOptions) {
+      return { filter: {}, page: pageOf(options, []).page };
+    },
+    slice: (_, __: object, bounds) => changeSlice(bounds),
+    keyOf: ({ process, sequence }: ChangeRow) => `${process}:${sequence}`,
+    itemOf: (_, { process, sequence, type, at }) => ({
+      process,
+      sequence,
+      type,
+      at,
+    }),
   },
-  slice: (_, __: object, bounds) => changeSlice(bounds),
-  keyOf: ({ process, sequence }: ChangeRow) => `${process}:${sequence}`,
-  itemOf: (_, { process, sequence, type, at }) => ({
-    process,
-    sequence,
-    type,
-    at,
-  }),
-});
+);
 
-export function* changeSlice({
-  after = start,
-  limit,
-}: SliceBounds): Tx<Slice<ChangeRow>> {
+export function* changeSlice({ after = start, limit }: SliceBounds): Tx<Slice<ChangeRow>> {
   const found = yield* rows<ChangeRow>(sql`
     SELECT e.tx, e.key, p.id AS process, e.sequence, e.type, e.at
     FROM holdfast_process_event e JOIN holdfast_process p ON p.key = e.process

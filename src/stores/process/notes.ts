@@ -8,27 +8,14 @@ import {
 import { coreTypes } from "../../model/process/event-type.ts";
 import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
 import { registryKeys } from "../../model/process/replay-key.ts";
-import {
-  signalType,
-  waitKey,
-  type ProcessWait,
-} from "../../model/process/process.ts";
+import { signalType, waitKey, type ProcessWait } from "../../model/process/process.ts";
 import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
 import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../method.ts";
-import {
-  checkedFence,
-  checkedSignal,
-  type ProcessFenceOptions,
-} from "./append.ts";
+import { checkedFence, checkedSignal, type ProcessFenceOptions } from "./append.ts";
 import type { ProcessContext } from "./context.ts";
 import { refuseStale } from "./declared.ts";
-import {
-  appendToProcess,
-  eventPayload,
-  replayed,
-  type ProcessEventPayload,
-} from "./event-row.ts";
+import { appendToProcess, eventPayload, replayed, type ProcessEventPayload } from "./event-row.ts";
 import { eventTypesOf, lockedProcess } from "./process-row.ts";
 
 /** The n-th signal of a name. */
@@ -50,10 +37,7 @@ export function givenSetWait(
   awaited: AwaitedSignal,
   given?: ProcessFenceOptions,
 ): Call<SetWait> {
-  const { signal, ordinal } = draftOf("awaited", awaited, [
-    "signal",
-    "ordinal",
-  ]);
+  const { signal, ordinal } = draftOf("awaited", awaited, ["signal", "ordinal"]);
   const { options, wait } = optionsAndWait(given, ["fence"]);
   const input = {
     process: parseProcessId(process),
@@ -71,8 +55,9 @@ export function givenSetWait(
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`,
  *   `PROCESS_TERMINAL`, `EVENT_TYPE_UNDECLARED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
  */
-export const setWait: StoreOperation<ProcessContext, SetWait, ProcessWait> =
-  storeOperation("setProcessWait", {
+export const setWait: StoreOperation<ProcessContext, SetWait, ProcessWait> = storeOperation(
+  "setProcessWait",
+  {
     key: (input: SetWait) => input.process,
     *one(context: ProcessContext, { process, signal, ordinal, fence }) {
       const root = yield* lockedProcess(process);
@@ -96,7 +81,8 @@ export const setWait: StoreOperation<ProcessContext, SetWait, ProcessWait> =
       });
       return wait;
     },
-  });
+  },
+);
 
 interface ClearWait {
   readonly process: ProcessId;
@@ -115,14 +101,14 @@ export function givenClearWait(
 }
 
 /** Records that a process goes on; false when it did not wait. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST` */
-export const clearWait: StoreOperation<ProcessContext, ClearWait, boolean> =
-  storeOperation("clearProcessWait", {
+export const clearWait: StoreOperation<ProcessContext, ClearWait, boolean> = storeOperation(
+  "clearProcessWait",
+  {
     key: (input: ClearWait) => input.process,
     *one(context: ProcessContext, { process, fence }) {
       const root = yield* lockedProcess(process);
       const { wait, prunedAt } = root.state;
-      if (fence === undefined && wait === null && prunedAt === null)
-        return false;
+      if (fence === undefined && wait === null && prunedAt === null) return false;
       const at = yield* refuseStale(context, root, fence);
       if (wait === null) return false;
       yield* appendToProcess(root, {
@@ -132,7 +118,8 @@ export const clearWait: StoreOperation<ProcessContext, ClearWait, boolean> =
       });
       return true;
     },
-  });
+  },
+);
 
 /** Work in another system. */
 export interface ProcessExternalRef {
@@ -157,11 +144,7 @@ export function givenExternalRef(
   given?: ProcessFenceOptions,
 ): Call<SetExternalRef> {
   const { options, wait } = optionsAndWait(given, ["fence"]);
-  const { backend, id, metadata } = draftOf("ref", ref, [
-    "backend",
-    "id",
-    "metadata",
-  ]);
+  const { backend, id, metadata } = draftOf("ref", ref, ["backend", "id", "metadata"]);
   const value = {
     backend: checkedText("The backend of outside work", backend),
     id: checkedText("The id of outside work", id, idCharactersMax),
@@ -183,26 +166,23 @@ const replayKey = registryKeys.externalRef;
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`, `EXTERNAL_REF_CONFLICT`
  */
-export const setExternalRef: StoreOperation<
-  ProcessContext,
-  SetExternalRef,
-  boolean
-> = storeOperation("setExternalRef", {
-  key: (input: SetExternalRef) => input.process,
-  *one(context: ProcessContext, { process, ref, fence }) {
-    const root = yield* lockedProcess(process);
-    if (root.state.prunedAt !== null) throw processPruned(root.id);
-    const before = yield* replayed(root, replayKey);
-    if (before?.hash === ref.hash) return false;
-    const at = yield* refuseStale(context, root, fence);
-    if (before !== undefined) throw externalRefConflict(root.id);
-    yield* appendToProcess(root, {
-      type: coreTypes.externalRef,
-      at,
-      hash: ref.hash,
-      replayKey,
-      payload: ref.encoded,
-    });
-    return true;
-  },
-});
+export const setExternalRef: StoreOperation<ProcessContext, SetExternalRef, boolean> =
+  storeOperation("setExternalRef", {
+    key: (input: SetExternalRef) => input.process,
+    *one(context: ProcessContext, { process, ref, fence }) {
+      const root = yield* lockedProcess(process);
+      if (root.state.prunedAt !== null) throw processPruned(root.id);
+      const before = yield* replayed(root, replayKey);
+      if (before?.hash === ref.hash) return false;
+      const at = yield* refuseStale(context, root, fence);
+      if (before !== undefined) throw externalRefConflict(root.id);
+      yield* appendToProcess(root, {
+        type: coreTypes.externalRef,
+        at,
+        hash: ref.hash,
+        replayKey,
+        payload: ref.encoded,
+      });
+      return true;
+    },
+  });

@@ -21,12 +21,7 @@ import type {
   ProcessIdentity,
   SessionScope,
 } from "../../model/process/process.ts";
-import {
-  checkedText,
-  draftOf,
-  givenInvalid,
-  optionalText,
-} from "../../model/shape.ts";
+import { checkedText, draftOf, givenInvalid, optionalText } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import type { ValueCodec } from "../../model/values/value-codec.ts";
 import type { Tx } from "../../sql/operation.ts";
@@ -39,8 +34,7 @@ import { lockedProcessByKey, type ProcessRoot } from "./process-row.ts";
 
 /** How callers name a session, or one frame of it. */
 export type SessionScopeName =
-  | SessionName
-  | { readonly session: SessionName; readonly frame?: string | null };
+  SessionName | { readonly session: SessionName; readonly frame?: string | null };
 
 export interface SessionScopeRef {
   readonly session: SessionRef;
@@ -50,14 +44,9 @@ export interface SessionScopeRef {
 const frameCharactersMax = 256;
 
 /** An empty frame counts as none. @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID` */
-export function scopeNamed(
-  name: SessionScopeName,
-  place: string = "scope",
-): SessionScopeRef {
-  if (typeof name === "string")
-    return { session: sessionNamed(name), frame: null };
-  if (!isRecord(name))
-    throw givenInvalid(place, "a session, or { session, frame }", name);
+export function scopeNamed(name: SessionScopeName, place: string = "scope"): SessionScopeRef {
+  if (typeof name === "string") return { session: sessionNamed(name), frame: null };
+  if (!isRecord(name)) throw givenInvalid(place, "a session, or { session, frame }", name);
   if (!("session" in name)) return { session: sessionNamed(name), frame: null };
   const { session, frame } = draftOf(place, name, ["session", "frame"]);
   return {
@@ -79,19 +68,13 @@ export function namedParts({ session, frame }: SessionScopeRef): NamedScope {
 }
 
 /** A scope of the living session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export function* livingScope({
-  session,
-  frame,
-}: SessionScopeRef): Tx<SessionScope> {
+export function* livingScope({ session, frame }: SessionScopeRef): Tx<SessionScope> {
   const { id, generation } = yield* livingSession(session);
   return { session: id, generation, frame };
 }
 
 /** The same, with the session kept: it cannot be deleted before the transaction ends. */
-export function* keptScope({
-  session,
-  frame,
-}: SessionScopeRef): Tx<SessionScope> {
+export function* keptScope({ session, frame }: SessionScopeRef): Tx<SessionScope> {
   const { id, generation } = yield* keptSession(session);
   return { session: id, generation, frame };
 }
@@ -111,19 +94,11 @@ export interface ProcessHandleDraft {
 const labelCharactersMax = 512;
 
 /** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID` */
-export function checkedDescriptor(
-  draft: ProcessHandleDraft,
-): ProcessHandleDescriptor {
-  const { kind = null, label = null } = draftOf("descriptor", draft, [
-    "kind",
-    "label",
-  ]);
+export function checkedDescriptor(draft: ProcessHandleDraft): ProcessHandleDescriptor {
+  const { kind = null, label = null } = draftOf("descriptor", draft, ["kind", "label"]);
   return {
     kind: kind === null ? null : checkedText("The kind of a handle", kind),
-    label:
-      label === null
-        ? null
-        : checkedText("The label of a handle", label, labelCharactersMax),
+    label: label === null ? null : checkedText("The label of a handle", label, labelCharactersMax),
   };
 }
 
@@ -204,23 +179,12 @@ export function newProcess(
   const id = parseProcessId(draft.id);
   const { disposition = "rerunnable", originator, wakeTarget } = draft;
   if (!dispositions.includes(disposition))
-    throw processInvalid(
-      "$.disposition",
-      `is none of ${dispositions.join(", ")}.`,
-    );
+    throw processInvalid("$.disposition", `is none of ${dispositions.join(", ")}.`);
   const attemptsMax = checkedAttempts(draft.attemptsMax);
   const identity = {
     kind: checkedText("The kind of a process", draft.kind),
-    label: optionalText(
-      "The label of a process",
-      draft.label,
-      nameCharactersMax,
-    ),
-    definition: optionalText(
-      "The definition of a process",
-      draft.definition,
-      nameCharactersMax,
-    ),
+    label: optionalText("The label of a process", draft.label, nameCharactersMax),
+    definition: optionalText("The definition of a process", draft.definition, nameCharactersMax),
   };
   const eventTypes = checkedEventTypes(draft.eventTypes ?? []);
   const causedBy = optionalText("A cause", draft.causedBy, causeCharactersMax);
@@ -275,10 +239,7 @@ export interface EndedExecution {
 
 /** What a session is told when an execution ends: encoded when it was spawned, since nobody can encode at the end. */
 export type EndWakes = Readonly<
-  Record<
-    string,
-    { readonly payload: Encoded; readonly dedupeKey: string | null }
-  >
+  Record<string, { readonly payload: Encoded; readonly dedupeKey: string | null }>
 >;
 
 /**
@@ -319,10 +280,7 @@ function endOf(resultKind: ResultKind): ProcessEnd {
   }
 }
 
-function wakeOf(
-  { row, state, id }: ProcessRoot,
-  type: string,
-): WakeDraft | null {
+function wakeOf({ row, state, id }: ProcessRoot, type: string): WakeDraft | null {
   if (row.end_wakes === null) return null;
   try {
     const wakes = JSON.parse(row.end_wakes) as EndWakes;

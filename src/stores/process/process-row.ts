@@ -125,9 +125,7 @@ export function* lockedProcessByKey(key: number): Tx<ProcessRoot | undefined> {
 }
 
 /** Several, in the one order of all who lock several: that of their keys. @throws HoldfastError `PROCESS_NOT_FOUND`, `CORRUPT_ROW` */
-export function* lockedProcesses(
-  ids: readonly ProcessId[],
-): Tx<readonly ProcessRoot[]> {
+export function* lockedProcesses(ids: readonly ProcessId[]): Tx<readonly ProcessRoot[]> {
   if (ids.length === 0) return [];
   const keys = yield* rows<{ readonly key: number }>(sql`
     SELECT key FROM holdfast_process WHERE id IN ${textsOf(ids)} ORDER BY key`);
@@ -159,9 +157,7 @@ export interface ProcessMention {
 }
 
 /** Processes by their keys, for those who refer to them. */
-export function* processesOfKeys(
-  keys: readonly number[],
-): Tx<ReadonlyMap<number, ProcessMention>> {
+export function* processesOfKeys(keys: readonly number[]): Tx<ReadonlyMap<number, ProcessMention>> {
   if (keys.length === 0) return new Map();
   const found = yield* rows<ProcessMention>(sql`
     SELECT key, id, execution, pruned_at FROM holdfast_process WHERE key IN ${integersOf(keys)}`);
@@ -169,9 +165,7 @@ export function* processesOfKeys(
 }
 
 /** Those of some ids that there are. */
-export function* processIdsThere(
-  ids: readonly string[],
-): Tx<ReadonlySet<string>> {
+export function* processIdsThere(ids: readonly string[]): Tx<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const found = yield* rows<{ readonly id: string }>(sql`
     SELECT id FROM holdfast_process WHERE id IN ${textsOf(ids)}`);
@@ -205,8 +199,7 @@ const dispositions: readonly string[] = [
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function stateOf(found: SummaryRow): ProcessState {
-  if (!statuses.includes(found.status))
-    throw corrupt(found, "has a status that does not exist");
+  if (!statuses.includes(found.status)) throw corrupt(found, "has a status that does not exist");
   if ((found.status === "running") !== (found.ended_sequence === null))
     throw corrupt(found, "has ended without an event that ended it, or not");
   return {
@@ -216,10 +209,7 @@ export function stateOf(found: SummaryRow): ProcessState {
     startedAt: found.started_at,
     attempts: found.attempts,
     cancelRequestedAt: found.cancel_requested_at,
-    wait:
-      found.wait === null
-        ? null
-        : (jsonOf(found, "wait", found.wait) as ProcessWait),
+    wait: found.wait === null ? null : (jsonOf(found, "wait", found.wait) as ProcessWait),
     externalSequence: found.external_sequence,
     wakeTarget: wakeTargetOf(found),
     endedAt: found.ended_at,
@@ -231,8 +221,7 @@ export function stateOf(found: SummaryRow): ProcessState {
 function wakeTargetOf(found: SummaryRow): SessionScope | null {
   const { wake_session: session, wake_generation: generation } = found;
   if (session === null) return null;
-  if (generation === null)
-    throw corrupt(found, "wakes a session without a generation");
+  if (generation === null) throw corrupt(found, "wakes a session without a generation");
   return { session, generation, frame: found.wake_frame };
 }
 
@@ -240,8 +229,7 @@ function wakeTargetOf(found: SummaryRow): SessionScope | null {
 export function eventTypesOf(found: RootRow): readonly ProcessEventType[] {
   if (found.event_types === null) return [];
   const types = jsonOf(found, "event_types", found.event_types);
-  if (!Array.isArray(types))
-    throw corrupt(found, "has declarations that make no sense");
+  if (!Array.isArray(types)) throw corrupt(found, "has declarations that make no sense");
   return types as ProcessEventType[];
 }
 
@@ -297,11 +285,7 @@ function corrupt(found: SummaryRow, why: string): Error {
 }
 
 /** Writes what an event made of a process. */
-export function* writeProcess(
-  key: number,
-  before: ProcessState,
-  state: ProcessState,
-): Tx<void> {
+export function* writeProcess(key: number, before: ProcessState, state: ProcessState): Tx<void> {
   // Most events change nothing else, and what is not written needs no new index entries.
   if (isQuiet(before, state)) {
     yield* run(sql`
@@ -326,7 +310,5 @@ export function* writeProcess(
 function isQuiet(before: ProcessState, after: ProcessState): boolean {
   const { sequence, updatedAt } = before;
   const same = { ...after, sequence, updatedAt };
-  return (Object.keys(same) as (keyof ProcessState)[]).every(
-    (part) => same[part] === before[part],
-  );
+  return (Object.keys(same) as (keyof ProcessState)[]).every((part) => same[part] === before[part]);
 }

@@ -2,10 +2,7 @@ import { durationMs, type Duration } from "../../model/time/durations.ts";
 import type { LeaseHolder } from "../../model/lease.ts";
 import { parseProcessId } from "../../model/ids/process-id.ts";
 import type { ProcessOutput } from "../../model/process/output.ts";
-import type {
-  ProcessSummary,
-  ProcessWait,
-} from "../../model/process/process.ts";
+import type { ProcessSummary, ProcessWait } from "../../model/process/process.ts";
 import { draftOf } from "../../model/shape.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
@@ -81,11 +78,7 @@ import {
   setWait,
   type ProcessExternalRef,
 } from "./notes.ts";
-import type {
-  ProcessDraft,
-  ProcessHandleDraft,
-  SessionScopeName,
-} from "./parts.ts";
+import type { ProcessDraft, ProcessHandleDraft, SessionScopeName } from "./parts.ts";
 import { pruneInSlices } from "./prune.ts";
 import {
   countEvents,
@@ -110,12 +103,7 @@ import {
   type SpawnedProcess,
 } from "./register.ts";
 import type { RegisteredProcess } from "./registration-row.ts";
-import {
-  waitForEnd,
-  waitForEvent,
-  waitForSignal,
-  type AwaitedProcessEvent,
-} from "./wait.ts";
+import { waitForEnd, waitForEvent, waitForSignal, type AwaitedProcessEvent } from "./wait.ts";
 
 type Pruned = {
   /** Processes that became tombstones. */
@@ -136,10 +124,7 @@ export interface Processes {
    * @example
    * await processes.register({ id: "build-7", kind: "tool", wakeTarget: "chat-7", input: { branch: "main" } });
    */
-  readonly register: Method<
-    [draft: ProcessDraft, wait?: WaitOptions],
-    RegisteredProcess<unknown>
-  >;
+  readonly register: Method<[draft: ProcessDraft, wait?: WaitOptions], RegisteredProcess<unknown>>;
   /**
    * Creates an execution, registers its process and grants handles of it: all
    * or nothing. When the execution ends, so does the process, and its session
@@ -152,10 +137,7 @@ export interface Processes {
    *   grants: [{ scope: "chat-7" }],
    * });
    */
-  readonly spawn: Method<
-    [draft: SpawnDraft, wait?: WaitOptions],
-    SpawnedProcess<unknown>
-  >;
+  readonly spawn: Method<[draft: SpawnDraft, wait?: WaitOptions], SpawnedProcess<unknown>>;
   /**
    * Appends an event of a declared type, and does what the type says: the
    * process ends, its session is woken.
@@ -195,10 +177,7 @@ export interface Processes {
    * @example
    * await processes.cancel("build-7", { reason: "no longer needed" });
    */
-  readonly cancel: Method<
-    [process: string, options?: ProcessCancelOptions],
-    AppendedProcessEvent
-  >;
+  readonly cancel: Method<[process: string, options?: ProcessCancelOptions], AppendedProcessEvent>;
   /**
    * Sends a signal, an event of the declared type `signal.<name>`. The same
    * key again is the same signal.
@@ -207,12 +186,7 @@ export interface Processes {
    * await processes.signal("build-7", "approved", { by: "ada" }, { key: "approval-1" });
    */
   readonly signal: Method<
-    [
-      process: string,
-      name: string,
-      payload: unknown,
-      options: ProcessSignalOptions,
-    ],
+    [process: string, name: string, payload: unknown, options: ProcessSignalOptions],
     AppendedProcessEvent
   >;
   /**
@@ -244,10 +218,7 @@ export interface Processes {
    * Records that a process goes on; false when it did not wait.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
    */
-  readonly clearWait: Method<
-    [process: string, options?: ProcessFenceOptions],
-    boolean
-  >;
+  readonly clearWait: Method<[process: string, options?: ProcessFenceOptions], boolean>;
   /**
    * Records which outside work a process stands for; false when that was known.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `EXTERNAL_REF_CONFLICT`,
@@ -277,10 +248,7 @@ export interface Processes {
    */
   readonly start: Method<[lease: ProcessLease, wait?: WaitOptions], number>;
   /** Extends a lease; it never gets shorter. @throws HoldfastError `PROCESS_LEASE_LOST`, `PROCESS_NOT_FOUND` */
-  readonly renew: Method<
-    [lease: ProcessLease, options?: LeaseOptions],
-    ProcessLease
-  >;
+  readonly renew: Method<[lease: ProcessLease, options?: LeaseOptions], ProcessLease>;
   /**
    * Releases a lease; false when it was no longer held, also when there is no
    * such process: then nobody holds it, which is what the caller wanted.
@@ -296,10 +264,7 @@ export interface Processes {
    * Renews a lease in the background until it is stopped or lost.
    * @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `lease`
    */
-  keep(
-    lease: ProcessLease,
-    options?: LeaseKeepOptions,
-  ): LeaseKeeper<ProcessLease>;
+  keep(lease: ProcessLease, options?: LeaseKeepOptions): LeaseKeeper<ProcessLease>;
   /**
    * Lets a session, or one frame of it, address a process. Granting again
    * replaces what the handle is called.
@@ -308,19 +273,11 @@ export interface Processes {
    * await processes.grant("build-7", { session: "chat-7", frame: "planner" }, { label: "the build" });
    */
   readonly grant: Method<
-    [
-      process: string,
-      scope: SessionScopeName,
-      descriptor?: ProcessHandleDraft,
-      wait?: WaitOptions,
-    ],
+    [process: string, scope: SessionScopeName, descriptor?: ProcessHandleDraft, wait?: WaitOptions],
     void
   >;
   /** Takes a handle back; false when there was none. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-  readonly revoke: Method<
-    [process: string, scope: SessionScopeName, wait?: WaitOptions],
-    boolean
-  >;
+  readonly revoke: Method<[process: string, scope: SessionScopeName, wait?: WaitOptions], boolean>;
   /**
    * Moves up to 1,000 handles from one session to another: all of them, or
    * none. May be repeated.
@@ -350,20 +307,11 @@ export interface Processes {
     Page<ProcessHandle>
   >;
   /** Who has handles of a process, by session and frame. @throws HoldfastError `PROCESS_NOT_FOUND`, `CURSOR_INVALID` */
-  readonly grants: Method<
-    [process: string, options?: PageOptions],
-    Page<ProcessGrant>
-  >;
+  readonly grants: Method<[process: string, options?: PageOptions], Page<ProcessGrant>>;
   /** A process; undefined when there is none. @throws HoldfastError `CORRUPT_ROW` */
-  readonly get: Method<
-    [process: string, wait?: WaitOptions],
-    ProcessView | undefined
-  >;
+  readonly get: Method<[process: string, wait?: WaitOptions], ProcessView | undefined>;
   /** What a process ended with; undefined while it runs. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
-  readonly output: Method<
-    [process: string, wait?: WaitOptions],
-    ProcessOutput | undefined
-  >;
+  readonly output: Method<[process: string, wait?: WaitOptions], ProcessOutput | undefined>;
   /**
    * Events in order; large ones make short pages.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CURSOR_INVALID`
@@ -455,10 +403,7 @@ export interface Processes {
  * The process registry. Holds nothing, so there may be any number of these
  * over one database.
  */
-export function processes(
-  database: Database,
-  options?: StoreOptions,
-): Processes {
+export function processes(database: Database, options?: StoreOptions): Processes {
   const context = processContext(database, options);
   return {
     register: writes(context, registerProcess, givenRegister, shownRegistered),
@@ -486,8 +431,7 @@ export function processes(
     list: lists(context, processList),
     changes: lists(context, changeList) as Processes["changes"],
     worklist: async (given) => worklist(context, given),
-    waitForEvent: async (process, awaited, wait) =>
-      waitForEvent(context, process, awaited, wait),
+    waitForEvent: async (process, awaited, wait) => waitForEvent(context, process, awaited, wait),
     waitForSignal: async (process, signal, ordinal, wait) =>
       waitForSignal(context, process, signal, ordinal, wait),
     waitForEnd: async (process, wait) => waitForEnd(context, process, wait),
@@ -502,24 +446,16 @@ export function processes(
 
 function leasesOf(
   context: ProcessContext,
-): Pick<
-  Processes,
-  "claim" | "start" | "renew" | "release" | "holder" | "keep"
-> {
+): Pick<Processes, "claim" | "start" | "renew" | "release" | "holder" | "keep"> {
   const leases = processLeaseOperations;
   return {
-    claim: async (process, claimant, options) =>
-      claimProcess(context, process, claimant, options),
+    claim: async (process, claimant, options) => claimProcess(context, process, claimant, options),
     start: writes(context, startProcess, givenHeld),
     renew: writes(context, leases.renew, givenRenew),
     release: writes(context, leases.release, givenHeld),
     holder: async (process, wait) =>
       leases.holder(context, parseProcessId(process), onlyWait(wait)),
     keep: (lease, options) =>
-      leases.keep(
-        context,
-        { lease, of: givenProcessLease(lease).of },
-        givenRhythm(options),
-      ),
+      leases.keep(context, { lease, of: givenProcessLease(lease).of }, givenRhythm(options)),
   };
 }

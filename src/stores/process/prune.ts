@@ -1,12 +1,5 @@
 import { coreTypes } from "../../model/process/event-type.ts";
-import {
-  plainOperation,
-  row,
-  rows,
-  run,
-  type Operation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isDamage, type Damaged } from "../damage.ts";
 import { unlinkProcess } from "../execution/parts.ts";
@@ -96,8 +89,9 @@ interface EndedProcesses {
 
 const processesPerPage = 100;
 
-const endedProcesses: Operation<EndedProcesses, readonly PrunablePlace[]> =
-  plainOperation("prunableProcesses", {
+const endedProcesses: Operation<EndedProcesses, readonly PrunablePlace[]> = plainOperation(
+  "prunableProcesses",
+  {
     key: () => "",
     *one({ endedUntil, after }) {
       const { endedAt, key } = after ?? { endedAt: -1, key: 0 };
@@ -107,19 +101,18 @@ const endedProcesses: Operation<EndedProcesses, readonly PrunablePlace[]> =
           AND (ended_at, key) > (${endedAt}, ${key})
         ORDER BY ended_at, key LIMIT ${processesPerPage}`);
     },
-  });
+  },
+);
 
-const nextBeingPruned: Operation<
-  { readonly after: number },
-  PrunablePlace | undefined
-> = plainOperation("nextBeingPruned", {
-  key: () => "",
-  *one({ after }: { readonly after: number }) {
-    return yield* row<PrunablePlace>(sql`
+const nextBeingPruned: Operation<{ readonly after: number }, PrunablePlace | undefined> =
+  plainOperation("nextBeingPruned", {
+    key: () => "",
+    *one({ after }: { readonly after: number }) {
+      return yield* row<PrunablePlace>(sql`
       SELECT key, id, ended_at AS "endedAt" FROM holdfast_process
       WHERE is_pruning = 1 AND key > ${after} ORDER BY key LIMIT 1`);
-  },
-});
+    },
+  });
 
 interface PruneSlice {
   readonly process: number;
@@ -141,37 +134,34 @@ interface PrunedSlice {
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export const pruneSlice: Operation<PruneSlice, PrunedSlice> = plainOperation(
-  "pruneProcessSlice",
-  {
-    key: (input: PruneSlice) => String(input.process),
-    *one({ process, at, rowsMax }) {
-      // Executions are locked before processes.
-      const execution = yield* executionOf(process);
-      if (execution !== undefined) yield* unlinkProcess(execution);
-      const root = yield* lockedProcessByKey(process);
-      if (root === undefined || root.state.status === "running")
-        return { rows: 0, isPruned: false, isDone: true };
-      let { sequence } = root.state;
-      const isPruned = root.state.prunedAt === null;
-      if (isPruned) {
-        const type = coreTypes.pruned;
-        const pruned = yield* appendToProcess(root, { type, at, hash: "" });
-        sequence = pruned.event.sequence;
-        yield* forgetContent(process);
-      }
-      const rowsRemoved = yield* run(sql`
+export const pruneSlice: Operation<PruneSlice, PrunedSlice> = plainOperation("pruneProcessSlice", {
+  key: (input: PruneSlice) => String(input.process),
+  *one({ process, at, rowsMax }) {
+    // Executions are locked before processes.
+    const execution = yield* executionOf(process);
+    if (execution !== undefined) yield* unlinkProcess(execution);
+    const root = yield* lockedProcessByKey(process);
+    if (root === undefined || root.state.status === "running")
+      return { rows: 0, isPruned: false, isDone: true };
+    let { sequence } = root.state;
+    const isPruned = root.state.prunedAt === null;
+    if (isPruned) {
+      const type = coreTypes.pruned;
+      const pruned = yield* appendToProcess(root, { type, at, hash: "" });
+      sequence = pruned.event.sequence;
+      yield* forgetContent(process);
+    }
+    const rowsRemoved = yield* run(sql`
         DELETE FROM holdfast_process_event WHERE process = ${process} AND sequence IN (
           SELECT sequence FROM holdfast_process_event
           WHERE process = ${process} AND sequence < ${sequence} ORDER BY sequence LIMIT ${rowsMax})`);
-      const isDone = rowsRemoved < rowsMax;
-      if (isDone)
-        yield* run(sql`
+    const isDone = rowsRemoved < rowsMax;
+    if (isDone)
+      yield* run(sql`
           UPDATE holdfast_process SET is_pruning = 0 WHERE key = ${process} AND is_pruning = 1`);
-      return { rows: rowsRemoved, isPruned, isDone };
-    },
+    return { rows: rowsRemoved, isPruned, isDone };
   },
-);
+});
 
 /** The execution of a process that has ended, which retention keeps until now. */
 function* executionOf(process: number): Tx<number | undefined> {
@@ -187,10 +177,6 @@ function* forgetContent(process: number): Tx<void> {
     UPDATE holdfast_process SET is_pruning = 1, label = NULL, caused_by = NULL, event_types = NULL, input = NULL,
       execution = NULL, end_wakes = NULL
     WHERE key = ${process}`);
-  yield* run(
-    sql`DELETE FROM holdfast_process_grant WHERE process = ${process}`,
-  );
-  yield* run(
-    sql`DELETE FROM holdfast_process_lease WHERE process = ${process}`,
-  );
+  yield* run(sql`DELETE FROM holdfast_process_grant WHERE process = ${process}`);
+  yield* run(sql`DELETE FROM holdfast_process_lease WHERE process = ${process}`);
 }

@@ -6,25 +6,12 @@ import type { ProcessOutput } from "../../model/process/output.ts";
 import type { ProcessRecord } from "../../model/process/process.ts";
 import { checkedCount, checkedText, givenFlag } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { numberAt } from "../cursor.ts";
 import { sift, type Sifted } from "../damage.ts";
 import { finishedResult } from "../execution/state-row.ts";
-import {
-  list,
-  pageOf,
-  slicedByBytes,
-  type List,
-  type PageOptions,
-  type Place,
-} from "../list.ts";
+import { list, pageOf, slicedByBytes, type List, type PageOptions, type Place } from "../list.ts";
 import { onlyWait, type Call } from "../method.ts";
 import {
   eventView,
@@ -84,27 +71,23 @@ export function shownProcess(
 }
 
 /** How a process ended; undefined while it runs. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
-export const readEnd: StoreOperation<
-  ProcessContext,
-  OfProcess,
-  StoredEnd | undefined
-> = storeOperation("readProcessEnd", {
-  key: (input: OfProcess) => input.process,
-  *one(_: ProcessContext, { process }) {
-    const { key, id, state, row: root } = yield* unprunedProcess(process);
-    if (state.endedSequence === null) return undefined;
-    const found = yield* row<EventRow>(sql`
+export const readEnd: StoreOperation<ProcessContext, OfProcess, StoredEnd | undefined> =
+  storeOperation("readProcessEnd", {
+    key: (input: OfProcess) => input.process,
+    *one(_: ProcessContext, { process }) {
+      const { key, id, state, row: root } = yield* unprunedProcess(process);
+      if (state.endedSequence === null) return undefined;
+      const found = yield* row<EventRow>(sql`
       SELECT ${eventColumns} FROM holdfast_process_event e
       WHERE e.process = ${key} AND e.sequence = ${state.endedSequence}`);
-    if (found === undefined)
-      throw corruptRow("holdfast_process", id, "ended by no event");
-    const event = eventOf({ ...found, id });
-    if (event.executionVersion === null || root.execution_id === null)
-      return { event, result: null };
-    const ended = yield* finishedResult(root.execution_id);
-    return { event, result: ended?.result ?? null };
-  },
-});
+      if (found === undefined) throw corruptRow("holdfast_process", id, "ended by no event");
+      const event = eventOf({ ...found, id });
+      if (event.executionVersion === null || root.execution_id === null)
+        return { event, result: null };
+      const ended = yield* finishedResult(root.execution_id);
+      return { event, result: ended?.result ?? null };
+    },
+  });
 
 export function shownEnd(
   context: ProcessContext,
@@ -145,11 +128,7 @@ export const eventList: List<
   ProcessEventView
 > = list("readProcessEvents", {
   table: eventTable,
-  given(
-    _: ProcessContext,
-    process: string,
-    options?: ListProcessEventsOptions,
-  ) {
+  given(_: ProcessContext, process: string, options?: ListProcessEventsOptions) {
     const { filter, page } = pageOf(options, ["from", "type", "wakes"]);
     const { from = 1, type, wakes } = filter;
     return {
@@ -197,9 +176,7 @@ function eventReads(
       return found.map(({ bytes }) => bytes);
     },
     function* (after, count) {
-      return yield* rows<EventRow>(
-        sql`SELECT ${eventColumns} ${next(after)} LIMIT ${count}`,
-      );
+      return yield* rows<EventRow>(sql`SELECT ${eventColumns} ${next(after)} LIMIT ${count}`);
     },
   ];
 }
@@ -241,9 +218,7 @@ export const recentEvents: StoreOperation<
       ),
     );
     const inOrder = found.toReversed().map((each) => ({ ...each, id }));
-    return sift(eventTable, inOrder, eventKey, (each) =>
-      eventItem(context, each),
-    );
+    return sift(eventTable, inOrder, eventKey, (each) => eventItem(context, each));
   },
 });
 
@@ -274,8 +249,9 @@ export function checkedType(type: string): string {
 }
 
 /** How many events of a type there are up to a number. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
-export const countEvents: StoreOperation<ProcessContext, CountEvents, number> =
-  storeOperation("countProcessEvents", {
+export const countEvents: StoreOperation<ProcessContext, CountEvents, number> = storeOperation(
+  "countProcessEvents",
+  {
     key: (input: CountEvents) => input.process,
     *one(_: ProcessContext, { process, type, through }) {
       const { key } = yield* unprunedProcess(process);
@@ -284,7 +260,8 @@ export const countEvents: StoreOperation<ProcessContext, CountEvents, number> =
         WHERE process = ${key} AND type = ${type} AND sequence <= ${through}`);
       return counted?.count ?? 0;
     },
-  });
+  },
+);
 
 interface NextEvent extends OfProcess {
   /** Behind this number. */
@@ -293,22 +270,19 @@ interface NextEvent extends OfProcess {
 }
 
 /** The first event behind a number; undefined when it has not come yet. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
-export const nextEvent: StoreOperation<
-  ProcessContext,
-  NextEvent,
-  StoredProcessEvent | undefined
-> = storeOperation("nextProcessEvent", {
-  key: (input: NextEvent) => input.process,
-  *one(_: ProcessContext, { process, after, type }) {
-    const { key, id } = yield* unprunedProcess(process);
-    const ofType = type === undefined ? sql`` : sql`AND e.type = ${type}`;
-    const found = yield* row<EventRow>(sql`
+export const nextEvent: StoreOperation<ProcessContext, NextEvent, StoredProcessEvent | undefined> =
+  storeOperation("nextProcessEvent", {
+    key: (input: NextEvent) => input.process,
+    *one(_: ProcessContext, { process, after, type }) {
+      const { key, id } = yield* unprunedProcess(process);
+      const ofType = type === undefined ? sql`` : sql`AND e.type = ${type}`;
+      const found = yield* row<EventRow>(sql`
       SELECT ${eventColumns} FROM holdfast_process_event e
       WHERE e.process = ${key} AND e.sequence > ${after} ${ofType}
       ORDER BY e.sequence LIMIT 1`);
-    return found === undefined ? undefined : eventOf({ ...found, id });
-  },
-});
+      return found === undefined ? undefined : eventOf({ ...found, id });
+    },
+  });
 
 interface ReadSignal extends OfProcess {
   readonly type: string;

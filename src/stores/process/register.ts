@@ -1,25 +1,14 @@
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { isFields } from "../../model/trigger/payload-schema.ts";
 import { processConflict, processInvalid } from "../../model/process/errors.ts";
-import {
-  endTypes,
-  type ProcessEventType,
-} from "../../model/process/event-type.ts";
+import { endTypes, type ProcessEventType } from "../../model/process/event-type.ts";
 import { parseProcessId } from "../../model/ids/process-id.ts";
 import type { ProcessEnd } from "../../model/process/output.ts";
 import { registryKeys } from "../../model/process/replay-key.ts";
-import {
-  isTruthy,
-  textOf,
-  type PayloadSelector,
-} from "../../model/trigger/selector.ts";
+import { isTruthy, textOf, type PayloadSelector } from "../../model/trigger/selector.ts";
 import { draftOf, givenList, givenObject } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import {
   createOrFind,
   linkProcess,
@@ -46,11 +35,7 @@ import {
   type SessionScopeName,
   type SessionScopeRef,
 } from "./parts.ts";
-import {
-  foundRegistration,
-  register,
-  type RegisteredProcess,
-} from "./registration-row.ts";
+import { foundRegistration, register, type RegisteredProcess } from "./registration-row.ts";
 
 /** @throws HoldfastError `OPTION_INVALID`, `PROCESS_INVALID`, `ID_MALFORMED`, `NAME_INVALID`, `NOT_SERIALIZABLE` */
 export function givenRegister(
@@ -63,15 +48,12 @@ export function givenRegister(
 }
 
 /** See `register` of the rows. */
-export const registerProcess: StoreOperation<
-  ProcessContext,
-  NewProcess,
-  RegisteredProcess
-> = storeOperation("registerProcess", {
-  snapshotSafe: true,
-  key: (input: NewProcess) => input.id,
-  one: (_: ProcessContext, input) => register(input),
-});
+export const registerProcess: StoreOperation<ProcessContext, NewProcess, RegisteredProcess> =
+  storeOperation("registerProcess", {
+    snapshotSafe: true,
+    key: (input: NewProcess) => input.id,
+    one: (_: ProcessContext, input) => register(input),
+  });
 
 /** @throws HoldfastError `CORRUPT_ROW` when the one that was registered before cannot be read. */
 export function shownRegistered<R extends RegisteredProcess>(
@@ -82,10 +64,7 @@ export function shownRegistered<R extends RegisteredProcess>(
 }
 
 /** A process that runs as an execution. */
-export interface SpawnDraft extends Omit<
-  ProcessDraft,
-  "input" | "disposition" | "attemptsMax"
-> {
+export interface SpawnDraft extends Omit<ProcessDraft, "input" | "disposition" | "attemptsMax"> {
   /** Its id defaults to that of the process; its input is that of the process. */
   readonly execution: ExecutionDraft;
   /** Who can address it from the first moment on. */
@@ -163,24 +142,15 @@ export function givenSpawn(
 
 const grantsMax = 100;
 
-function grantOf(
-  draft: NonNullable<SpawnDraft["grants"]>[number],
-): SpawnProcess["grants"][number] {
-  const { scope, descriptor = {} } = draftOf("grant", draft, [
-    "scope",
-    "descriptor",
-  ]);
+function grantOf(draft: NonNullable<SpawnDraft["grants"]>[number]): SpawnProcess["grants"][number] {
+  const { scope, descriptor = {} } = draftOf("grant", draft, ["scope", "descriptor"]);
   return {
     scope: scopeNamed(scope),
     descriptor: checkedDescriptor(descriptor),
   };
 }
 
-const endsThatWake: readonly ProcessEnd[] = [
-  "completed",
-  "failed",
-  "cancelled",
-];
+const endsThatWake: readonly ProcessEnd[] = ["completed", "failed", "cancelled"];
 
 /** The end wakes the session, unless the declarations say what does. */
 function withEndWakes({
@@ -194,9 +164,7 @@ function withEndWakes({
   // What is no list of declarations is refused when it is checked.
   const isSaid =
     !Array.isArray(given) ||
-    given.some((type: unknown) =>
-      isFields(type) ? ends.includes(String(type["name"])) : false,
-    );
+    given.some((type: unknown) => (isFields(type) ? ends.includes(String(type["name"])) : false));
   if (isSaid) return eventTypes;
   return [
     ...eventTypes,
@@ -259,36 +227,31 @@ interface StoredSpawn extends RegisteredProcess {
  *
  * @throws HoldfastError those of `createOrFind`, `register` and `grant`
  */
-export const spawnProcess: StoreOperation<
-  ProcessContext,
-  SpawnProcess,
-  StoredSpawn
-> = storeOperation("spawnProcess", {
-  snapshotSafe: true,
-  key: (input: SpawnProcess) => input.process.id,
-  *one(_: ProcessContext, { execution, process, endWakes, grants }) {
-    // Asked first: the execution of a pruned process may be gone, and is not made again.
-    const before = yield* foundRegistration(process);
-    if (before !== undefined) return { ...before, execution: execution.id };
-    const { key, ended } = yield* ownExecution(execution, process);
-    const own = { key, id: execution.id, endWakes };
-    const registered = yield* register(process, own);
-    const spawned = { ...registered, execution: execution.id };
-    if (registered.existed) return spawned;
-    yield* linkProcess(key, registered.key);
-    for (const each of bySession(grants))
-      yield* grant({ ...each, process: process.id, at: process.at });
-    if (ended !== undefined) yield* endProcessOf(registered.key, ended);
-    return spawned;
-  },
-});
+export const spawnProcess: StoreOperation<ProcessContext, SpawnProcess, StoredSpawn> =
+  storeOperation("spawnProcess", {
+    snapshotSafe: true,
+    key: (input: SpawnProcess) => input.process.id,
+    *one(_: ProcessContext, { execution, process, endWakes, grants }) {
+      // Asked first: the execution of a pruned process may be gone, and is not made again.
+      const before = yield* foundRegistration(process);
+      if (before !== undefined) return { ...before, execution: execution.id };
+      const { key, ended } = yield* ownExecution(execution, process);
+      const own = { key, id: execution.id, endWakes };
+      const registered = yield* register(process, own);
+      const spawned = { ...registered, execution: execution.id };
+      if (registered.existed) return spawned;
+      yield* linkProcess(key, registered.key);
+      for (const each of bySession(grants))
+        yield* grant({ ...each, process: process.id, at: process.at });
+      if (ended !== undefined) yield* endProcessOf(registered.key, ended);
+      return spawned;
+    },
+  });
 
 /** In one order for all; what is granted twice to one session is called as the later one says. */
 function bySession(grants: SpawnProcess["grants"]): SpawnProcess["grants"] {
   const sessions = [...new Set(grants.map(({ scope }) => scope.session.id))];
-  return sessions
-    .toSorted()
-    .flatMap((id) => grants.filter(({ scope }) => scope.session.id === id));
+  return sessions.toSorted().flatMap((id) => grants.filter(({ scope }) => scope.session.id === id));
 }
 
 /** The execution of a new process. One that was there before is taken if no other process has it. */
@@ -302,8 +265,7 @@ function* ownExecution(
   if (record.process !== null) {
     // A caller that spawned the same a moment ago has registered it by now.
     const other = yield* foundRegistration(process);
-    if (other?.key !== record.process)
-      throw processConflict(process.id, "execution");
+    if (other?.key !== record.process) throw processConflict(process.id, "execution");
   }
   return { key, ended: result && { ...result, at: process.at } };
 }

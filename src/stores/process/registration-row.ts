@@ -9,10 +9,7 @@ import {
   type RegistrationIdentity,
   type RegistrationPartHashes,
 } from "../../model/process/registration.ts";
-import type {
-  ProcessRecord,
-  SessionScope,
-} from "../../model/process/process.ts";
+import type { ProcessRecord, SessionScope } from "../../model/process/process.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import { announce, row, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -42,23 +39,15 @@ export interface RegisteredProcess<Value = Encoded> {
  * @throws HoldfastError `PROCESS_CONFLICT` naming the part that differs,
  *   `SESSION_NOT_FOUND` or `SESSION_DELETED` for its wake target.
  */
-export function* register(
-  input: NewProcess,
-  execution?: OwnExecution,
-): Tx<RegisteredProcess> {
+export function* register(input: NewProcess, execution?: OwnExecution): Tx<RegisteredProcess> {
   const found = yield* foundRegistration(input);
   if (found !== undefined) return found;
-  const target =
-    input.wakeTarget === null ? null : yield* keptScope(input.wakeTarget);
+  const target = input.wakeTarget === null ? null : yield* keptScope(input.wakeTarget);
   const key = yield* insertProcess(input, target, execution);
   if (key === undefined) {
     const other = yield* foundRegistration(input);
     if (other !== undefined) return other;
-    throw corruptRow(
-      "holdfast_process",
-      input.id,
-      "is in the way and cannot be read",
-    );
+    throw corruptRow("holdfast_process", input.id, "is in the way and cannot be read");
   }
   yield* insertEvent(key, registeredEvent(input));
   yield* announce(processEvent, input.id);
@@ -86,8 +75,7 @@ export function* foundRegistration({
   const found = yield* row<ProcessRow>(sql`
     SELECT ${processColumns} FROM holdfast_process p WHERE p.id = ${id} ${lockRow}`);
   if (found === undefined) return undefined;
-  if (found.hash !== identified.hash)
-    throw processConflict(id, differingPart(found, identified));
+  if (found.hash !== identified.hash) throw processConflict(id, differingPart(found, identified));
   return { key: found.key, id, existed: true, record: recordOf(found) };
 }
 
@@ -95,11 +83,7 @@ export function* foundRegistration({
 export function* isSameCause({ id, identified }: NewProcess): Tx<boolean> {
   const found = yield* rowOf(id);
   const { causedBy } = identified.parts;
-  return (
-    found !== undefined &&
-    causedBy !== undefined &&
-    partsOf(found).causedBy === causedBy
-  );
+  return found !== undefined && causedBy !== undefined && partsOf(found).causedBy === causedBy;
 }
 
 function differingPart(found: ProcessRow, given: RegistrationIdentity): string {
@@ -111,11 +95,7 @@ export function partsOf(found: ProcessRow): RegistrationPartHashes {
   try {
     return JSON.parse(found.parts) as RegistrationPartHashes;
   } catch {
-    throw corruptRow(
-      "holdfast_process",
-      found.id,
-      "has parts that are no JSON",
-    );
+    throw corruptRow("holdfast_process", found.id, "has parts that are no JSON");
   }
 }
 

@@ -6,11 +6,7 @@ import { rows, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { textAt } from "../cursor.ts";
 import { sift, type Sifted } from "../damage.ts";
-import {
-  leaseStateOf,
-  readingOf,
-  type LeaseReading,
-} from "../lease/lease-row.ts";
+import { leaseStateOf, readingOf, type LeaseReading } from "../lease/lease-row.ts";
 import { slicedFitting, type Slice, type SliceBounds } from "../list.ts";
 import {
   sizedSummaryColumns,
@@ -88,8 +84,7 @@ export function runningOf(found: RunningRow, now: number): RunningProcess {
     fence: fence ?? 0,
     given_back: rest.given_back ?? 0,
   });
-  if (state === undefined)
-    throw corruptRow("holdfast_process_lease", found.id, "lacks parts");
+  if (state === undefined) throw corruptRow("holdfast_process_lease", found.id, "lacks parts");
   const reading = readingOf(state, now);
   return {
     ...reading,

@@ -1,14 +1,7 @@
 import { coreTypes } from "../../model/process/event-type.ts";
 import type { ProcessId } from "../../model/ids/process-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import {
-  plainOperation,
-  row,
-  rows,
-  run,
-  type Operation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isDamage } from "../damage.ts";
 import { removeWakes } from "../queue/batch-row.ts";
@@ -42,10 +35,7 @@ export const noProcesses: SessionProcesses = {
 const idsMax = 10_000;
 
 /** Two reports as one; ids in order and once. */
-export function addedProcesses(
-  a: SessionProcesses,
-  b: SessionProcesses,
-): SessionProcesses {
+export function addedProcesses(a: SessionProcesses, b: SessionProcesses): SessionProcesses {
   return summedProcesses([a, b]);
 }
 
@@ -68,10 +58,7 @@ function inOrder(ids: readonly string[]): readonly string[] {
 }
 
 /** Adds to what is known about the end of a session, in the transaction that brings it about; answers all of it. */
-function* addToReport(
-  session: number,
-  added: SessionProcesses,
-): Tx<SessionProcesses> {
+function* addToReport(session: number, added: SessionProcesses): Tx<SessionProcesses> {
   const isNew = added.revoked > 0 || added.wakes > 0;
   if (isNew)
     yield* run(sql`
@@ -102,15 +89,13 @@ function readReport(text: string): SessionProcesses {
 /** Whether a stored report is one. */
 export function isReport(value: unknown): value is SessionProcesses {
   if (typeof value !== "object" || value === null) return false;
-  const { revoked, wakes, orphaned, preserved, hasMore } =
-    value as Partial<SessionProcesses>;
+  const { revoked, wakes, orphaned, preserved, hasMore } = value as Partial<SessionProcesses>;
   return (
     typeof hasMore === "boolean" &&
     Number.isSafeInteger(revoked) &&
     Number.isSafeInteger(wakes) &&
     [orphaned, preserved].every(
-      (ids: unknown) =>
-        Array.isArray(ids) && ids.every((id) => typeof id === "string"),
+      (ids: unknown) => Array.isArray(ids) && ids.every((id) => typeof id === "string"),
     )
   );
 }
@@ -132,8 +117,9 @@ export interface ForgottenProcesses {
  * Takes back the handles of a deleted session, its wakes, and itself as the
  * one to be woken: at most about so many rows. Nothing is cancelled.
  */
-export const forgetProcesses: Operation<ForgetProcesses, ForgottenProcesses> =
-  plainOperation("forgetProcesses", {
+export const forgetProcesses: Operation<ForgetProcesses, ForgottenProcesses> = plainOperation(
+  "forgetProcesses",
+  {
     key: (input: ForgetProcesses) => String(input.session),
     *one({ session, at, rowsMax }) {
       const root = yield* sessionByKey(session);
@@ -141,7 +127,8 @@ export const forgetProcesses: Operation<ForgetProcesses, ForgottenProcesses> =
       const slice = yield* forgetProcessesOf(root, at, rowsMax);
       return { ...slice, report: yield* addToReport(session, slice.report) };
     },
-  });
+  },
+);
 
 /** The same for a session whose row is known. */
 function* forgetProcessesOf(
@@ -182,10 +169,7 @@ export function* heldProcesses(
   return [...processes].toSorted((a, b) => a - b);
 }
 
-function* revokeAll(
-  { id, generation }: SessionRoot,
-  process: number,
-): Tx<SessionProcesses> {
+function* revokeAll({ id, generation }: SessionRoot, process: number): Tx<SessionProcesses> {
   // Only what is needed of the row, so that a damaged one holds up nothing.
   const root = yield* row<{
     readonly id: ProcessId;
@@ -195,8 +179,7 @@ function* revokeAll(
   const revoked = yield* run(sql`
     DELETE FROM holdfast_process_grant
     WHERE process = ${process} AND session = ${id} AND generation = ${generation}`);
-  if (root?.status !== "running" || revoked === 0)
-    return { ...noProcesses, revoked };
+  if (root?.status !== "running" || revoked === 0) return { ...noProcesses, revoked };
   const left = yield* row(sql`
     SELECT session FROM holdfast_process_grant WHERE process = ${process} LIMIT 1`);
   return left === undefined
@@ -204,11 +187,7 @@ function* revokeAll(
     : { ...noProcesses, revoked, preserved: [root.id] };
 }
 
-function* clearTarget(
-  { id, generation }: SessionRoot,
-  process: number,
-  at: number,
-): Tx<void> {
+function* clearTarget({ id, generation }: SessionRoot, process: number, at: number): Tx<void> {
   try {
     const root = yield* lockedProcessByKey(process);
     const target = root?.state.wakeTarget;

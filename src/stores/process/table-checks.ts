@@ -1,9 +1,6 @@
 import { isOutput } from "../../model/process/output.ts";
 import { hashOfParts, partHashes } from "../../model/process/registration.ts";
-import type {
-  NamedScope,
-  RegistrationPart,
-} from "../../model/process/registration.ts";
+import type { NamedScope, RegistrationPart } from "../../model/process/registration.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -14,12 +11,7 @@ import { generationsThere } from "../session-row.ts";
 import { inSessions } from "../session-checks.ts";
 import { distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
-import {
-  eventColumns,
-  eventHash,
-  eventOf,
-  type EventRow,
-} from "./event-row.ts";
+import { eventColumns, eventHash, eventOf, type EventRow } from "./event-row.ts";
 import { partsOf } from "./registration-row.ts";
 import { isReport } from "./session-end-row.ts";
 import { processColumns, processesOfKeys, recordOf } from "./process-row.ts";
@@ -51,13 +43,9 @@ const process = tableCheck<ProcessRow>({
 });
 
 /** The hash of what was registered, and of those parts that the row still has. */
-function faultOfRegistration(
-  row: ProcessRow,
-  { decode, hash }: CheckTools,
-): string | undefined {
+function faultOfRegistration(row: ProcessRow, { decode, hash }: CheckTools): string | undefined {
   const parts = partsOf(row);
-  if (hashOfParts(hash, row.id, parts) !== row.hash)
-    return "Its parts have another hash.";
+  if (hashOfParts(hash, row.id, parts) !== row.hash) return "Its parts have another hash.";
   const { kind, definition, disposition, attempts_max: attemptsMax } = row;
   const kept = { kind, definition, disposition, attemptsMax };
   const facts =
@@ -100,12 +88,8 @@ interface EdgeEvent {
 }
 
 /** Its log ends where the row stands, and has the events that the row refers to. What was pruned has its last one. */
-function faultOfLog(
-  row: ProcessRow,
-  events: readonly EdgeEvent[],
-): string | undefined {
-  if (events.at(-1)?.sequence !== row.sequence)
-    return "Its log does not end at its sequence.";
+function faultOfLog(row: ProcessRow, events: readonly EdgeEvent[]): string | undefined {
+  if (events.at(-1)?.sequence !== row.sequence) return "Its log does not end at its sequence.";
   if (row.pruned_at !== null) return undefined;
   if (events[0]?.sequence !== 0 || events[0].hash !== row.hash)
     return "Its log does not begin with its registration.";
@@ -136,8 +120,7 @@ const event = tableCheck<OwnedEvent>({
   keyOf: (row) => `${row.id ?? row.process}:${row.sequence}`,
   judge(row, tools) {
     if (row.id === null) return "Its process is missing.";
-    if (row.sequence > (row.last ?? 0))
-      return "It comes after the last event of its process.";
+    if (row.sequence > (row.last ?? 0)) return "It comes after the last event of its process.";
     eventOf({ ...row, id: row.id });
     return faultOfContent(row, tools);
   },
@@ -155,8 +138,7 @@ const event = tableCheck<OwnedEvent>({
     return (row) => {
       // Pruning removes them from the first on.
       if (row.pruned_at !== null) return undefined;
-      if (row.sequence > 0 && !follows.has(row.key))
-        return "The event before it is missing.";
+      if (row.sequence > 0 && !follows.has(row.key)) return "The event before it is missing.";
       const { execution, execution_version: version } = row;
       if (execution === null || version === null) return undefined;
       return results.get(`${execution}#${version}`) === row.hash
@@ -166,10 +148,7 @@ const event = tableCheck<OwnedEvent>({
   },
 });
 
-function faultOfContent(
-  row: OwnedEvent,
-  { decode, hash }: CheckTools,
-): string | undefined {
+function faultOfContent(row: OwnedEvent, { decode, hash }: CheckTools): string | undefined {
   if (row.output !== null && !isOutput(decode(row.output)))
     return "It ended the process without output.";
   if (row.payload === null) return undefined;
@@ -192,15 +171,10 @@ const grant = tableCheck<GrantRow>({
   order: sql`t.process, t.session, t.generation, t.frame`,
   behind: (last) => sql`(t.process, t.session, t.generation, t.frame) >
     (${last.process}, ${last.session}, ${last.generation}, ${last.frame})`,
-  keyOf: (row) =>
-    `${row.process}/${row.session}/${row.generation}/${row.frame}`,
+  keyOf: (row) => `${row.process}/${row.session}/${row.generation}/${row.frame}`,
   *partners(found) {
-    const processes = yield* processesOfKeys(
-      distinct(found, (row) => row.process),
-    );
-    const sessions = yield* generationsThere(
-      distinct(found, ({ session }) => session),
-    );
+    const processes = yield* processesOfKeys(distinct(found, (row) => row.process));
+    const sessions = yield* generationsThere(distinct(found, ({ session }) => session));
     return (row) => {
       if (!processes.has(row.process)) return "Its process is missing.";
       return sessions.has(`${row.session}/${row.generation}`)
@@ -224,13 +198,10 @@ const lease = tableCheck<OwnedLease>({
   behind: ({ key }) => sql`t.process > ${key}`,
   keyOf: ({ key }) => String(key),
   judge: (row) =>
-    leaseStateOf(row) === undefined
-      ? "It has a token but lacks other parts."
-      : undefined,
+    leaseStateOf(row) === undefined ? "It has a token but lacks other parts." : undefined,
   *partners(found) {
     const processes = yield* processesOfKeys(found.map(({ key }) => key));
-    return (row) =>
-      processes.has(row.key) ? undefined : "Its process is missing.";
+    return (row) => (processes.has(row.key) ? undefined : "Its process is missing.");
   },
 });
 
@@ -247,15 +218,8 @@ const sessionEnd = tableCheck<EndRow>({
   behind: ({ session }) => sql`t.session > ${session}`,
   weight: sql`length(t.report)`,
   keyOf: ({ session }) => String(session),
-  judge: (row) =>
-    isReport(JSON.parse(row.report)) ? undefined : "It is no report.",
+  judge: (row) => (isReport(JSON.parse(row.report)) ? undefined : "It is no report."),
   partners: (found) => inSessions(found),
 });
 
-export const processChecks: readonly TableCheck[] = [
-  process,
-  event,
-  grant,
-  lease,
-  sessionEnd,
-];
+export const processChecks: readonly TableCheck[] = [process, event, grant, lease, sessionEnd];

@@ -7,12 +7,7 @@ import type { StoreOperation } from "../../sql/operation.ts";
 import { onlyWait } from "../method.ts";
 import { waitUntil } from "../wait.ts";
 import { checkedSignal } from "./append.ts";
-import {
-  eventView,
-  outputView,
-  type ProcessContext,
-  type ProcessEventView,
-} from "./context.ts";
+import { eventView, outputView, type ProcessContext, type ProcessEventView } from "./context.ts";
 import { processEnded, processEvent } from "./event-row.ts";
 import { checkedType, nextEvent, readEnd, readSignal } from "./read.ts";
 
@@ -97,9 +92,7 @@ function waitFor<I extends { readonly process: string }, T>(
       interests: [{ operation: topic, key: input.process }],
       async look() {
         const value = await database.read(read(context), input, { signal });
-        return value === undefined
-          ? { isThere: false }
-          : { isThere: true, value };
+        return value === undefined ? { isThere: false } : { isThere: true, value };
       },
     },
     wait,

@@ -1,12 +1,7 @@
 import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { isPolicy } from "../../model/queue.ts";
-import type {
-  Delivery,
-  QueuePolicy,
-  Slot,
-  WorkClass,
-} from "../../model/queue.ts";
+import type { Delivery, QueuePolicy, Slot, WorkClass } from "../../model/queue.ts";
 import { integersOf, keysOf } from "../../sql/dialect.ts";
 import { rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
@@ -97,9 +92,7 @@ export function policyOf(batch: BatchRow): QueuePolicy {
 }
 
 /** Batches with their items, in the order given. Their policies are taken as they are. */
-export function* withItems(
-  batches: readonly BatchRow[],
-): Tx<readonly QueueBatch[]> {
+export function* withItems(batches: readonly BatchRow[]): Tx<readonly QueueBatch[]> {
   if (batches.length === 0) return [];
   const found = yield* rows<{
     readonly batch: number;
@@ -112,9 +105,7 @@ export function* withItems(
   const itemsOf = new Map(batches.map(({ key }) => [key, [] as QueueItem[]]));
   const idOf = new Map(batches.map(({ key, id }) => [key, id]));
   for (const { batch, ordinal, kind, payload } of found)
-    itemsOf
-      .get(batch)
-      ?.push({ id: itemId(idOf.get(batch) ?? "", ordinal), kind, payload });
+    itemsOf.get(batch)?.push({ id: itemId(idOf.get(batch) ?? "", ordinal), kind, payload });
   return batches.map((batch) => ({
     id: batch.id,
     order: batch.key,
@@ -135,9 +126,7 @@ export function itemId(batch: string, ordinal: number): string {
 
 function sourceOf(batch: BatchRow): QueueSource | null {
   const { source_key: sourceKey, process, sequence } = batch;
-  return process !== null && sequence !== null
-    ? { process, sequence }
-    : sourceKey;
+  return process !== null && sequence !== null ? { process, sequence } : sourceKey;
 }
 
 /** What goes with a session: its queue, and what that remembers. */

@@ -42,24 +42,21 @@ export function givenCancel(
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const cancelBatch: StoreOperation<
-  QueueContext,
-  CancelBatch,
-  QueueBatch | undefined
-> = storeOperation("cancelBatch", {
-  key: (input: CancelBatch) => input.session.id,
-  *one({ clock }: QueueContext, { session: ref, id }) {
-    const session = yield* lockedSession(ref);
-    const now = instantOf(() => clock.now());
-    const [found] = yield* batchesById(session.key, [id]);
-    if (found === undefined) return undefined;
-    if (isClaimed(found, yield* liveFence(session, now))) return undefined;
-    const [batch] = yield* withItems([found]);
-    yield* removeBatches(session.key, [found], now);
-    yield* announce(queueWork, session.id);
-    return batch;
-  },
-});
+export const cancelBatch: StoreOperation<QueueContext, CancelBatch, QueueBatch | undefined> =
+  storeOperation("cancelBatch", {
+    key: (input: CancelBatch) => input.session.id,
+    *one({ clock }: QueueContext, { session: ref, id }) {
+      const session = yield* lockedSession(ref);
+      const now = instantOf(() => clock.now());
+      const [found] = yield* batchesById(session.key, [id]);
+      if (found === undefined) return undefined;
+      if (isClaimed(found, yield* liveFence(session, now))) return undefined;
+      const [batch] = yield* withItems([found]);
+      yield* removeBatches(session.key, [found], now);
+      yield* announce(queueWork, session.id);
+      return batch;
+    },
+  });
 
 /** Items that cannot be read are left out: the batch is gone, and its caller wants the rest. */
 export function shownCancelled(
@@ -69,9 +66,7 @@ export function shownCancelled(
   return (
     batch && {
       ...batch,
-      items: batch.items.flatMap(
-        (item) => undamaged(() => readItem(context, item)) ?? [],
-      ),
+      items: batch.items.flatMap((item) => undamaged(() => readItem(context, item)) ?? []),
     }
   );
 }

@@ -1,11 +1,6 @@
 import { unreachable } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
-import {
-  batchesPerClaimMax,
-  commandPrefix,
-  turnPrefix,
-  type Boundary,
-} from "../../model/queue.ts";
+import { batchesPerClaimMax, commandPrefix, turnPrefix, type Boundary } from "../../model/queue.ts";
 import { checkedCount, checkedText } from "../../model/shape.ts";
 import { newToken } from "../../model/ids/token.ts";
 import { integersOf, keysOf } from "../../sql/dialect.ts";
@@ -152,9 +147,7 @@ function claimOf(
   const claim =
     key === undefined
       ? newToken(entropy)
-      : database.sha256Hex(
-          `${fence.token} ${checkedText("The key of a claim", key)}`,
-        );
+      : database.sha256Hex(`${fence.token} ${checkedText("The key of a claim", key)}`);
   return { session, fence, want, claim, mayBeRepeated: key !== undefined };
 }
 
@@ -166,33 +159,28 @@ function claimOf(
  * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`,
  *   or `CORRUPT_ROW` when a payload cannot be read: then nothing stays claimed.
  */
-export const claimWork: StoreOperation<
-  QueueContext,
-  ClaimWork,
-  ClaimedWork | undefined
-> = storeOperation("claimWork", {
-  key: (input: ClaimWork) => input.session.id,
-  *one(context: QueueContext, input) {
-    const { fence, want, claim } = input;
-    const limit = limitOf(want);
-    if (limit === 0) return undefined;
-    const session = yield* lockedSession(input.session);
-    const now = yield* assertFence(context, session, fence);
-    const before = input.mayBeRepeated
-      ? yield* claimedBy(session.key, fence.fence, claim)
-      : [];
-    if (before.length > 0) return yield* claimAgain(context, input, before);
-    const line = yield* claimable(session.key, fence.fence, now, limit);
-    const prefix = line.slice(0, prefixOf(want, line));
-    if (prefix.length === 0) return undefined;
-    const taken = want.kind === "turn" ? yield* fitting(prefix) : prefix;
-    yield* run(sql`
+export const claimWork: StoreOperation<QueueContext, ClaimWork, ClaimedWork | undefined> =
+  storeOperation("claimWork", {
+    key: (input: ClaimWork) => input.session.id,
+    *one(context: QueueContext, input) {
+      const { fence, want, claim } = input;
+      const limit = limitOf(want);
+      if (limit === 0) return undefined;
+      const session = yield* lockedSession(input.session);
+      const now = yield* assertFence(context, session, fence);
+      const before = input.mayBeRepeated ? yield* claimedBy(session.key, fence.fence, claim) : [];
+      if (before.length > 0) return yield* claimAgain(context, input, before);
+      const line = yield* claimable(session.key, fence.fence, now, limit);
+      const prefix = line.slice(0, prefixOf(want, line));
+      if (prefix.length === 0) return undefined;
+      const taken = want.kind === "turn" ? yield* fitting(prefix) : prefix;
+      yield* run(sql`
       UPDATE holdfast_queue_batch
       SET claim = ${claim}, claim_fence = ${fence.fence}, claim_size = ${taken.length}
       WHERE key IN ${integersOf(taken.map(({ key }) => key))}`);
-    return workOf(context, input, yield* withItems(taken));
-  },
-});
+      return workOf(context, input, yield* withItems(taken));
+    },
+  });
 
 /** Those that fit into a page with all their items, one at least: the next claim takes the others. */
 function* fitting(prefix: readonly BatchRow[]): Tx<readonly BatchRow[]> {
@@ -226,10 +214,7 @@ function* claimAgain(
 const attemptsMax = 3;
 
 /** Tries more than once. What stays claimed even so is free with the end of the lease. */
-async function releaseUnread(
-  context: QueueContext,
-  input: AbandonClaim,
-): Promise<void> {
+async function releaseUnread(context: QueueContext, input: AbandonClaim): Promise<void> {
   const { database } = context;
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1)
     try {
@@ -254,11 +239,7 @@ function workOf(
 }
 
 /** What a claim took, when it is made again because its answer was lost. */
-function* claimedBy(
-  session: number,
-  fence: number,
-  claim: string,
-): Tx<readonly BatchRow[]> {
+function* claimedBy(session: number, fence: number, claim: string): Tx<readonly BatchRow[]> {
   return yield* rows<BatchRow>(sql`
     SELECT ${batchColumns} FROM holdfast_queue_batch
     WHERE session = ${session} AND claim_fence = ${fence} AND claim = ${claim} ORDER BY key`);
@@ -299,11 +280,8 @@ function prefixOf(want: WantedWork, line: readonly BatchRow[]): number {
       return turnPrefix(policies, want.boundary, want.limit);
     case "these": {
       const { boundary, ids } = want;
-      const taken =
-        commandPrefix(policies) || turnPrefix(policies, boundary, ids.length);
-      const isWanted =
-        taken === ids.length &&
-        ids.every((id, index) => id === line[index]?.id);
+      const taken = commandPrefix(policies) || turnPrefix(policies, boundary, ids.length);
+      const isWanted = taken === ids.length && ids.every((id, index) => id === line[index]?.id);
       return isWanted ? taken : 0;
     }
     default:
@@ -333,8 +311,9 @@ export function givenAbandon(
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const abandonClaim: StoreOperation<QueueContext, AbandonClaim, number> =
-  storeOperation("abandonClaim", {
+export const abandonClaim: StoreOperation<QueueContext, AbandonClaim, number> = storeOperation(
+  "abandonClaim",
+  {
     key: (input: AbandonClaim) => input.session.id,
     *one(_: QueueContext, { session: ref, claim }) {
       const session = yield* lockedSession(ref);
@@ -347,4 +326,5 @@ export const abandonClaim: StoreOperation<QueueContext, AbandonClaim, number> =
       yield* announce(queueWork, session.id);
       return own.length;
     },
-  });
+  },
+);

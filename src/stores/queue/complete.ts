@@ -42,26 +42,23 @@ export function givenComplete(
  *
  * @throws HoldfastError `LEASE_LOST`, `CLAIM_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const completeWithoutCommit: StoreOperation<
-  QueueContext,
-  CompleteWithoutCommit,
-  void
-> = storeOperation("completeWithoutCommit", {
-  key: (input: CompleteWithoutCommit) => input.session.id,
-  *one(context: QueueContext, { session: ref, fence, claims }) {
-    const session = yield* lockedSession(ref);
-    const at = yield* assertFence(context, session, fence);
-    const consumed: QueueClaimRef[] = [];
-    for (const [index, claim] of claims.entries())
-      if (yield* consumeClaim(session, fence, claim, at)) consumed.push(claim);
-      else if (!(yield* wasCompleted(session.key, fence.fence, claim)))
-        throw claimLost(session.id, claim, index);
-    if (consumed.length === 0) return;
-    // Only now: a claim that is named twice in one call is no repetition.
-    yield* rememberCompleted(session.key, fence.fence, consumed);
-    yield* announce(queueWork, session.id);
-  },
-});
+export const completeWithoutCommit: StoreOperation<QueueContext, CompleteWithoutCommit, void> =
+  storeOperation("completeWithoutCommit", {
+    key: (input: CompleteWithoutCommit) => input.session.id,
+    *one(context: QueueContext, { session: ref, fence, claims }) {
+      const session = yield* lockedSession(ref);
+      const at = yield* assertFence(context, session, fence);
+      const consumed: QueueClaimRef[] = [];
+      for (const [index, claim] of claims.entries())
+        if (yield* consumeClaim(session, fence, claim, at)) consumed.push(claim);
+        else if (!(yield* wasCompleted(session.key, fence.fence, claim)))
+          throw claimLost(session.id, claim, index);
+      if (consumed.length === 0) return;
+      // Only now: a claim that is named twice in one call is no repetition.
+      yield* rememberCompleted(session.key, fence.fence, consumed);
+      yield* announce(queueWork, session.id);
+    },
+  });
 
 // What tells a repeated completion from a claim that does not count: its
 // batches are gone in both cases, and only the first is no mistake.

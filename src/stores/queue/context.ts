@@ -1,18 +1,9 @@
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { batchesPerClaimMax, type Boundary } from "../../model/queue.ts";
-import {
-  checkedCount,
-  checkedText,
-  draftOf,
-  isStorable,
-} from "../../model/shape.ts";
+import { checkedCount, checkedText, draftOf, isStorable } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
-import {
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../context.ts";
+import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 import type { QueueBatch, QueueItem } from "./batch-row.ts";
 import type { QueueClaimRef } from "./parts.ts";
 
@@ -27,10 +18,7 @@ export interface QueueContext extends StoreContext {
   readonly memoryMs: number;
 }
 
-export function queueContext(
-  database: Database,
-  options: QueueOptions | undefined,
-): QueueContext {
+export function queueContext(database: Database, options: QueueOptions | undefined): QueueContext {
   const context = storeContext(database, options, ["sourceKeyMemory"]);
   const { sourceKeyMemory = sourceKeyMemoryDefault } = options ?? {};
   return {
@@ -76,17 +64,11 @@ export function checkedBoundary(boundary: Boundary = "idle"): Boundary {
 
 const states = ["all", "pending"] as const;
 
-export function checkedState(
-  state: (typeof states)[number] = "all",
-): (typeof states)[number] {
+export function checkedState(state: (typeof states)[number] = "all"): (typeof states)[number] {
   return checkedChoice("state", state, states);
 }
 
-function checkedChoice<T extends string>(
-  option: string,
-  given: T,
-  choices: readonly T[],
-): T {
+function checkedChoice<T extends string>(option: string, given: T, choices: readonly T[]): T {
   if (choices.includes(given)) return given;
   throw new HoldfastError(
     "OPTION_INVALID",
@@ -107,17 +89,14 @@ export function checkedClaim(ref: QueueClaimRef): QueueClaimRef {
   if (typeof ref !== "object" || ref === null) throw notAClaim();
   const { claim, batches } = draftOf("the claim", ref, ["claim", "batches"]);
   // An unknown claim is for the database to refuse.
-  if (!isStorable(claim) || claim.length > claimCharactersMax)
-    throw notAClaim();
+  if (!isStorable(claim) || claim.length > claimCharactersMax) throw notAClaim();
   return { claim, batches: checkedBatchIds(batches) };
 }
 
 const claimCharactersMax = 128;
 const claimsMax = 256;
 
-export function checkedClaims(
-  claims: readonly QueueClaimRef[],
-): readonly QueueClaimRef[] {
+export function checkedClaims(claims: readonly QueueClaimRef[]): readonly QueueClaimRef[] {
   const range = { min: 0, max: claimsMax };
   checkedCount("The number of claims", listed(claims).length, range);
   return claims.map(checkedClaim);

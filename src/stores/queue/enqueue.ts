@@ -6,12 +6,7 @@ import {
   type QueueItemDraft,
   type Slot,
 } from "../../model/queue.ts";
-import {
-  checkedCount,
-  checkedInstant,
-  checkedText,
-  draftOf,
-} from "../../model/shape.ts";
+import { checkedCount, checkedInstant, checkedText, draftOf } from "../../model/shape.ts";
 import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
@@ -25,12 +20,7 @@ import { sql } from "../../sql/statement.ts";
 import { onlyWait, type Call } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { lockedSession } from "../session-row.ts";
-import {
-  batchColumns,
-  withItems,
-  type BatchRow,
-  type QueueSource,
-} from "./batch-row.ts";
+import { batchColumns, withItems, type BatchRow, type QueueSource } from "./batch-row.ts";
 import { readBatch, type QueueContext } from "./context.ts";
 import {
   batchesById,
@@ -87,8 +77,7 @@ export function givenEnqueue(
       class: classOf(items),
       delivery,
       slot,
-      mergeKey:
-        mergeKey === undefined ? null : checkedText("A merge key", mergeKey),
+      mergeKey: mergeKey === undefined ? null : checkedText("A merge key", mergeKey),
     }),
     availableAt: checkedInstant("availableAt", availableAt),
     items: items.map((item) => {
@@ -109,10 +98,7 @@ const sourceKeyCharactersMax = 512;
 function checkedSource(source: QueueSource): QueueSource {
   if (typeof source === "string")
     return checkedText("A source key", source, sourceKeyCharactersMax);
-  const { process, sequence } = draftOf("source", source, [
-    "process",
-    "sequence",
-  ]);
+  const { process, sequence } = draftOf("source", source, ["process", "sequence"]);
   return {
     process: checkedText("A process", process, sourceKeyCharactersMax),
     sequence: checkedCount("A sequence", sequence),
@@ -125,39 +111,31 @@ function checkedSource(source: QueueSource): QueueSource {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const enqueueBatch: StoreOperation<
-  QueueContext,
-  EnqueueBatch,
-  EnqueueOutcome
-> = storeOperation("enqueueBatch", {
-  snapshotSafe: true,
-  key: (input: EnqueueBatch) => input.session.id,
-  *one({ clock, memoryMs }: QueueContext, input) {
-    const session = yield* lockedSession(input.session);
-    const { source } = input;
-    if (source !== null) {
-      const [batch] = yield* withItems(yield* queuedFrom(session.key, source));
-      if (batch !== undefined) return { kind: "duplicate", batch };
-      const forgottenUntil = clock.now() - memoryMs;
-      if (yield* wasConsumed(session.key, source, forgottenUntil))
-        return { kind: "consumed" };
-    }
-    const joined = yield* joinBatch(session, input);
-    if (joined !== undefined) return joined;
-    const queued = yield* insertBatch(session.key, input);
-    if (queued !== undefined) {
-      yield* announce(queueWork, session.id);
-      return { kind: "queued", batch: queued };
-    }
-    // Its id is drawn when the call is made, so this is the same call again.
-    const [batch] = yield* withItems(
-      yield* batchesById(session.key, [input.id]),
-    );
-    return batch === undefined
-      ? { kind: "consumed" }
-      : { kind: "duplicate", batch };
-  },
-});
+export const enqueueBatch: StoreOperation<QueueContext, EnqueueBatch, EnqueueOutcome> =
+  storeOperation("enqueueBatch", {
+    snapshotSafe: true,
+    key: (input: EnqueueBatch) => input.session.id,
+    *one({ clock, memoryMs }: QueueContext, input) {
+      const session = yield* lockedSession(input.session);
+      const { source } = input;
+      if (source !== null) {
+        const [batch] = yield* withItems(yield* queuedFrom(session.key, source));
+        if (batch !== undefined) return { kind: "duplicate", batch };
+        const forgottenUntil = clock.now() - memoryMs;
+        if (yield* wasConsumed(session.key, source, forgottenUntil)) return { kind: "consumed" };
+      }
+      const joined = yield* joinBatch(session, input);
+      if (joined !== undefined) return joined;
+      const queued = yield* insertBatch(session.key, input);
+      if (queued !== undefined) {
+        yield* announce(queueWork, session.id);
+        return { kind: "queued", batch: queued };
+      }
+      // Its id is drawn when the call is made, so this is the same call again.
+      const [batch] = yield* withItems(yield* batchesById(session.key, [input.id]));
+      return batch === undefined ? { kind: "consumed" } : { kind: "duplicate", batch };
+    },
+  });
 
 /** @throws HoldfastError `CORRUPT_ROW` when the batch that was queued before cannot be read. */
 export function shownEnqueued(
@@ -169,10 +147,7 @@ export function shownEnqueued(
     : { ...outcome, batch: readBatch(context, outcome.batch) };
 }
 
-function* queuedFrom(
-  session: number,
-  source: QueueSource,
-): Tx<readonly BatchRow[]> {
+function* queuedFrom(session: number, source: QueueSource): Tx<readonly BatchRow[]> {
   const found =
     typeof source === "string"
       ? yield* row<BatchRow>(sql`

@@ -8,11 +8,7 @@ import { isSameToken } from "../../model/ids/token.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { announce, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import {
-  lockedSession,
-  type SessionRef,
-  type SessionRoot,
-} from "../session-row.ts";
+import { lockedSession, type SessionRef, type SessionRoot } from "../session-row.ts";
 import {
   batchColumns,
   itemId,
@@ -52,10 +48,7 @@ export type EnqueueOutcome<P = Encoded> =
   | { readonly kind: "consumed" };
 
 /** What becomes of a batch that is not known yet. */
-export type NewlyEnqueued = Extract<
-  EnqueueOutcome,
-  { readonly kind: "queued" | "coalesced" }
->;
+export type NewlyEnqueued = Extract<EnqueueOutcome, { readonly kind: "queued" | "coalesced" }>;
 
 /**
  * Enqueues a wake that is new, as its process knows: what others have enqueued
@@ -86,10 +79,7 @@ export function* joinBatch(
   return batch && { kind: "coalesced", batch };
 }
 
-function* queueBatch(
-  session: SessionRoot,
-  input: EnqueueBatch,
-): Tx<NewlyEnqueued> {
+function* queueBatch(session: SessionRoot, input: EnqueueBatch): Tx<NewlyEnqueued> {
   const batch = yield* insertBatch(session.key, input);
   if (batch === undefined)
     throw corruptRow(
@@ -106,10 +96,7 @@ function* queueBatch(
  * has run out by our clock counts all the same: its holder may have read its
  * own clock before, and complete the batch after us with what we joined to it.
  */
-function* waitingUnder(
-  session: SessionRoot,
-  dedupeKey: string,
-): Tx<readonly BatchRow[]> {
+function* waitingUnder(session: SessionRoot, dedupeKey: string): Tx<readonly BatchRow[]> {
   const found = yield* row<BatchRow>(sql`
     SELECT ${batchColumns} FROM holdfast_queue_batch
     WHERE session = ${session.key} AND dedupe_key = ${dedupeKey} AND claim IS NULL
@@ -118,10 +105,7 @@ function* waitingUnder(
 }
 
 /** Undefined when a batch of its id is queued already. */
-export function* insertBatch(
-  session: number,
-  input: EnqueueBatch,
-): Tx<QueueBatch | undefined> {
+export function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch | undefined> {
   const { id, source, policy, availableAt, items, at } = input;
   const wake = typeof source === "object" ? source : null;
   const inserted = yield* row<{ readonly key: number }>(sql`
@@ -154,10 +138,7 @@ export interface QueueClaimRef {
   readonly batches: readonly string[];
 }
 
-export function* batchesById(
-  session: number,
-  ids: readonly string[],
-): Tx<readonly BatchRow[]> {
+export function* batchesById(session: number, ids: readonly string[]): Tx<readonly BatchRow[]> {
   return yield* rows<BatchRow>(sql`
     SELECT ${batchColumns} FROM holdfast_queue_batch
     WHERE session = ${session} AND id IN ${textsOf(ids)}`);
@@ -201,19 +182,13 @@ export function* consumeClaim(
   return true;
 }
 
-function isWhole(
-  batches: readonly BatchRow[],
-  claim: QueueClaimRef,
-  fence: number,
-): boolean {
+function isWhole(batches: readonly BatchRow[], claim: QueueClaimRef, fence: number): boolean {
   return (
     batches.length > 0 &&
     batches.length === claim.batches.length &&
     batches.every(
       (batch) =>
-        isOf(batch, claim) &&
-        batch.claim_fence === fence &&
-        batch.claim_size === batches.length,
+        isOf(batch, claim) && batch.claim_fence === fence && batch.claim_size === batches.length,
     )
   );
 }
@@ -231,11 +206,7 @@ export function* removeBatches(
 }
 
 /** The claim itself is a secret of its holder, so the batches name it. */
-export function claimLost(
-  session: SessionId,
-  claim: QueueClaimRef,
-  index: number,
-): HoldfastError {
+export function claimLost(session: SessionId, claim: QueueClaimRef, index: number): HoldfastError {
   const { batches } = claim;
   return new HoldfastError(
     "CLAIM_LOST",

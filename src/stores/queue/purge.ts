@@ -1,9 +1,5 @@
 import type { Database } from "../../sql/database.ts";
-import {
-  run,
-  storeOperation,
-  type StoreOperation,
-} from "../../sql/operation.ts";
+import { run, storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sweep, type SweepOptions } from "../removal.ts";
 
@@ -23,20 +19,19 @@ interface PurgeConsumed {
 }
 
 /** Forgets a slice of the oldest source keys; fewer than asked for means that no more are old enough. */
-export const purgeConsumed: StoreOperation<
-  PurgeContext,
-  PurgeConsumed,
-  number
-> = storeOperation("purgeConsumed", {
-  key: () => "",
-  *one(_: PurgeContext, { until, rowsMax }) {
-    return yield* run(sql`
+export const purgeConsumed: StoreOperation<PurgeContext, PurgeConsumed, number> = storeOperation(
+  "purgeConsumed",
+  {
+    key: () => "",
+    *one(_: PurgeContext, { until, rowsMax }) {
+      return yield* run(sql`
       DELETE FROM holdfast_queue_consumed
       WHERE at <= ${until} AND (session, source_key) IN (
         SELECT session, source_key FROM holdfast_queue_consumed
         WHERE at <= ${until} ORDER BY at LIMIT ${rowsMax})`);
+    },
   },
-});
+);
 
 /** Forgets source keys of all queues that were consumed at an instant or before, a slice per transaction. */
 export async function purgeInSlices(

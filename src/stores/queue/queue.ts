@@ -20,12 +20,7 @@ import {
 } from "./claim.ts";
 import { completeWithoutCommit, givenComplete } from "./complete.ts";
 import { queueContext, type QueueOptions } from "./context.ts";
-import {
-  enqueueBatch,
-  givenEnqueue,
-  shownEnqueued,
-  type BatchDraft,
-} from "./enqueue.ts";
+import { enqueueBatch, givenEnqueue, shownEnqueued, type BatchDraft } from "./enqueue.ts";
 import type { EnqueueOutcome, QueueClaimRef } from "./parts.ts";
 import { purgeInSlices } from "./purge.ts";
 import { queueList, type ListQueueOptions } from "./read.ts";
@@ -77,10 +72,7 @@ export interface Queue {
    * const work = await queue.claimTurn(lease, { key: turnId });
    * if (work !== undefined) await sessions.commit(lease.session, { turn: turnId, fence: lease, claims: [work.ref], nodes });
    */
-  readonly claimTurn: Method<
-    [lease: Lease, options?: ClaimTurnOptions],
-    ClaimedWork | undefined
-  >;
+  readonly claimTurn: Method<[lease: Lease, options?: ClaimTurnOptions], ClaimedWork | undefined>;
   /**
    * Claims the batch at the front if it is a command.
    * @throws HoldfastError `LEASE_LOST`, `CORRUPT_ROW`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
@@ -120,10 +112,7 @@ export interface Queue {
    * may be faster: claim, and wait again.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `DEADLINE_EXCEEDED`, `ABORTED`, `DATABASE_CLOSED`
    */
-  waitForWork(
-    session: SessionName,
-    options?: Omit<ClaimOptions, "key">,
-  ): Promise<void>;
+  waitForWork(session: SessionName, options?: Omit<ClaimOptions, "key">): Promise<void>;
   /**
    * Forgets source keys that are older than the memory, in small transactions.
    * `collect` of `maintenance` does it too.
@@ -148,17 +137,9 @@ export function queue(database: Database, options?: QueueOptions): Queue {
     claimCommand: writes(context, claimWork, givenClaimCommand),
     claimBatches: writes(context, claimWork, givenClaimBatches),
     abandon: writes(context, abandonClaim, givenAbandon),
-    completeWithoutCommit: writes(
-      context,
-      completeWithoutCommit,
-      givenComplete,
-    ),
+    completeWithoutCommit: writes(context, completeWithoutCommit, givenComplete),
     waitForWork: (session, given) => waitForWork(context, session, given),
     purgeSourceKeys: async (given) =>
-      purgeInSlices(
-        context,
-        context.clock.now() - context.memoryMs,
-        sweepOptions(given),
-      ),
+      purgeInSlices(context, context.clock.now() - context.memoryMs, sweepOptions(given)),
   };
 }

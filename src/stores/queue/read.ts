@@ -11,20 +11,9 @@ import { sessionNamed } from "../session-name.ts";
 import type { SessionName } from "../session-name.ts";
 import { livingSession } from "../session-row.ts";
 import type { SessionRef } from "../session-row.ts";
-import {
-  batchColumns,
-  isClaimed,
-  itemBytes,
-  policyOf,
-  withItems,
-} from "./batch-row.ts";
+import { batchColumns, isClaimed, itemBytes, policyOf, withItems } from "./batch-row.ts";
 import type { BatchRow, QueueBatch } from "./batch-row.ts";
-import {
-  checkedState,
-  readBatch,
-  readItem,
-  type QueueContext,
-} from "./context.ts";
+import { checkedState, readBatch, readItem, type QueueContext } from "./context.ts";
 
 export interface ListQueueOptions extends PageOptions {
   /** `pending` leaves out what is claimed; defaults to `all`. */
@@ -87,9 +76,7 @@ function* queueSlice(
       return found.map(({ bytes }) => bytes);
     },
     function* (after, count) {
-      return yield* rows<BatchRow>(
-        sql`SELECT ${batchColumns} ${next(after)} LIMIT ${count}`,
-      );
+      return yield* rows<BatchRow>(sql`SELECT ${batchColumns} ${next(after)} LIMIT ${count}`);
     },
   );
   const found: FoundBatch[] = [];
@@ -109,10 +96,7 @@ function* queueSlice(
 }
 
 /** Each of its items that cannot be read. */
-function unreadable(
-  context: QueueContext,
-  { items }: QueueBatch,
-): readonly Damaged[] {
+function unreadable(context: QueueContext, { items }: QueueBatch): readonly Damaged[] {
   return items
     .filter((item) => undamaged(() => readItem(context, item)) === undefined)
     .map(({ id }) => ({ table: "holdfast_queue_item", key: id }));

@@ -16,9 +16,7 @@ interface OwnedBatch extends BatchRow {
 }
 
 /** Whether batches that are named like wakes of processes are those of events that are there. */
-export type WakesOf = (
-  batches: readonly string[],
-) => Tx<(batch: string) => boolean>;
+export type WakesOf = (batches: readonly string[]) => Tx<(batch: string) => boolean>;
 
 const batch = (wakesOf: WakesOf): TableCheck =>
   tableCheck<OwnedBatch>({
@@ -30,13 +28,9 @@ const batch = (wakesOf: WakesOf): TableCheck =>
     ...byKey,
     keyOf: ({ id }) => id,
     judge(row) {
-      if (!isPolicy(row))
-        return "Its class, delivery or slot is none that there is.";
+      if (!isPolicy(row)) return "Its class, delivery or slot is none that there is.";
       const claim = [row.claim, row.claim_fence, row.claim_size];
-      if (
-        claim.some((part) => part === null) &&
-        claim.some((part) => part !== null)
-      )
+      if (claim.some((part) => part === null) && claim.some((part) => part !== null))
         return "It is claimed, and lacks parts of the claim.";
       return (row.claim_fence ?? 0) > (row.last_fence ?? 0)
         ? "It is claimed under a fence that was never given out."
@@ -62,9 +56,7 @@ interface ItemCount {
   readonly last: number;
 }
 
-function* itemCounts(
-  found: readonly OwnedBatch[],
-): Tx<ReadonlyMap<number, ItemCount>> {
+function* itemCounts(found: readonly OwnedBatch[]): Tx<ReadonlyMap<number, ItemCount>> {
   const counts = yield* rows<ItemCount>(sql`
     SELECT batch, COUNT(*) AS count, MAX(ordinal) AS last FROM holdfast_queue_item
     WHERE batch IN ${integersOf(found.map(({ key }) => key))} GROUP BY batch`);
@@ -103,8 +95,7 @@ const consumed = tableCheck<ConsumedRow>({
   select: sql`SELECT t.session, t.source_key, t.at`,
   from: sql`FROM holdfast_queue_consumed t`,
   order: sql`t.session, t.source_key`,
-  behind: (last) =>
-    sql`(t.session, t.source_key) > (${last.session}, ${last.source_key})`,
+  behind: (last) => sql`(t.session, t.source_key) > (${last.session}, ${last.source_key})`,
   keyOf: (row) => `${row.session}/${row.source_key}`,
   partners: (found) => inSessions(found),
 });
@@ -119,8 +110,7 @@ const wakeMark = tableCheck<WakeMarkRow>({
   select: sql`SELECT t.session, t.process, t.sequence`,
   from: sql`FROM holdfast_queue_wake_mark t`,
   order: sql`t.session, t.process`,
-  behind: (last) =>
-    sql`(t.session, t.process) > (${last.session}, ${last.process})`,
+  behind: (last) => sql`(t.session, t.process) > (${last.session}, ${last.process})`,
   keyOf: (row) => `${row.session}/${row.process}`,
   partners: (found) => inSessions(found),
 });
@@ -136,22 +126,17 @@ const completed = tableCheck<CompletedRow>({
   select: sql`SELECT t.session, t.number, t.fence, t.claim, t.batches`,
   from: sql`FROM holdfast_queue_completed t`,
   order: sql`t.session, t.number`,
-  behind: (last) =>
-    sql`(t.session, t.number) > (${last.session}, ${last.number})`,
+  behind: (last) => sql`(t.session, t.number) > (${last.session}, ${last.number})`,
   weight: sql`length(t.batches)`,
   keyOf: (row) => `${row.session}/${row.number}`,
   judge: (row) =>
-    Array.isArray(JSON.parse(row.batches))
-      ? undefined
-      : "It names no list of batches.",
+    Array.isArray(JSON.parse(row.batches)) ? undefined : "It names no list of batches.",
   *partners(found) {
     const ids = new Set(found.flatMap(batchesOf));
     const queued = yield* rows<{ session: number; id: string }>(sql`
       SELECT session, id FROM holdfast_queue_batch
       WHERE session IN ${integersOf(distinct(found, ({ session }) => session))} AND id IN ${textsOf([...ids])}`);
-    const waiting = new Set(
-      queued.map(({ session, id }) => `${session}/${id}`),
-    );
+    const waiting = new Set(queued.map(({ session, id }) => `${session}/${id}`));
     return yield* inSessions(found, (row) =>
       batchesOf(row).some((id) => waiting.has(`${row.session}/${id}`))
         ? "A batch that it completed is still in the queue."

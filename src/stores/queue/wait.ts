@@ -1,12 +1,7 @@
 import { isLive } from "../../model/lease.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { mayStartWith, type Boundary } from "../../model/queue.ts";
-import {
-  row,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { leaseState } from "../lease/lease-row.ts";
 import { leaseChanged } from "../lease/topics.ts";
@@ -35,35 +30,30 @@ type WorkAhead =
     };
 
 /** Whether something can be claimed at the front of a queue, or when that may change. */
-export const workAhead: StoreOperation<QueueContext, AskAhead, WorkAhead> =
-  storeOperation("workAhead", {
+export const workAhead: StoreOperation<QueueContext, AskAhead, WorkAhead> = storeOperation(
+  "workAhead",
+  {
     key: (input: AskAhead) => input.session.id,
     *one({ clock }: QueueContext, { session: ref, boundary }) {
       const session = yield* livingSession(ref);
       const now = clock.now();
       const state = yield* leaseState(session);
-      const lease =
-        state.kind === "held" && isLive(state.lease, now)
-          ? state.lease
-          : undefined;
+      const lease = state.kind === "held" && isLive(state.lease, now) ? state.lease : undefined;
       const fence = lease?.fence ?? 0;
       const [head] = yield* claimable(session.key, fence, now, 1);
       // With no turn running a command can be claimed as well as turn work.
-      if (
-        head !== undefined &&
-        (boundary === "idle" || mayStartWith(policyOf(head), boundary))
-      )
+      if (head !== undefined && (boundary === "idle" || mayStartWith(policyOf(head), boundary)))
         return { kind: "ready" };
       const later = yield* earliestAfter(session.key, now);
-      const isHeldUp =
-        lease !== undefined && (yield* hasClaims(session.key, fence));
+      const isHeldUp = lease !== undefined && (yield* hasClaims(session.key, fence));
       return {
         kind: "nothing",
         again: earlier(later, isHeldUp ? lease.expiresAt : undefined),
         claimedBy: isHeldUp ? lease.process : null,
       };
     },
-  });
+  },
+);
 
 /** When the next batch becomes available that is not yet. */
 function* earliestAfter(session: number, now: number): Tx<number | undefined> {
@@ -81,10 +71,7 @@ function* hasClaims(session: number, fence: number): Tx<boolean> {
   return found !== undefined;
 }
 
-function earlier(
-  a: number | undefined,
-  b: number | undefined,
-): number | undefined {
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return Math.min(a, b);
 }
@@ -120,11 +107,8 @@ export async function waitForWork(
         const ahead = await database.read(workAhead(context), input);
         const isThere =
           ahead.kind === "ready" ||
-          (ahead.claimedBy !== null &&
-            (await database.liveness(ahead.claimedBy)) === "dead");
-        return isThere
-          ? { isThere, value: undefined }
-          : { isThere: false, again: ahead.again };
+          (ahead.claimedBy !== null && (await database.liveness(ahead.claimedBy)) === "dead");
+        return isThere ? { isThere, value: undefined } : { isThere: false, again: ahead.again };
       },
     },
     wait,

@@ -34,8 +34,7 @@ export function cadenceOf(draft: ScheduleDraft, now: number): Cadence {
 
 /** What is for another sort of schedule would be passed over, and types let it through. */
 function refuseIn(draft: object, option: string, where: string): void {
-  if ((draft as Readonly<Record<string, unknown>>)[option] === undefined)
-    return;
+  if ((draft as Readonly<Record<string, unknown>>)[option] === undefined) return;
   throw new HoldfastError(
     "OPTION_INVALID",
     `Option ${option} of a schedule belongs to ${where}, and this one has none. Leave it out.`,
@@ -48,12 +47,7 @@ function isDraft<K extends "cron" | "every">(
   key: K,
 ): draft is Extract<ScheduleDraft, Record<K, unknown>> {
   const other = key === "cron" ? "every" : "cron";
-  return (
-    typeof draft === "object" &&
-    draft !== null &&
-    key in draft &&
-    !(other in draft)
-  );
+  return typeof draft === "object" && draft !== null && key in draft && !(other in draft);
 }
 
 export function instantsOf(cadence: Cadence): Instants {
@@ -80,9 +74,7 @@ export function parseCadence(text: string): Cadence | undefined {
     return undefined;
   }
   if (typeof fields !== "object" || fields === null) return undefined;
-  const { cron, timeZone, everyMs, anchor } = fields as Readonly<
-    Record<string, unknown>
-  >;
+  const { cron, timeZone, everyMs, anchor } = fields as Readonly<Record<string, unknown>>;
   if (typeof cron === "string" && typeof timeZone === "string")
     return { kind: "cron", expression: cron, timeZone };
   return isCount(everyMs) && everyMs > 0 && isCount(anchor)

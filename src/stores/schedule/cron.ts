@@ -2,11 +2,7 @@ import { Cron } from "croner";
 import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/values/excerpt.ts";
 import { spokenKind } from "../../model/values/spoken-kind.ts";
-import type {
-  Cadence,
-  Instants,
-  Search,
-} from "../../model/trigger/schedule-cadence.ts";
+import type { Cadence, Instants, Search } from "../../model/trigger/schedule-cadence.ts";
 
 type CronCadence = Extract<Cadence, { readonly kind: "cron" }>;
 
@@ -25,8 +21,7 @@ const secondMs = 1_000;
  */
 export function cronInstants({ expression, timeZone }: CronCadence): Instants {
   const cron = known(expression, timeZone);
-  const next = (after: number): number | undefined =>
-    cron.nextRun(new Date(after))?.getTime();
+  const next = (after: number): number | undefined => cron.nextRun(new Date(after))?.getTime();
   return {
     next,
     *latest(after, until, count) {
@@ -42,11 +37,7 @@ export function cronInstants({ expression, timeZone }: CronCadence): Instants {
   };
 }
 
-function* latestOf(
-  cron: Cron,
-  until: number,
-  count: number,
-): Search<readonly number[]> {
+function* latestOf(cron: Cron, until: number, count: number): Search<readonly number[]> {
   const found: number[] = [];
   // What it is asked about does not count itself.
   let beyond = new Date((Math.floor(until / secondMs) + 1) * secondMs);
@@ -78,11 +69,7 @@ function known(expression: string, timeZone: string): Cron {
 }
 
 /** @throws HoldfastError `CRON_INVALID` or `TIME_ZONE_INVALID` */
-export function cronCadence(
-  expression: string,
-  timeZone: string,
-  now: number,
-): CronCadence {
+export function cronCadence(expression: string, timeZone: string, now: number): CronCadence {
   const cadence: CronCadence = { kind: "cron", expression, timeZone };
   if (cronInstants(cadence).next(now) === undefined)
     throw cronInvalid(expression, "never", "names no date that will ever come");
@@ -91,19 +78,11 @@ export function cronCadence(
 
 function parsed(expression: string, timeZone: string): Cron {
   if (expression.length > expressionCharactersMax)
-    throw cronInvalid(
-      expression,
-      "length",
-      `is longer than ${expressionCharactersMax} characters`,
-    );
+    throw cronInvalid(expression, "length", `is longer than ${expressionCharactersMax} characters`);
   const isNickname = nicknames.has(expression.trim().toLowerCase());
   const fields = [...expression.matchAll(/\S+/g)];
   if (!isNickname && fields.length !== 5 && fields.length !== 6)
-    throw cronInvalid(
-      expression,
-      "fields",
-      `has ${fields.length} fields instead of 5 or 6`,
-    );
+    throw cronInvalid(expression, "fields", `has ${fields.length} fields instead of 5 or 6`);
   if (!isNickname) checkFields(expression, fields);
   try {
     return cronOf(expression.trim(), timeZone);
@@ -125,17 +104,13 @@ const nicknames: ReadonlySet<string> = new Set([
 const fieldNames = ["second", "minute", "hour", "day", "month", "weekday"];
 
 /** Each by itself, so that the error can name the one that is wrong. */
-function checkFields(
-  expression: string,
-  fields: readonly RegExpMatchArray[],
-): void {
+function checkFields(expression: string, fields: readonly RegExpMatchArray[]): void {
   const names = fieldNames.slice(-fields.length);
   for (const [index, { 0: field, index: position = 0 }] of fields.entries()) {
     const name = names[index] ?? "";
     const place = { field: name, position };
     // It means the time at which the expression is read, so it is no rule.
-    if (field.includes("?"))
-      throw cronInvalid(expression, "syntax", wrong(name, position), place);
+    if (field.includes("?")) throw cronInvalid(expression, "syntax", wrong(name, position), place);
     const alone = fields.map((_, other) => (other === index ? field : "*"));
     try {
       cronOf(alone.join(" "), "UTC");

@@ -1,7 +1,4 @@
-import {
-  backoffMs,
-  type SkippedInstants,
-} from "../../model/trigger/schedule-plan.ts";
+import { backoffMs, type SkippedInstants } from "../../model/trigger/schedule-plan.ts";
 import { textsOf } from "../../sql/dialect.ts";
 import {
   operation,
@@ -50,29 +47,25 @@ export interface FoundDue {
 }
 
 /** Schedules whose time has come, the longest waiting first. Looks at the front of an index, however many sleep behind it. */
-export const dueSchedules: Operation<DueSchedules, FoundDue> = plainOperation(
-  "dueSchedules",
-  {
-    key: (input: DueSchedules) => input.kinds[0] ?? "",
-    *one({ kinds, names, now, limit }) {
-      const isNamed =
-        names === undefined ? sql`` : sql`AND name IN ${textsOf(names)}`;
-      const found: (ScheduleRow & { readonly due_at: number })[] = [];
-      for (const kind of kinds)
-        found.push(
-          ...(yield* rows<ScheduleRow & { readonly due_at: number }>(sql`
+export const dueSchedules: Operation<DueSchedules, FoundDue> = plainOperation("dueSchedules", {
+  key: (input: DueSchedules) => input.kinds[0] ?? "",
+  *one({ kinds, names, now, limit }) {
+    const isNamed = names === undefined ? sql`` : sql`AND name IN ${textsOf(names)}`;
+    const found: (ScheduleRow & { readonly due_at: number })[] = [];
+    for (const kind of kinds)
+      found.push(
+        ...(yield* rows<ScheduleRow & { readonly due_at: number }>(sql`
             SELECT ${scheduleColumns}, due_at FROM holdfast_schedule
             WHERE kind = ${kind} AND due_at IS NOT NULL ${isNamed} ORDER BY due_at, key LIMIT ${limit}`)),
-        );
-      const waiting = found.toSorted((a, b) => a.due_at - b.due_at);
-      const due = waiting.filter(({ due_at: dueAt }) => dueAt <= now);
-      return {
-        due: due.slice(0, limit).map(dueSchedule),
-        earliest: waiting[0]?.due_at,
-      };
-    },
+      );
+    const waiting = found.toSorted((a, b) => a.due_at - b.due_at);
+    const due = waiting.filter(({ due_at: dueAt }) => dueAt <= now);
+    return {
+      due: due.slice(0, limit).map(dueSchedule),
+      earliest: waiting[0]?.due_at,
+    };
   },
-);
+});
 
 function dueSchedule(found: ScheduleRow): DueSchedule {
   const { key, kind, name, revision, next_at: nextAt, failures } = found;
@@ -146,28 +139,24 @@ const fireForms: OperationForms<FireInput, FireOutcome> = {
 };
 
 /** For what a user fires, which is serializable like every body of theirs. */
-export const fireSchedule: Operation<FireInput, FireOutcome> = operation(
+export const fireSchedule: Operation<FireInput, FireOutcome> = operation("fireSchedule", fireForms);
+
+/** For what we fire ourselves. */
+export const fireOwnSchedule: Operation<FireInput, FireOutcome> = plainOperation(
   "fireSchedule",
   fireForms,
 );
 
-/** For what we fire ourselves. */
-export const fireOwnSchedule: Operation<FireInput, FireOutcome> =
-  plainOperation("fireSchedule", fireForms);
-
 /** Whether a schedule is still as it was seen. */
-export const standsAsSeen: Operation<SeenSchedule, boolean> = plainOperation(
-  "standsAsSeen",
-  {
-    key: (input: SeenSchedule) => input.name.name,
-    *one({ key, revision, nextAt }) {
-      const found = yield* row(sql`
+export const standsAsSeen: Operation<SeenSchedule, boolean> = plainOperation("standsAsSeen", {
+  key: (input: SeenSchedule) => input.name.name,
+  *one({ key, revision, nextAt }) {
+    const found = yield* row(sql`
         SELECT key FROM holdfast_schedule
         WHERE key = ${key} AND revision = ${revision} AND next_at = ${nextAt}`);
-      return found !== undefined;
-    },
+    return found !== undefined;
   },
-);
+});
 
 export interface PostponeInput {
   readonly seen: SeenSchedule & { readonly failures: number };
@@ -176,15 +165,12 @@ export interface PostponeInput {
 }
 
 /** Tries a schedule again later, at the same instant, so that one that fails does not hold up the others. */
-export const postponeSchedule: Operation<PostponeInput, void> = plainOperation(
-  "postponeSchedule",
-  {
-    key: (input: PostponeInput) => input.seen.name.name,
-    *one({ seen: { key, revision, nextAt, failures }, code, at }) {
-      yield* run(sql`
+export const postponeSchedule: Operation<PostponeInput, void> = plainOperation("postponeSchedule", {
+  key: (input: PostponeInput) => input.seen.name.name,
+  *one({ seen: { key, revision, nextAt, failures }, code, at }) {
+    yield* run(sql`
         UPDATE holdfast_schedule SET due_at = ${at + backoffMs(failures)}, failures = failures + 1, failure = ${code}
         WHERE key = ${key} AND revision = ${revision} AND (next_at = ${nextAt} OR next_at IS NULL)
           AND due_at IS NOT NULL AND failures = ${failures}`);
-    },
   },
-);
+});

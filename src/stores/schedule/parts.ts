@@ -1,9 +1,6 @@
 import { instantOf } from "../../model/time/clock.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type {
-  Cadence,
-  ScheduleDraft,
-} from "../../model/trigger/schedule-cadence.ts";
+import type { Cadence, ScheduleDraft } from "../../model/trigger/schedule-cadence.ts";
 import { catchUps } from "../../model/trigger/schedule-plan.ts";
 import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
 import { runSchedules } from "../../model/trigger/run-schedule.ts";
@@ -64,9 +61,7 @@ const reserved: Readonly<Record<string, string>> = {
 /** @throws HoldfastError `NAME_INVALID` for the kinds of schedules that subscriptions and workers have. */
 export function refuseReserved(kind: string): void {
   const why =
-    typeof kind === "string" && Object.hasOwn(reserved, kind)
-      ? reserved[kind]
-      : undefined;
+    typeof kind === "string" && Object.hasOwn(reserved, kind) ? reserved[kind] : undefined;
   if (why === undefined) return;
   const what = "The kind of a schedule";
   throw new HoldfastError(
@@ -77,10 +72,7 @@ export function refuseReserved(kind: string): void {
 }
 
 /** What a schedule is to do, complete. */
-export interface NewTerms extends Pick<
-  Schedule,
-  "cadence" | "catchUp" | "catchUpMax"
-> {
+export interface NewTerms extends Pick<Schedule, "cadence" | "catchUp" | "catchUpMax"> {
   /** True when an interval of equal length goes on from the anchor it has. */
   readonly keepsAnchor: boolean;
 }
@@ -160,41 +152,40 @@ export function givenChange(
  * one that fired: a clock that was set back does not bring it again. Instants
  * that were due by the terms it had are named as skipped.
  */
-export const putSchedule: StoreOperation<
-  InTime,
-  PutSchedule,
-  PutScheduleOutcome
-> = storeOperation("putSchedule", {
-  key: (input: PutSchedule) => input.name,
-  *one(context: InTime, input) {
-    const { kind, catchUp, catchUpMax } = input;
-    const first = yield* insertSchedule(context, input);
-    if (first !== undefined) return first;
-    const old = yield* lockedSchedule(input);
-    // Removed in the meantime, which only a transaction can do that holds what it belongs to.
-    if (old === undefined) return yield* putSchedule(context)(input);
-    const cadence = goingOn(input, old);
-    const text = cadenceText(cadence);
-    if (isSame(input, old) && old.next_at !== null)
-      return {
-        isChanged: false,
-        revision: old.revision,
-        nextAt: old.next_at,
-      };
-    // Another transaction may have kept it locked for long.
-    const at = instantOf(() => context.clock.now());
-    const after = Math.max(at, old.last_at ?? 0);
-    const nextAt = instantsOf(cadence).next(after) ?? null;
-    const revision = old.revision + 1;
-    yield* run(sql`
+export const putSchedule: StoreOperation<InTime, PutSchedule, PutScheduleOutcome> = storeOperation(
+  "putSchedule",
+  {
+    key: (input: PutSchedule) => input.name,
+    *one(context: InTime, input) {
+      const { kind, catchUp, catchUpMax } = input;
+      const first = yield* insertSchedule(context, input);
+      if (first !== undefined) return first;
+      const old = yield* lockedSchedule(input);
+      // Removed in the meantime, which only a transaction can do that holds what it belongs to.
+      if (old === undefined) return yield* putSchedule(context)(input);
+      const cadence = goingOn(input, old);
+      const text = cadenceText(cadence);
+      if (isSame(input, old) && old.next_at !== null)
+        return {
+          isChanged: false,
+          revision: old.revision,
+          nextAt: old.next_at,
+        };
+      // Another transaction may have kept it locked for long.
+      const at = instantOf(() => context.clock.now());
+      const after = Math.max(at, old.last_at ?? 0);
+      const nextAt = instantsOf(cadence).next(after) ?? null;
+      const revision = old.revision + 1;
+      yield* run(sql`
       UPDATE holdfast_schedule SET cadence = ${text}, catch_up = ${catchUp}, catch_up_max = ${catchUpMax},
         revision = ${revision}, next_at = ${nextAt}, due_at = ${nextAt}, ${passedOver(at)},
         failures = 0, failure = NULL, changed_at = ${at}
       WHERE key = ${old.key}`);
-    yield* announce(scheduleChanged, kind);
-    return { isChanged: true, revision, nextAt };
+      yield* announce(scheduleChanged, kind);
+      return { isChanged: true, revision, nextAt };
+    },
   },
-});
+);
 
 /** Undefined when there is one already. */
 function* insertSchedule(
@@ -234,10 +225,7 @@ function isSame(terms: NewTerms, old: ScheduleRow): boolean {
   );
 }
 
-function goingOn(
-  { cadence, keepsAnchor }: NewTerms,
-  { cadence: text }: ScheduleRow,
-): Cadence {
+function goingOn({ cadence, keepsAnchor }: NewTerms, { cadence: text }: ScheduleRow): Cadence {
   const old = parseCadence(text);
   return keepsAnchor &&
     cadence.kind === "interval" &&
@@ -247,18 +235,16 @@ function goingOn(
     : cadence;
 }
 
-function* lockedSchedule({
-  kind,
-  name,
-}: ScheduleName): Tx<ScheduleRow | undefined> {
+function* lockedSchedule({ kind, name }: ScheduleName): Tx<ScheduleRow | undefined> {
   return yield* row<ScheduleRow>(sql`
     SELECT ${scheduleColumns} FROM holdfast_schedule
     WHERE kind = ${kind} AND name = ${name} ${lockRow}`);
 }
 
 /** Stops a schedule until it is put again: instants that pass meanwhile do not fire, and those that were due are named as skipped. True when it was running. */
-export const pauseSchedule: StoreOperation<InTime, ScheduleName, boolean> =
-  storeOperation("pauseSchedule", {
+export const pauseSchedule: StoreOperation<InTime, ScheduleName, boolean> = storeOperation(
+  "pauseSchedule",
+  {
     key: (input: ScheduleName) => input.name,
     *one({ clock }: InTime, name) {
       const found = yield* lockedSchedule(name);
@@ -270,11 +256,13 @@ export const pauseSchedule: StoreOperation<InTime, ScheduleName, boolean> =
         WHERE key = ${found.key}`);
       return true;
     },
-  });
+  },
+);
 
 /** Lets a paused schedule go on with the terms it has; true when it was paused. @throws HoldfastError `CORRUPT_ROW` */
-export const resumeSchedule: StoreOperation<InTime, ScheduleName, boolean> =
-  storeOperation("resumeSchedule", {
+export const resumeSchedule: StoreOperation<InTime, ScheduleName, boolean> = storeOperation(
+  "resumeSchedule",
+  {
     key: (input: ScheduleName) => input.name,
     *one(context: InTime, name) {
       const found = yield* lockedSchedule(name);
@@ -284,18 +272,21 @@ export const resumeSchedule: StoreOperation<InTime, ScheduleName, boolean> =
       yield* putSchedule(context)({ ...name, ...terms });
       return true;
     },
-  });
+  },
+);
 
 /** Removes a schedule; true when there was one. */
-export const removeSchedule: StoreOperation<object, ScheduleName, boolean> =
-  storeOperation("removeSchedule", {
+export const removeSchedule: StoreOperation<object, ScheduleName, boolean> = storeOperation(
+  "removeSchedule",
+  {
     key: (input: ScheduleName) => input.name,
     *one(_, { kind, name }) {
       const removed = yield* run(sql`
         DELETE FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
       return removed > 0;
     },
-  });
+  },
+);
 
 /** Removes at most so many schedules of a kind; fewer means that none of them is left. */
 export function* forgetSchedules(

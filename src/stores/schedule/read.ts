@@ -1,10 +1,5 @@
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { StoreContext } from "../context.ts";
 import { list, pageOf, sliced, type List, type PageOptions } from "../list.ts";
@@ -28,40 +23,34 @@ export function givenRead(
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-export const readSchedule: StoreOperation<
-  object,
-  ScheduleName,
-  Schedule | undefined
-> = storeOperation("readSchedule", {
-  key: (input: ScheduleName) => input.name,
-  *one(_, { kind, name }) {
-    const found = yield* row<ScheduleRow>(sql`
+export const readSchedule: StoreOperation<object, ScheduleName, Schedule | undefined> =
+  storeOperation("readSchedule", {
+    key: (input: ScheduleName) => input.name,
+    *one(_, { kind, name }) {
+      const found = yield* row<ScheduleRow>(sql`
       SELECT ${scheduleColumns} FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
-    return found && scheduleOf(found);
-  },
-});
+      return found && scheduleOf(found);
+    },
+  });
 
 /** The schedules of a kind, by name. */
-export const scheduleList: List<
-  StoreContext,
-  [kind: string, options?: PageOptions],
-  Schedule
-> = list("listSchedules", {
-  table: "holdfast_schedule",
-  given(_: StoreContext, kind: string, options?: PageOptions) {
-    const { page } = pageOf(options, []);
-    return { filter: { kind: checkedKind(kind) }, page };
-  },
-  slice: (_, { kind }, bounds) =>
-    sliced(
-      bounds,
-      ({ name }: ScheduleRow) => [name],
-      function* (after, count) {
-        return yield* rows<ScheduleRow>(sql`
+export const scheduleList: List<StoreContext, [kind: string, options?: PageOptions], Schedule> =
+  list("listSchedules", {
+    table: "holdfast_schedule",
+    given(_: StoreContext, kind: string, options?: PageOptions) {
+      const { page } = pageOf(options, []);
+      return { filter: { kind: checkedKind(kind) }, page };
+    },
+    slice: (_, { kind }, bounds) =>
+      sliced(
+        bounds,
+        ({ name }: ScheduleRow) => [name],
+        function* (after, count) {
+          return yield* rows<ScheduleRow>(sql`
           SELECT ${scheduleColumns} FROM holdfast_schedule
           WHERE kind = ${kind} AND name > ${String(after?.[0] ?? "")} ORDER BY name LIMIT ${count}`);
-      },
-    ),
-  keyOf: ({ key }) => String(key),
-  itemOf: (_, found) => scheduleOf(found),
-});
+        },
+      ),
+    keyOf: ({ key }) => String(key),
+    itemOf: (_, found) => scheduleOf(found),
+  });

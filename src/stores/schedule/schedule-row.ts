@@ -1,10 +1,6 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { Cadence } from "../../model/trigger/schedule-cadence.ts";
-import {
-  catchUps,
-  type CatchUp,
-  type SkippedInstants,
-} from "../../model/trigger/schedule-plan.ts";
+import { catchUps, type CatchUp, type SkippedInstants } from "../../model/trigger/schedule-plan.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { parseCadence } from "./cadence.ts";
@@ -60,10 +56,7 @@ export interface SchedulerOptions {
   readonly signal?: AbortSignal;
   readonly onFired?: (fired: FiredInstant) => void;
   /** Instants that the catch-up policy passes over. */
-  readonly onSkipped?: (
-    schedule: ScheduleName,
-    skipped: SkippedInstants,
-  ) => void;
+  readonly onSkipped?: (schedule: ScheduleName, skipped: SkippedInstants) => void;
   /** What went wrong, and with which schedule, if it was one. It is tried again. */
   readonly onError?: (error: unknown, schedule?: ScheduleName) => void;
 }

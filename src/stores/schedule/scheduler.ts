@@ -159,11 +159,8 @@ export class RunningScheduler implements Scheduler {
     for (const each of due) {
       if (this.#end.signal.aborted) break;
       const at = this.#clock.now();
-      const plan = await this.#guarded(each, () =>
-        this.#planned(each, at),
-      ).catch(note);
-      if (plan !== undefined)
-        firing.push(this.#fireAll(each, plan, at).catch(note));
+      const plan = await this.#guarded(each, () => this.#planned(each, at)).catch(note);
+      if (plan !== undefined) firing.push(this.#fireAll(each, plan, at).catch(note));
     }
     await Promise.all(firing);
     if (failed.length > 0) throw failed[0];
@@ -175,11 +172,7 @@ export class RunningScheduler implements Scheduler {
     if (schedule === undefined) throw unreadable(due);
     const left = this.#left.get(key);
     this.#left.delete(key);
-    if (
-      left?.revision === revision &&
-      left.fire[0] === nextAt &&
-      now - left.madeAt < planMsMax
-    )
+    if (left?.revision === revision && left.fire[0] === nextAt && now - left.madeAt < planMsMax)
       return left;
     const instants = instantsOf(schedule.cadence);
     const search = planDue(instants, { ...schedule, nextAt }, now);
@@ -215,10 +208,7 @@ export class RunningScheduler implements Scheduler {
    * What fails is reported and postponed, so that the others go on; undefined
    * then. Throws only when not even that can be written down.
    */
-  async #guarded<T>(
-    seen: SeenFailing,
-    run: () => T | Promise<T>,
-  ): Promise<T | undefined> {
+  async #guarded<T>(seen: SeenFailing, run: () => T | Promise<T>): Promise<T | undefined> {
     try {
       return await run();
     } catch (error) {
@@ -235,11 +225,7 @@ export class RunningScheduler implements Scheduler {
   }
 
   /** True when it was this one that fired it. */
-  async #fireOne(
-    seen: SeenFailing,
-    step: FiringStep,
-    at: number,
-  ): Promise<boolean> {
+  async #fireOne(seen: SeenFailing, step: FiringStep, at: number): Promise<boolean> {
     const { kind } = seen.name;
     const fire = this.#fire.get(kind);
     if (fire === undefined) return false;
@@ -247,10 +233,7 @@ export class RunningScheduler implements Scheduler {
     const outcome = await this.#database.write(this.#firing, input, {
       isolation: this.#isolation,
     });
-    if (
-      outcome.kind === "contested" &&
-      (await this.#database.read(standsAsSeen, seen))
-    )
+    if (outcome.kind === "contested" && (await this.#database.read(standsAsSeen, seen)))
       throw changesItself(seen.name);
     if (outcome.kind !== "fired") return false;
     const { instant, skipped } = step;
@@ -265,10 +248,8 @@ export class RunningScheduler implements Scheduler {
   ): void {
     const { onFired, onSkipped } = this.#options;
     const { kind, name, skipped, instant } = fired;
-    if (skipped !== undefined)
-      this.#call(() => onSkipped?.({ kind, name }, skipped));
-    if (instant !== undefined)
-      this.#call(() => onFired?.({ ...fired, instant }));
+    if (skipped !== undefined) this.#call(() => onSkipped?.({ kind, name }, skipped));
+    if (instant !== undefined) this.#call(() => onFired?.({ ...fired, instant }));
   }
 
   #report(error: unknown, schedule?: ScheduleName): void {

@@ -10,11 +10,7 @@ import {
 } from "../../model/shape.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { Isolation } from "../../sql/isolation.ts";
-import {
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../context.ts";
+import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 import { givenIsolation } from "../given.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";
@@ -30,12 +26,7 @@ import {
   removeSchedule,
 } from "./parts.ts";
 import { givenRead, readSchedule, scheduleList } from "./read.ts";
-import type {
-  FireSchedule,
-  Schedule,
-  Scheduler,
-  SchedulerOptions,
-} from "./schedule-row.ts";
+import type { FireSchedule, Schedule, Scheduler, SchedulerOptions } from "./schedule-row.ts";
 import { RunningScheduler } from "./scheduler.ts";
 
 /** What happens again and again, at instants that each fire once. */
@@ -61,26 +52,17 @@ export interface Schedules {
    * True when it was running.
    * @throws HoldfastError `NAME_INVALID`
    */
-  readonly pause: Method<
-    [kind: string, name: string, wait?: WaitOptions],
-    boolean
-  >;
+  readonly pause: Method<[kind: string, name: string, wait?: WaitOptions], boolean>;
   /**
    * Removes a schedule; true when there was one.
    * @throws HoldfastError `NAME_INVALID`
    */
-  readonly remove: Method<
-    [kind: string, name: string, wait?: WaitOptions],
-    boolean
-  >;
+  readonly remove: Method<[kind: string, name: string, wait?: WaitOptions], boolean>;
   /**
    * A schedule, of any kind; undefined when there is none.
    * @throws HoldfastError `NAME_INVALID`, `CORRUPT_ROW`
    */
-  readonly get: Method<
-    [kind: string, name: string, wait?: WaitOptions],
-    Schedule | undefined
-  >;
+  readonly get: Method<[kind: string, name: string, wait?: WaitOptions], Schedule | undefined>;
   /**
    * The schedules of a kind, by name.
    * @throws HoldfastError `NAME_INVALID`, `CURSOR_INVALID`
@@ -110,10 +92,7 @@ export interface Schedules {
    * @throws HoldfastError `OPTION_INVALID`, also for an async function: a transaction cannot await; `NAME_INVALID`
    * @example const running = schedules.run({ report: (due) => startReport(due) });
    */
-  run(
-    fire: Readonly<Record<string, FireSchedule>>,
-    options?: ScheduleRunOptions,
-  ): Scheduler;
+  run(fire: Readonly<Record<string, FireSchedule>>, options?: ScheduleRunOptions): Scheduler;
 }
 
 interface ScheduleRunOptions extends SchedulerOptions {
@@ -125,10 +104,7 @@ interface ScheduleRunOptions extends SchedulerOptions {
  * Holds nothing but schedulers that were started, so there may be any number
  * of these over one database.
  */
-export function schedules(
-  database: Database,
-  options?: StoreOptions,
-): Schedules {
+export function schedules(database: Database, options?: StoreOptions): Schedules {
   const context = storeContext(database, options);
   return {
     put: writes(context, putSchedule, givenPut),
@@ -174,10 +150,7 @@ function runSchedules(
         { option: "fire", kind },
       );
   }
-  const { isolation, ...listeners } = optionsOf(options, [
-    ...schedulerOptionNames,
-    "isolation",
-  ]);
+  const { isolation, ...listeners } = optionsOf(options, [...schedulerOptionNames, "isolation"]);
   return new RunningScheduler(
     {
       database,

@@ -4,11 +4,7 @@ import { rows } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
-import {
-  functionOf,
-  functionTable,
-  type FunctionRow,
-} from "./runs/function-row.ts";
+import { functionOf, functionTable, type FunctionRow } from "./runs/function-row.ts";
 import { scheduleOf } from "./schedule-row.ts";
 import type { ScheduleRow } from "./schedule-row.ts";
 
@@ -46,8 +42,7 @@ const scheduledFunction = tableCheck<FunctionRow>({
     const there = yield* rows<{ readonly name: string }>(sql`
       SELECT name FROM holdfast_schedule WHERE kind = ${runSchedules} AND name IN ${textsOf(names)}`);
     const known = new Set(there.map(({ name }) => name));
-    return ({ name }) =>
-      known.has(name) ? undefined : "It belongs to no schedule.";
+    return ({ name }) => (known.has(name) ? undefined : "It belongs to no schedule.");
   },
 });
 
@@ -67,14 +62,8 @@ const scheduledRun = tableCheck<RunRow>({
   keyOf: ({ run }) => run,
   judge({ run, function_name: name }) {
     if (name === null) return "It belongs to no schedule.";
-    return run.startsWith(`${name}@`)
-      ? undefined
-      : "It is called after another schedule.";
+    return run.startsWith(`${name}@`) ? undefined : "It is called after another schedule.";
   },
 });
 
-export const scheduleChecks: readonly TableCheck[] = [
-  schedule,
-  scheduledFunction,
-  scheduledRun,
-];
+export const scheduleChecks: readonly TableCheck[] = [schedule, scheduledFunction, scheduledRun];

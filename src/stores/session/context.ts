@@ -14,12 +14,7 @@ import { messageText } from "../../model/session/message.ts";
 import type { HashValue } from "../../model/session/turn.ts";
 import { givenInvalid } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
-import {
-  storeCodec,
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../context.ts";
+import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 
 export interface SessionOptions extends StoreOptions {
   /** When checkpoints are compressed; see `blobs`. */
@@ -53,15 +48,8 @@ export interface SessionContext extends StoreContext {
 const turnCharactersMax = 256 * 1024 * 1024;
 
 /** @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */
-export function sessionContext(
-  database: Database,
-  options?: SessionOptions,
-): SessionContext {
-  const context = storeContext(database, options, [
-    "profile",
-    "grace",
-    "maintenance",
-  ]);
+export function sessionContext(database: Database, options?: SessionOptions): SessionContext {
+  const context = storeContext(database, options, ["profile", "grace", "maintenance"]);
   const { encode, decode } = context;
   const { payload, profile, grace, maintenance } = options ?? {};
   const hashing = storeCodec(database, {
@@ -85,11 +73,7 @@ export function sessionContext(
         at,
       }),
     readBlob: (stored) =>
-      decode(
-        new TextDecoder().decode(
-          verifiedBlob(database.bytes, stored),
-        ) as Encoded,
-      ),
+      decode(new TextDecoder().decode(verifiedBlob(database.bytes, stored)) as Encoded),
     textOf(payloadText) {
       try {
         return encode(messageText(decode(payloadText)));

@@ -1,36 +1,16 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { parseSessionId, type SessionId } from "../../model/ids/session-id.ts";
-import type {
-  SessionHandle,
-  SessionMeta,
-  SessionRelation,
-} from "../../model/session/session.ts";
-import {
-  checkedText,
-  draftOf,
-  givenInvalid,
-  optionalText,
-} from "../../model/shape.ts";
+import type { SessionHandle, SessionMeta, SessionRelation } from "../../model/session/session.ts";
+import { checkedText, draftOf, givenInvalid, optionalText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { beginFenceAfter } from "../lease/lease-row.ts";
 import { onlyWait, type Call } from "../method.ts";
 import type { SessionContext } from "./context.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
-import {
-  generationKeys,
-  livingSession,
-  lockedSession,
-  type SessionRef,
-} from "../session-row.ts";
+import { generationKeys, livingSession, lockedSession, type SessionRef } from "../session-row.ts";
 
 /** What a host may say of a new session. */
 export interface SessionDraft {
@@ -80,24 +60,16 @@ export function givenCreate(
 
 /** What is said of a new session, complete. */
 export function newMeta(id: string, draft: SessionDraft): SessionMeta {
-  const {
-    name = id,
-    model,
-    cwd,
-    relation,
-  } = draftOf("meta", draft, draftNames);
+  const { name = id, model, cwd, relation } = draftOf("meta", draft, draftNames);
   return {
     name: checkedText("The name of a session", name, nameCharactersMax),
     model: optionalText("A model", model, nameCharactersMax),
     cwd: optionalText("A working directory", cwd, pathCharactersMax),
-    relation:
-      relation === undefined ? { kind: "root" } : checkedRelation(relation),
+    relation: relation === undefined ? { kind: "root" } : checkedRelation(relation),
   };
 }
 
-function checkedRelation(
-  given: NonNullable<SessionDraft["relation"]>,
-): SessionRelation {
+function checkedRelation(given: NonNullable<SessionDraft["relation"]>): SessionRelation {
   const relation = draftOf<{
     kind: string;
     of?: string;
@@ -105,8 +77,7 @@ function checkedRelation(
   }>("meta.relation", given, ["kind", "of", "causedBy"]);
   const { kind, of, causedBy } = relation;
   if (kind === "root") return { kind };
-  if (kind !== "child")
-    throw givenInvalid("meta.relation.kind", '"root" or "child"', kind);
+  if (kind !== "child") throw givenInvalid("meta.relation.kind", '"root" or "child"', kind);
   return {
     kind,
     of: parseSessionId(of as string),
@@ -118,23 +89,20 @@ function checkedRelation(
  * Creates a session, or finds the living one of that id, which keeps all it
  * has. An id that was deleted becomes the next generation.
  */
-export const createSession: StoreOperation<
-  SessionContext,
-  NewSession,
-  CreatedSession
-> = storeOperation("createSession", {
-  key: (input: NewSession) => input.id,
-  *one(_: SessionContext, input) {
-    const living = yield* livingHandle(input.id);
-    if (living !== undefined) return { ...living, existed: true };
-    const created = yield* insertSession(input);
-    if (created !== undefined)
-      return { id: input.id, generation: created.generation, existed: false };
-    const other = yield* livingHandle(input.id);
-    if (other !== undefined) return { ...other, existed: true };
-    throw createdAndDeleted(input.id);
-  },
-});
+export const createSession: StoreOperation<SessionContext, NewSession, CreatedSession> =
+  storeOperation("createSession", {
+    key: (input: NewSession) => input.id,
+    *one(_: SessionContext, input) {
+      const living = yield* livingHandle(input.id);
+      if (living !== undefined) return { ...living, existed: true };
+      const created = yield* insertSession(input);
+      if (created !== undefined)
+        return { id: input.id, generation: created.generation, existed: false };
+      const other = yield* livingHandle(input.id);
+      if (other !== undefined) return { ...other, existed: true };
+      throw createdAndDeleted(input.id);
+    },
+  });
 
 /**
  * The row of a new generation; undefined when another call made one meanwhile.
@@ -209,11 +177,13 @@ interface StoredMeta extends SessionMeta {
 }
 
 /** What the host said about a session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const loadMeta: StoreOperation<SessionContext, SessionRef, StoredMeta> =
-  storeOperation("loadMeta", {
+export const loadMeta: StoreOperation<SessionContext, SessionRef, StoredMeta> = storeOperation(
+  "loadMeta",
+  {
     key: (input: SessionRef) => input.id,
     one: (_: SessionContext, ref) => metaOf(ref),
-  });
+  },
+);
 
 export function* metaOf(ref: SessionRef): Tx<StoredMeta> {
   const { key } = yield* livingSession(ref);
@@ -247,19 +217,14 @@ export function givenSaveMeta(
   wait?: WaitOptions,
 ): Call<SaveMeta> {
   // What `meta` shows may be handed in as it is.
-  const { name, model, cwd, relation } = draftOf<Partial<StoredMeta>>(
-    "meta",
-    meta,
-    [...draftNames, "createdAt"],
-  );
+  const { name, model, cwd, relation } = draftOf<Partial<StoredMeta>>("meta", meta, [
+    ...draftNames,
+    "createdAt",
+  ]);
   const input = {
     session: sessionNamed(session),
     meta: {
-      name: checkedText(
-        "The name of a session",
-        name as string,
-        nameCharactersMax,
-      ),
+      name: checkedText("The name of a session", name as string, nameCharactersMax),
       model: optionalText("A model", model, nameCharactersMax),
       cwd: optionalText("A working directory", cwd, pathCharactersMax),
       relation: checkedRelation(relation as SessionRelation),
@@ -269,19 +234,18 @@ export function givenSaveMeta(
 }
 
 /** Replaces all that the host said; the last one to save wins. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const saveMeta: StoreOperation<SessionContext, SaveMeta, void> =
-  storeOperation("saveMeta", {
-    key: (input: SaveMeta) => input.session.id,
-    *one(_: SessionContext, { session, meta }) {
-      const { key } = yield* lockedSession(session);
-      const { name, model, cwd, relation } = meta;
-      yield* run(sql`
+export const saveMeta: StoreOperation<SessionContext, SaveMeta, void> = storeOperation("saveMeta", {
+  key: (input: SaveMeta) => input.session.id,
+  *one(_: SessionContext, { session, meta }) {
+    const { key } = yield* lockedSession(session);
+    const { name, model, cwd, relation } = meta;
+    yield* run(sql`
         UPDATE holdfast_session SET name = ${name}, model = ${model}, cwd = ${cwd},
           parent = ${relation.kind === "child" ? relation.of : null},
           caused_by = ${relation.kind === "child" ? relation.causedBy : null}
         WHERE key = ${key}`);
-    },
-  });
+  },
+});
 
 interface FollowSession {
   readonly id: SessionId;
@@ -295,20 +259,19 @@ interface FollowSession {
  * another one: leaves the tombstone that would be here. Nothing when the
  * database knows the session already.
  */
-export const followSession: StoreOperation<
-  SessionContext,
-  FollowSession,
-  void
-> = storeOperation("followSession", {
-  key: (input: FollowSession) => input.id,
-  *one(_: SessionContext, { id, last, at }) {
-    const known = yield* generationKeys(id);
-    if (last === 0 || known.length > 0) return;
-    const made = yield* row<{ readonly key: number }>(sql`
+export const followSession: StoreOperation<SessionContext, FollowSession, void> = storeOperation(
+  "followSession",
+  {
+    key: (input: FollowSession) => input.id,
+    *one(_: SessionContext, { id, last, at }) {
+      const known = yield* generationKeys(id);
+      if (last === 0 || known.length > 0) return;
+      const made = yield* row<{ readonly key: number }>(sql`
         INSERT INTO holdfast_session
           (id, generation, created_at, deleted_at, reclaimed_at, revision, node_count, user_message_count, active_at)
         VALUES (${id}, ${last}, ${at}, ${at}, ${at}, 0, 0, 0, ${at})
         ON CONFLICT DO NOTHING RETURNING key`);
-    if (made !== undefined) yield* beginFenceAfter(made.key, last);
+      if (made !== undefined) yield* beginFenceAfter(made.key, last);
+    },
   },
-});
+);

@@ -43,10 +43,7 @@ const headRow = sql`
  */
 export function* lockedHead(ref: SessionRef): Tx<SessionHeadRow> {
   const { key } = yield* lockedSession(ref);
-  return foundSession(
-    ref,
-    yield* row<SessionHeadRow>(sql`${headRow} WHERE s.key = ${key}`),
-  );
+  return foundSession(ref, yield* row<SessionHeadRow>(sql`${headRow} WHERE s.key = ${key}`));
 }
 
 /** As `livingSession`, with the rest of the row. */
@@ -63,11 +60,7 @@ export function leafOf(head: SessionHeadRow): NamedPoint | undefined {
   const { leaf, leaf_id: id, leaf_depth: depth } = head;
   if (leaf === null) return undefined;
   if (id === null || depth === null)
-    throw corruptRow(
-      "holdfast_session",
-      head.key,
-      `goes on at node ${leaf}, which does not exist`,
-    );
+    throw corruptRow("holdfast_session", head.key, `goes on at node ${leaf}, which does not exist`);
   const { leaf_skip: skip, leaf_far: far, leaf_messages: messages } = head;
   return { key: leaf, id, depth, skip, far, messages: messages ?? 0 };
 }

@@ -14,15 +14,12 @@ interface LockedSession extends SessionHandle {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const lockSession: StoreOperation<
-  SessionContext,
-  SessionRef,
-  LockedSession
-> = storeOperation("lockSession", {
-  snapshotSafe: true,
-  key: (input: SessionRef) => input.id,
-  *one(_: SessionContext, ref) {
-    const { id, generation, revision } = yield* lockedSession(ref);
-    return { id, generation, revision };
-  },
-});
+export const lockSession: StoreOperation<SessionContext, SessionRef, LockedSession> =
+  storeOperation("lockSession", {
+    snapshotSafe: true,
+    key: (input: SessionRef) => input.id,
+    *one(_: SessionContext, ref) {
+      const { id, generation, revision } = yield* lockedSession(ref);
+      return { id, generation, revision };
+    },
+  });

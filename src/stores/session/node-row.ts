@@ -37,10 +37,7 @@ export const nodeColumns: Statement = sql`
   n.depth, n.turn, n.at, n.kind, n.role, n.frame, n.caused_by, n.payload`;
 
 /** True for a node `n` that the session has not removed, nor left out when it was forked. */
-export function isShown({
-  key,
-  fork_top: top,
-}: Pick<GraphOwner, "key" | "fork_top">): Statement {
+export function isShown({ key, fork_top: top }: Pick<GraphOwner, "key" | "fork_top">): Statement {
   // Its own nodes came after the fork, so that their keys are greater.
   return sql`n.key >= ${top ?? 0} AND NOT EXISTS (
     SELECT 1 FROM holdfast_session_tombstone t WHERE t.session = ${key} AND t.node = n.key)`;
@@ -59,18 +56,12 @@ export interface ShownNode extends NamedPoint {
 const shownColumns = sql`n.key, n.id, n.depth, n.skip, n.far, n.messages, n.kind, n.role`;
 
 /** A node that the session shows, by its id. */
-export function* shownNode(
-  owner: GraphOwner,
-  id: string,
-): Tx<ShownNode | undefined> {
+export function* shownNode(owner: GraphOwner, id: string): Tx<ShownNode | undefined> {
   return (yield* shownNodes(owner, [id]))[0];
 }
 
 /** Those of some nodes that the session shows. */
-export function* shownNodes(
-  owner: GraphOwner,
-  ids: readonly string[],
-): Tx<readonly ShownNode[]> {
+export function* shownNodes(owner: GraphOwner, ids: readonly string[]): Tx<readonly ShownNode[]> {
   const own = yield* rows<ShownNode>(sql`
     SELECT ${shownColumns} FROM holdfast_session_node n
     WHERE n.session = ${owner.key} AND n.id IN ${textsOf(ids)} AND ${isShown(owner)}`);

@@ -1,7 +1,4 @@
-import {
-  noProcesses,
-  type SessionProcesses,
-} from "../process/session-end-row.ts";
+import { noProcesses, type SessionProcesses } from "../process/session-end-row.ts";
 
 /** What was removed of a session. */
 export interface RemovalReport {

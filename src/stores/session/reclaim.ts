@@ -54,58 +54,47 @@ const nothing: ReclaimedSlice = {
  * the newest on, and one that a fork shares stays with all before it, until
  * the fork is gone too.
  */
-export const reclaimSlice: StoreOperation<
-  SessionContext,
-  ReclaimSlice,
-  ReclaimedSlice
-> = storeOperation("reclaimSessionSlice", {
-  key: (input: ReclaimSlice) => String(input.session),
-  *one(_: SessionContext, input) {
-    const { session, at, rowsMax, putUntil } = input;
-    const root = yield* lockTombstone(session, at);
-    if (root === undefined) return nothing;
-    const nodes = yield* peelNodes(
-      session,
-      input.before ?? Number.MAX_SAFE_INTEGER,
-      rowsMax,
-    );
-    const slice = {
-      ...nothing,
-      rows: nodes.removed,
-      shared: nodes.shared,
-      before: nodes.before,
-    };
-    if (nodes.before !== undefined) return slice;
-    const others = yield* removeOthers(session, rowsMax, putUntil);
-    const rowsRemoved = slice.rows + others.rows;
-    // 0 is below every key: all nodes have been looked at.
-    if (!others.isDone)
-      return { ...slice, ...others, rows: rowsRemoved, before: 0 };
-    const kept = yield* row(sql`
+export const reclaimSlice: StoreOperation<SessionContext, ReclaimSlice, ReclaimedSlice> =
+  storeOperation("reclaimSessionSlice", {
+    key: (input: ReclaimSlice) => String(input.session),
+    *one(_: SessionContext, input) {
+      const { session, at, rowsMax, putUntil } = input;
+      const root = yield* lockTombstone(session, at);
+      if (root === undefined) return nothing;
+      const nodes = yield* peelNodes(session, input.before ?? Number.MAX_SAFE_INTEGER, rowsMax);
+      const slice = {
+        ...nothing,
+        rows: nodes.removed,
+        shared: nodes.shared,
+        before: nodes.before,
+      };
+      if (nodes.before !== undefined) return slice;
+      const others = yield* removeOthers(session, rowsMax, putUntil);
+      const rowsRemoved = slice.rows + others.rows;
+      // 0 is below every key: all nodes have been looked at.
+      if (!others.isDone) return { ...slice, ...others, rows: rowsRemoved, before: 0 };
+      const kept = yield* row(sql`
         SELECT key FROM holdfast_session_node WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT 1`);
-    if (kept === undefined)
-      yield* run(
-        root.generation < 0
-          ? sql`DELETE FROM holdfast_session WHERE key = ${session}`
-          : sql`UPDATE holdfast_session SET reclaimed_at = ${at} WHERE key = ${session}`,
-      );
-    return {
-      ...slice,
-      ...others,
-      rows: rowsRemoved,
-      alsoReclaim: yield* deletedSource(root.forked_from),
-    };
-  },
-});
+      if (kept === undefined)
+        yield* run(
+          root.generation < 0
+            ? sql`DELETE FROM holdfast_session WHERE key = ${session}`
+            : sql`UPDATE holdfast_session SET reclaimed_at = ${at} WHERE key = ${session}`,
+        );
+      return {
+        ...slice,
+        ...others,
+        rows: rowsRemoved,
+        alsoReclaim: yield* deletedSource(root.forked_from),
+      };
+    },
+  });
 
 /** A deleted session, or what an import has left that writes no longer; one that does is let alone. */
 function* lockTombstone(
   session: number,
   at: number,
-): Tx<
-  | { readonly generation: number; readonly forked_from: number | null }
-  | undefined
-> {
+): Tx<{ readonly generation: number; readonly forked_from: number | null } | undefined> {
   const root = yield* row<{
     readonly generation: number;
     readonly deleted_at: number | null;
@@ -148,8 +137,7 @@ function* peelNodes(
   for (const { key, parent } of found) {
     if ((followers.get(key) ?? 0) > 0) continue;
     removable.push(key);
-    if (parent !== null)
-      followers.set(parent, (followers.get(parent) ?? 1) - 1);
+    if (parent !== null) followers.set(parent, (followers.get(parent) ?? 1) - 1);
   }
   if (removable.length > 0)
     yield* run(sql`
@@ -173,18 +161,11 @@ function* removeOthers(
 }> {
   const { rows: own, hashes } = yield* removeRowsOf(session, rowsMax);
   const { blobs } = yield* removeUnused({ hashes, putUntil });
-  if (own >= rowsMax)
-    return { rows: own, blobs, attachments: 0, isDone: false };
-  const attachments = yield* removeOwned(
-    attachmentsOwned,
-    session,
-    rowsMax - own,
-  );
+  if (own >= rowsMax) return { rows: own, blobs, attachments: 0, isDone: false };
+  const attachments = yield* removeOwned(attachmentsOwned, session, rowsMax - own);
   const removed = own + attachments;
   const others =
-    removed < rowsMax
-      ? yield* removeOwned(ownedBySessions, session, rowsMax - removed)
-      : 0;
+    removed < rowsMax ? yield* removeOwned(ownedBySessions, session, rowsMax - removed) : 0;
   return {
     rows: removed + others,
     blobs,
@@ -251,8 +232,6 @@ export function* removeRowsOf(
 
 /** The first number past so many rows; beyond all of them when there are fewer. */
 function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {
-  const found = yield* row<{ readonly n: number }>(
-    sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`,
-  );
+  const found = yield* row<{ readonly n: number }>(sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`);
   return found?.n ?? Number.MAX_SAFE_INTEGER;
 }

@@ -11,10 +11,7 @@ import {
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { pendingCopies } from "../attachment/attachment-row.ts";
-import {
-  attachments as attachmentsIn,
-  type Attachments,
-} from "../attachment/attachments.ts";
+import { attachments as attachmentsIn, type Attachments } from "../attachment/attachments.ts";
 import { leaseChanged } from "../lease/topics.ts";
 import {
   addedProcesses,
@@ -22,12 +19,7 @@ import {
   type ForgottenProcesses,
 } from "../process/session-end-row.ts";
 import { queueWork } from "../queue/topics.ts";
-import {
-  sweep,
-  sweepOptions,
-  type SweepOptions,
-  type SweptSlice,
-} from "../removal.ts";
+import { sweep, sweepOptions, type SweepOptions, type SweptSlice } from "../removal.ts";
 import type { SessionContext } from "./context.ts";
 import { nothingRemoved, type RemovalReport } from "./parts.ts";
 import { importIdleMs, reclaimSlice, type ReclaimedSlice } from "./reclaim.ts";
@@ -57,8 +49,9 @@ export async function eraseSession(
   options: SessionEraseOptions | undefined,
 ): Promise<RemovalReport> {
   const { database } = context;
-  const { attachments: files = attachmentsIn(database), ...known } =
-    sweepOptions(options, ["attachments"]);
+  const { attachments: files = attachmentsIn(database), ...known } = sweepOptions(options, [
+    "attachments",
+  ]);
   if (typeof files?.removeForgotten !== "function")
     throw givenInvalid("attachments", "what attachments() returns", files);
   const ref = sessionNamed(session);
@@ -85,18 +78,12 @@ export async function reclaimSessions(
 }
 
 /** Removes what is left of a session that was given up. */
-export async function reclaimGivenUp(
-  context: SessionContext,
-  session: number,
-): Promise<void> {
+export async function reclaimGivenUp(context: SessionContext, session: number): Promise<void> {
   await new Removal(context, sweepOptions({})).reclaim(session);
 }
 
 /** What a slice removed. */
-type Removed = Pick<
-  RemovalReport,
-  "rows" | "blobs" | "attachments" | "sharedNodes"
->;
+type Removed = Pick<RemovalReport, "rows" | "blobs" | "attachments" | "sharedNodes">;
 
 type Slices = AsyncGenerator<SweptSlice<Removed>, void>;
 
@@ -167,9 +154,7 @@ class Removal {
     const options = { ...(signal && { signal }), onProgress: counted };
     await sweep(this.#context, options, async () => {
       const step = await slices.next();
-      return step.done === true
-        ? { report: nothingRemoved, isDone: true }
-        : step.value;
+      return step.done === true ? { report: nothingRemoved, isDone: true } : step.value;
     });
   }
 
@@ -179,14 +164,10 @@ class Removal {
     for (;;) {
       const at = clock.now();
       const page = { id, at, before, limit: sessionsPerPage };
-      const keys: readonly number[] = await database.read(
-        unreclaimedSessions(this.#context),
-        page,
-      );
+      const keys: readonly number[] = await database.read(unreclaimedSessions(this.#context), page);
       for (const key of keys)
         if (!this.#done.has(key))
-          for await (const { report } of this.#slicesOf(key))
-            yield { report, isDone: false };
+          for await (const { report } of this.#slicesOf(key)) yield { report, isDone: false };
       if (keys.length < sessionsPerPage) return;
       before = keys.at(-1) ?? 0;
     }
@@ -307,18 +288,15 @@ interface UnreclaimedSessions {
 }
 
 /** The keys of deleted sessions of which something is left, the newest first: forks before their sources. */
-const unreclaimedSessions: StoreOperation<
-  SessionContext,
-  UnreclaimedSessions,
-  readonly number[]
-> = storeOperation("unreclaimedSessions", {
-  key: (input: UnreclaimedSessions) => input.id ?? "",
-  *one(_: SessionContext, { id, at, before, limit }) {
-    const left = sql`deleted_at IS NOT NULL AND reclaimed_at IS NULL
+const unreclaimedSessions: StoreOperation<SessionContext, UnreclaimedSessions, readonly number[]> =
+  storeOperation("unreclaimedSessions", {
+    key: (input: UnreclaimedSessions) => input.id ?? "",
+    *one(_: SessionContext, { id, at, before, limit }) {
+      const left = sql`deleted_at IS NOT NULL AND reclaimed_at IS NULL
       AND (importing_at IS NULL OR importing_at <= ${at - importIdleMs})`;
-    const which = id === undefined ? left : sql`${left} AND id = ${id}`;
-    const found = yield* rows<{ readonly key: number }>(sql`
+      const which = id === undefined ? left : sql`${left} AND id = ${id}`;
+      const found = yield* rows<{ readonly key: number }>(sql`
       SELECT key FROM holdfast_session WHERE ${which} AND key < ${before} ORDER BY key DESC LIMIT ${limit}`);
-    return found.map(({ key }) => key);
-  },
-});
+      return found.map(({ key }) => key);
+    },
+  });

@@ -9,11 +9,7 @@ import { lists, type Page, type PageOptions } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
 import { sessionContext, type SessionOptions } from "./context.ts";
-import {
-  forkSession,
-  givenFork,
-  type SessionForkOptions,
-} from "./copy/fork.ts";
+import { forkSession, givenFork, type SessionForkOptions } from "./copy/fork.ts";
 import {
   createSession,
   givenCreate,
@@ -55,11 +51,7 @@ import {
   type SessionComponents,
   type SessionHead,
 } from "./read/head.ts";
-import {
-  sessionList,
-  type ListSessionsOptions,
-  type SessionSummary,
-} from "./read/list.ts";
+import { sessionList, type ListSessionsOptions, type SessionSummary } from "./read/list.ts";
 import { sizesOf, type SessionSizes } from "./read/sizes.ts";
 import { usageOf } from "./read/usage.ts";
 import { lockSession } from "./lock.ts";
@@ -96,18 +88,12 @@ export interface Sessions {
    * @example
    * const handle = await sessions.create("chat-7", { name: "Travel plans" });
    */
-  readonly create: Method<
-    [id: string, meta?: SessionDraft, wait?: WaitOptions],
-    CreatedSession
-  >;
+  readonly create: Method<[id: string, meta?: SessionDraft, wait?: WaitOptions], CreatedSession>;
   /**
    * The living session of an id; undefined when there is none.
    * @throws HoldfastError `ID_MALFORMED`
    */
-  readonly open: Method<
-    [id: string, wait?: WaitOptions],
-    SessionHandle | undefined
-  >;
+  readonly open: Method<[id: string, wait?: WaitOptions], SessionHandle | undefined>;
   /**
    * Makes a session that begins with another one's history up to a node, which
    * is shared and not copied, and stays readable whatever becomes of the
@@ -175,10 +161,7 @@ export interface Sessions {
    * @example
    * await sessions.saveMeta("chat-7", { ...(await sessions.meta("chat-7")), name: "Rome" });
    */
-  readonly saveMeta: Method<
-    [session: SessionName, meta: SessionMeta, wait?: WaitOptions],
-    void
-  >;
+  readonly saveMeta: Method<[session: SessionName, meta: SessionMeta, wait?: WaitOptions], void>;
 
   /**
    * Living sessions, the latest active first.
@@ -191,36 +174,24 @@ export interface Sessions {
    * Where a session stands: revision, config, frames and leaf.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    */
-  readonly head: Method<
-    [session: SessionName, wait?: WaitOptions],
-    SessionHead
-  >;
+  readonly head: Method<[session: SessionName, wait?: WaitOptions], SessionHead>;
   /**
    * Head, active path and checkpoint at one moment: what a worker needs to go on.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    * @example
    * const { head, path, components } = await sessions.load("chat-7", { limit: 200 });
    */
-  readonly load: Method<
-    [session: SessionName, options?: SessionPathOptions],
-    LoadedSession
-  >;
+  readonly load: Method<[session: SessionName, options?: SessionPathOptions], LoadedSession>;
   /**
    * The way from a root to a leaf. Nodes that were removed end it.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    */
-  readonly path: Method<
-    [session: SessionName, options?: SessionPathOptions],
-    SessionPath
-  >;
+  readonly path: Method<[session: SessionName, options?: SessionPathOptions], SessionPath>;
   /**
    * Every branch, in the order of insertion.
    * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly graph: Method<
-    [session: SessionName, options?: PageOptions],
-    Page<SessionNode>
-  >;
+  readonly graph: Method<[session: SessionName, options?: PageOptions], Page<SessionNode>>;
   /**
    * One node; undefined when the session does not show it.
    * @throws HoldfastError `NAME_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
@@ -230,19 +201,13 @@ export interface Sessions {
     SessionNode | undefined
   >;
   /** All parts of the checkpoint, by name. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW` */
-  readonly components: Method<
-    [session: SessionName, wait?: WaitOptions],
-    SessionComponents
-  >;
+  readonly components: Method<[session: SessionName, wait?: WaitOptions], SessionComponents>;
   /**
    * Sums per source and model, in the order of their first use. Reads a long
    * ledger in pages, up to the entry that was the last one at first.
    * @throws HoldfastError `USAGE_OVERFLOW`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  usage(
-    session: SessionName,
-    wait?: WaitOptions,
-  ): Promise<readonly UsageEntry[]>;
+  usage(session: SessionName, wait?: WaitOptions): Promise<readonly UsageEntry[]>;
   /** What a session takes, shared blobs included. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
   sizes(session: SessionName, wait?: WaitOptions): Promise<SessionSizes>;
 
@@ -264,10 +229,7 @@ export interface Sessions {
    * Removes hidden nodes that no fork shows, in small transactions.
    * @throws HoldfastError `ABORTED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  vacuum(
-    session: SessionName,
-    options?: SweepOptions<Vacuumed>,
-  ): Promise<Vacuumed>;
+  vacuum(session: SessionName, options?: SweepOptions<Vacuumed>): Promise<Vacuumed>;
   /**
    * Deletes a session: from the first moment on it is gone for everybody and
    * its handles are fenced; what it owned is then removed in small
@@ -275,10 +237,7 @@ export interface Sessions {
    * The id may be used again.
    * @throws HoldfastError `ABORTED`
    */
-  delete(
-    session: SessionName,
-    options?: SweepOptions<RemovalReport>,
-  ): Promise<RemovalReport>;
+  delete(session: SessionName, options?: SweepOptions<RemovalReport>): Promise<RemovalReport>;
   /**
    * Deletes a session and every older generation of its id: payloads, blobs
    * without other owners and attachments. What is left is a tombstone: id,
@@ -289,10 +248,7 @@ export interface Sessions {
    * Postgres by the server's own vacuum.
    * @throws HoldfastError `ABORTED`
    */
-  erase(
-    session: SessionName,
-    options?: SessionEraseOptions,
-  ): Promise<RemovalReport>;
+  erase(session: SessionName, options?: SessionEraseOptions): Promise<RemovalReport>;
   /**
    * Goes on with removals that were interrupted, of any session.
    * @throws HoldfastError `ABORTED`
@@ -307,10 +263,7 @@ export interface Sessions {
  *
  * @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`
  */
-export function sessions(
-  database: Database,
-  options?: SessionOptions,
-): Sessions {
+export function sessions(database: Database, options?: SessionOptions): Sessions {
   const context = sessionContext(database, options);
   return {
     durability: database.durability,

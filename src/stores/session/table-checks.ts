@@ -9,13 +9,7 @@ import { sql } from "../../sql/statement.ts";
 import { blobsThere, readBlobs } from "../blob/blob-row.ts";
 import { inSessions, type OwnedRow } from "../session-checks.ts";
 import { sessionsOfKeys } from "../session-row.ts";
-import {
-  byKey,
-  distinct,
-  tableCheck,
-  type CheckTools,
-  type TableCheck,
-} from "../table-check.ts";
+import { byKey, distinct, tableCheck, type CheckTools, type TableCheck } from "../table-check.ts";
 import type { ComponentRow, FrameRow } from "./state-row.ts";
 
 interface SessionRow {
@@ -51,9 +45,7 @@ const session = tableCheck<SessionRow>({
       ...distinct(living, ({ leaf }) => leaf),
       ...distinct(living, (row) => row.fork_node),
     ]);
-    const sources = yield* sessionsOfKeys(
-      distinct(living, (row) => row.forked_from),
-    );
+    const sources = yield* sessionsOfKeys(distinct(living, (row) => row.forked_from));
     const frames = yield* rows<{ session: number; id: string }>(sql`
       SELECT f.session, f.id FROM holdfast_session s
         JOIN holdfast_session_frame f ON f.session = s.key AND f.id = s.current_frame
@@ -62,8 +54,7 @@ const session = tableCheck<SessionRow>({
     return (row) => {
       if (row.deleted_at !== null) return undefined;
       const { leaf, fork_node: forkNode, forked_from: source } = row;
-      if (leaf !== null && !nodes.has(leaf))
-        return "The node at which it goes on is missing.";
+      if (leaf !== null && !nodes.has(leaf)) return "The node at which it goes on is missing.";
       if (forkNode !== null && isShared(row) && !nodes.has(forkNode))
         return "The node at which it was forked is missing.";
       if (source !== null && !sources.has(source))
@@ -112,9 +103,7 @@ const node = tableCheck<OwnedNode>({
     decode(row.payload);
     const depth = row.parent === null ? 0 : (row.parent_depth ?? -1) + 1;
     const isKnown = row.parent === null || row.parent_depth !== null;
-    return isKnown && depth !== row.depth
-      ? "Its depth is not that after its parent's."
-      : undefined;
+    return isKnown && depth !== row.depth ? "Its depth is not that after its parent's." : undefined;
   },
   *partners(found) {
     const receipts = yield* receiptsOf(found);
@@ -181,8 +170,7 @@ const frame = tableCheck<OwnedFrame>({
     const there = yield* blobsThere(distinct(found, ({ blob }) => blob));
     const owned = yield* inSessions(found);
     return (row, tools) =>
-      owned(row, tools) ??
-      (row.blob !== null && !there.has(row.blob) ? noBlob : undefined);
+      owned(row, tools) ?? (row.blob !== null && !there.has(row.blob) ? noBlob : undefined);
   },
 });
 
@@ -218,9 +206,7 @@ function faultOfComponent(
 ): string | undefined {
   const content = verifiedBlob(tools.bytes, blob);
   const value = tools.decode(new TextDecoder().decode(content) as Encoded);
-  return tools.hash("session-value", 1, value) === hash
-    ? undefined
-    : "Its value has another hash.";
+  return tools.hash("session-value", 1, value) === hash ? undefined : "Its value has another hash.";
 }
 
 interface UsageRow extends OfTurn {
@@ -238,9 +224,7 @@ const usage = tableCheck<UsageRow>({
   *partners(found) {
     const receipts = yield* receiptsOf(found);
     return yield* inSessions(found, (row) =>
-      receipts.has(receiptName(row))
-        ? undefined
-        : "The turn that wrote it has no receipt.",
+      receipts.has(receiptName(row)) ? undefined : "The turn that wrote it has no receipt.",
     );
   },
 });
@@ -270,8 +254,7 @@ const turn = tableCheck<ReceiptRow>({
       // Those that were imported name the session they were made in.
       if (isImported) return undefined;
       const parts: unknown = JSON.parse(row.parts);
-      return hash("session-turn", 1, [id, generation, row.turn, parts]) ===
-        row.hash
+      return hash("session-turn", 1, [id, generation, row.turn, parts]) === row.hash
         ? undefined
         : "Its parts have another hash.";
     }),

@@ -7,11 +7,7 @@ import { optionsAndWait, type Call } from "../method.ts";
 import type { ProcessCancelOptions } from "../process/context.ts";
 import { foundProcess, type ProcessRoot } from "../process/process-row.ts";
 import type { TriggerContext } from "./context.ts";
-import {
-  checkedOccurrenceKey,
-  deliveriesOf,
-  foundOccurrence,
-} from "./occurrence-row.ts";
+import { checkedOccurrenceKey, deliveriesOf, foundOccurrence } from "./occurrence-row.ts";
 
 interface CancelOccurrence {
   readonly key: string;

@@ -1,10 +1,6 @@
 import { durationMs } from "../../model/time/durations.ts";
 import { isHoldfastError } from "../../model/errors.ts";
-import {
-  checkedSchema,
-  isFields,
-  type PayloadSchema,
-} from "../../model/trigger/payload-schema.ts";
+import { checkedSchema, isFields, type PayloadSchema } from "../../model/trigger/payload-schema.ts";
 import type { ProcessEventType } from "../../model/process/event-type.ts";
 import type { ProcessDisposition } from "../../model/process/process.ts";
 import type { ScheduleDraft } from "../../model/trigger/schedule-cadence.ts";
@@ -24,10 +20,7 @@ import {
   scopeNamed,
   type SessionScopeName,
 } from "../process/parts.ts";
-import {
-  newTerms as scheduleTerms,
-  type NewTerms as ScheduleTerms,
-} from "../schedule/parts.ts";
+import { newTerms as scheduleTerms, type NewTerms as ScheduleTerms } from "../schedule/parts.ts";
 import type { TriggerContext } from "./context.ts";
 
 /** The process that is started. */
@@ -91,8 +84,7 @@ const targetNames = [
 /** The same, checked and complete: what is kept. */
 export interface SubscriptionContent {
   /** A schedule has all of its terms. */
-  readonly source:
-    TriggerSource | { readonly schedule: Readonly<Record<string, unknown>> };
+  readonly source: TriggerSource | { readonly schedule: Readonly<Record<string, unknown>> };
   readonly label: string | null;
   readonly payloadSchema: PayloadSchema | null;
   readonly target: Required<TriggerTarget>;
@@ -130,32 +122,19 @@ export function checkedSource(
   given: unknown,
   of?: "occurrence",
 ): TriggerSource {
-  if (!isFields(given))
-    throw subscriptionInvalid("$.source", "is no object with a type.", { of });
-  const {
-    type: typeDraft,
-    key,
-    value,
-  } = draftOf("the source", given, ["type", "key", "value"]);
+  if (!isFields(given)) throw subscriptionInvalid("$.source", "is no object with a type.", { of });
+  const { type: typeDraft, key, value } = draftOf("the source", given, ["type", "key", "value"]);
   const type = checkedSourceType(typeDraft as string);
   return {
     type,
     key:
       key === undefined
         ? keyOfValue(hash, type, value ?? null)
-        : checkedText(
-            "The key of a source",
-            key as string,
-            sourceKeyCharactersMax,
-          ),
+        : checkedText("The key of a source", key as string, sourceKeyCharactersMax),
   };
 }
 
-function keyOfValue(
-  hash: TriggerContext["hash"],
-  type: string,
-  value: unknown,
-): string {
+function keyOfValue(hash: TriggerContext["hash"], type: string, value: unknown): string {
   try {
     return derivedSourceKey(hash, type, value);
   } catch (error) {
@@ -182,11 +161,7 @@ export function checkedTerms(
 ): CheckedTerms {
   const { source, schedule } = sourceOf(context, terms.source, now);
   const target = checkedTarget(context, terms.target, now);
-  const label = optionalText(
-    "The label of a subscription",
-    terms.label,
-    labelCharactersMax,
-  );
+  const label = optionalText("The label of a subscription", terms.label, labelCharactersMax);
   if (label !== null && target.label !== null && label !== target.label)
     throw subscriptionInvalid(
       "$.label",
@@ -231,10 +206,7 @@ function sourceOf(
     };
   }
   if (isFields(given) && ("cron" in given || "every" in given))
-    throw subscriptionInvalid(
-      "$.source",
-      "has a type and a schedule. Give one of them.",
-    );
+    throw subscriptionInvalid("$.source", "has a type and a schedule. Give one of them.");
   const source = checkedSource(context, given);
   if (source.type === scheduleSource)
     throw subscriptionInvalid(
@@ -245,11 +217,7 @@ function sourceOf(
 }
 
 function isSchedule(given: unknown): given is ScheduleDraft {
-  return (
-    isFields(given) &&
-    !("type" in given) &&
-    ("cron" in given || "every" in given)
-  );
+  return isFields(given) && !("type" in given) && ("cron" in given || "every" in given);
 }
 
 /** As the registry will see it, tried with an id and an input that always do. */
@@ -258,12 +226,10 @@ function checkedTarget(
   given: TriggerTarget,
   now: number,
 ): Required<TriggerTarget> {
-  if (!isFields(given))
-    throw subscriptionInvalid("$.target", "is no object with a kind.");
+  if (!isFields(given)) throw subscriptionInvalid("$.target", "is no object with a kind.");
   draftOf<TriggerTarget>("the target", given, targetNames);
-  const { identity, disposition, attemptsMax, eventTypes } = within(
-    "$.target",
-    () => newProcess(context, { ...given, id: "trigger", input: null }, now),
+  const { identity, disposition, attemptsMax, eventTypes } = within("$.target", () =>
+    newProcess(context, { ...given, id: "trigger", input: null }, now),
   );
   const { wakeTarget } = given;
   return {
@@ -283,8 +249,7 @@ function within<T>(root: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    if (!isHoldfastError(error) || error.code !== "PROCESS_INVALID")
-      throw error;
+    if (!isHoldfastError(error) || error.code !== "PROCESS_INVALID") throw error;
     const { path } = error.details;
     const place = typeof path === "string" ? path.replace("$", root) : root;
     throw subscriptionInvalid(place, "is not what it has to be (see cause).", {
@@ -314,14 +279,11 @@ function checkedArguments(given: unknown): SubscriptionContent["arguments"] {
 
 function isArgument(given: unknown): boolean {
   if (!isFields(given) || Object.keys(given).length !== 1) return false;
-  return (
-    "value" in given || given["from"] === "event" || given["from"] === "payload"
-  );
+  return "value" in given || given["from"] === "event" || given["from"] === "payload";
 }
 
 function checkedGrant(given: unknown): SubscriptionContent["grant"] {
   if (given === null) return null;
-  if (!isFields(given))
-    throw subscriptionInvalid("$.grant", "is no description of a handle.");
+  if (!isFields(given)) throw subscriptionInvalid("$.grant", "is no description of a handle.");
   return checkedDescriptor(draftOf("the grant", given, ["kind", "label"]));
 }

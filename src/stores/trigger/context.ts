@@ -1,10 +1,6 @@
 import type { HashValue } from "../../model/session/turn.ts";
 import type { Database } from "../../sql/database.ts";
-import {
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../context.ts";
+import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 import { processes, type Processes } from "../process/processes.ts";
 
 /** The context of triggers: with it the processes that are started are written as `processes` writes them. */

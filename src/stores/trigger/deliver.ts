@@ -1,26 +1,15 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import { schemaViolation } from "../../model/trigger/payload-schema.ts";
 import { parseSessionId } from "../../model/ids/session-id.ts";
-import {
-  inputOf,
-  triggeredProcess,
-  type Registrant,
-} from "../../model/trigger/trigger.ts";
+import { inputOf, triggeredProcess, type Registrant } from "../../model/trigger/trigger.ts";
 import { run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import {
-  grant as grantHandle,
-  type GrantHandle,
-} from "../process/grant-row.ts";
+import { grant as grantHandle, type GrantHandle } from "../process/grant-row.ts";
 import { newProcess, type NewProcess } from "../process/parts.ts";
 import { isSameCause, register } from "../process/registration-row.ts";
 import type { SubscriptionContent } from "./content.ts";
 import type { TriggerContext } from "./context.ts";
-import type {
-  Occurrence,
-  TriggerDelivery,
-  DeliveryRefusal,
-} from "./occurrence-row.ts";
+import type { Occurrence, TriggerDelivery, DeliveryRefusal } from "./occurrence-row.ts";
 import { isGone, type Subscription } from "./subscription-row.ts";
 
 /**
@@ -56,10 +45,8 @@ export function* deliver(
   at: number,
 ): Tx<TriggerDelivery> {
   const order = ordered(context, recorded, subscription, at);
-  const refusal =
-    "refusal" in order ? order.refusal : yield* start(order, subscription);
-  const process =
-    refusal === null && "process" in order ? order.process.id : null;
+  const refusal = "refusal" in order ? order.refusal : yield* start(order, subscription);
+  const process = refusal === null && "process" in order ? order.process.id : null;
   yield* run(sql`
     INSERT INTO holdfast_trigger_delivery (occurrence, subscription, revision, process, refusal)
     VALUES (${recorded.row}, ${subscriptionRow}, ${subscription.revision}, ${process},
@@ -69,8 +56,7 @@ export function* deliver(
 }
 
 type Order =
-  | { readonly process: NewProcess; readonly at: number }
-  | { readonly refusal: DeliveryRefusal };
+  { readonly process: NewProcess; readonly at: number } | { readonly refusal: DeliveryRefusal };
 
 /** The process that a subscription asks for. Pure, so that it is the same when the transaction is run again. */
 function ordered(
@@ -81,12 +67,8 @@ function ordered(
 ): Order {
   const { payloadSchema, target } = content;
   const { payload, source, occurredAt } = occurrence;
-  const violation =
-    payloadSchema === null
-      ? undefined
-      : schemaViolation(payloadSchema, payload);
-  if (violation !== undefined)
-    return { refusal: { code: "EVENT_PAYLOAD_INVALID", ...violation } };
+  const violation = payloadSchema === null ? undefined : schemaViolation(payloadSchema, payload);
+  if (violation !== undefined) return { refusal: { code: "EVENT_PAYLOAD_INVALID", ...violation } };
   const event = { source, occurrence: occurrence.key, occurredAt, payload };
   const cause = { key: occurrence.key, source, payloadHash };
   const id = triggeredProcess(context.hash, cause, registrant, key);
@@ -122,18 +104,14 @@ function* start(
     if (!isRefusal(error)) throw error;
     // The occurrence was recorded before and removed as old; that it comes
     // with another time, or to another revision, does not make it another.
-    if (error.code === "PROCESS_CONFLICT" && (yield* isSameCause(process)))
-      return null;
+    if (error.code === "PROCESS_CONFLICT" && (yield* isSameCause(process))) return null;
     return { code: error.code };
   }
 }
 
 /** Nothing was written by then, and nothing else is wrong: its wake target is gone, or its id is taken. */
 function isRefusal(error: unknown): error is { readonly code: string } {
-  return (
-    isGone(error) ||
-    (isHoldfastError(error) && error.code === "PROCESS_CONFLICT")
-  );
+  return isGone(error) || (isHoldfastError(error) && error.code === "PROCESS_CONFLICT");
 }
 
 function granted(

@@ -133,9 +133,7 @@ function refusalOf(found: DeliveryRow, text: string): DeliveryRefusal {
 }
 
 /** The deliveries of occurrences, those of one in the order of registrant and key. */
-export function* deliveriesOf(
-  occurrences: readonly number[],
-): Tx<readonly DeliveryRow[]> {
+export function* deliveriesOf(occurrences: readonly number[]): Tx<readonly DeliveryRow[]> {
   if (occurrences.length === 0) return [];
   return yield* rows<DeliveryRow>(sql`
     SELECT d.occurrence, d.revision, d.process, d.refusal, s.session, s.session_id, s.generation, s.name

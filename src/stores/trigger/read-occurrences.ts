@@ -1,22 +1,10 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
-import {
-  occurrenceNotFound,
-  subscriptionNotFound,
-} from "../../model/trigger/errors.ts";
-import {
-  processPrefix,
-  type TriggerSource,
-} from "../../model/trigger/trigger.ts";
+import { occurrenceNotFound, subscriptionNotFound } from "../../model/trigger/errors.ts";
+import { processPrefix, type TriggerSource } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import type { Damaged } from "../damage.ts";
 import {
@@ -75,22 +63,19 @@ export function givenReadOccurrence(
 }
 
 /** @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `CORRUPT_ROW` */
-export const readOccurrence: StoreOperation<
-  TriggerContext,
-  string,
-  StoredOccurrence
-> = storeOperation("readOccurrence", {
-  key: (key: string) => key,
-  *one(_: TriggerContext, key) {
-    const found = yield* foundOccurrence(key);
-    if (found === undefined) throw occurrenceNotFound(key);
-    const deliveries = yield* deliveriesOf([found.key]);
-    return {
-      occurrence: occurrenceOf(found),
-      deliveries: deliveries.map(deliveryOf),
-    };
-  },
-});
+export const readOccurrence: StoreOperation<TriggerContext, string, StoredOccurrence> =
+  storeOperation("readOccurrence", {
+    key: (key: string) => key,
+    *one(_: TriggerContext, key) {
+      const found = yield* foundOccurrence(key);
+      if (found === undefined) throw occurrenceNotFound(key);
+      const deliveries = yield* deliveriesOf([found.key]);
+      return {
+        occurrence: occurrenceOf(found),
+        deliveries: deliveries.map(deliveryOf),
+      };
+    },
+  });
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function shownOccurrence(
@@ -126,12 +111,8 @@ export const occurrenceList: List<
     } = pageOf(options, ["source", "subscription"]);
     return {
       filter: {
-        source:
-          source === undefined ? undefined : checkedSource(context, source),
-        subscription:
-          subscription === undefined
-            ? undefined
-            : subscriptionNamed(subscription),
+        source: source === undefined ? undefined : checkedSource(context, source),
+        subscription: subscription === undefined ? undefined : subscriptionNamed(subscription),
       },
       page,
     };
@@ -184,9 +165,7 @@ function* occurrenceSlice(
 }
 
 /** An occurrence with its key; of one that was delivered its row may be lost. */
-type PlacedRow = { readonly place: number } & (
-  OccurrenceRow | { readonly id: null }
-);
+type PlacedRow = { readonly place: number } & (OccurrenceRow | { readonly id: null });
 
 function isThere(found: PlacedRow): found is PlacedRow & OccurrenceRow {
   return found.id !== null;
@@ -238,14 +217,9 @@ function* withDeliveries(found: readonly OccurrenceRow[]): Tx<{
   readonly rows: readonly StoredOccurrence[];
   readonly damaged: readonly Damaged[];
 }> {
-  const { items, damaged } = readableDeliveries(
-    yield* deliveriesOf(found.map(({ key }) => key)),
-  );
-  const deliveries = new Map(
-    found.map(({ key }) => [key, [] as TriggerDelivery[]]),
-  );
-  for (const { occurrence, delivery } of items)
-    deliveries.get(occurrence)?.push(delivery);
+  const { items, damaged } = readableDeliveries(yield* deliveriesOf(found.map(({ key }) => key)));
+  const deliveries = new Map(found.map(({ key }) => [key, [] as TriggerDelivery[]]));
+  for (const { occurrence, delivery } of items) deliveries.get(occurrence)?.push(delivery);
   return {
     rows: found.map((each) => ({
       occurrence: occurrenceOf(each),
@@ -264,38 +238,37 @@ export interface UnstartedDelivery extends TriggerDelivery {
 }
 
 /** Deliveries whose process no worker has begun or holds: that part of the recovery worklist which triggers have registered. */
-export const unstartedList: List<
-  TriggerContext,
-  [options?: PageOptions],
-  UnstartedDelivery
-> = list("listUnstartedDeliveries", {
-  table: "holdfast_trigger_delivery",
-  given: (_: TriggerContext, options?: PageOptions) => ({
-    filter: {},
-    page: pageOf(options, []).page,
-  }),
-  *slice({ clock }, _, { after, limit }) {
-    const page = yield* readRunning({
-      // The ids of these processes follow one another.
-      after: String(after?.[0] ?? processPrefix),
-      isStarted: false,
-      limit,
-      now: clock.now(),
-    });
-    const ids = page.items
-      .filter(({ holder }) => holder === undefined)
-      .map(({ process }): string => process.id)
-      .filter(isTriggered);
-    const { next } = page;
-    return {
-      rows: yield* deliveriesFor(ids),
-      damaged: page.damaged.filter(({ key }) => isTriggered(key)),
-      next: next !== undefined && isTriggered(next) ? [next] : undefined,
-    };
+export const unstartedList: List<TriggerContext, [options?: PageOptions], UnstartedDelivery> = list(
+  "listUnstartedDeliveries",
+  {
+    table: "holdfast_trigger_delivery",
+    given: (_: TriggerContext, options?: PageOptions) => ({
+      filter: {},
+      page: pageOf(options, []).page,
+    }),
+    *slice({ clock }, _, { after, limit }) {
+      const page = yield* readRunning({
+        // The ids of these processes follow one another.
+        after: String(after?.[0] ?? processPrefix),
+        isStarted: false,
+        limit,
+        now: clock.now(),
+      });
+      const ids = page.items
+        .filter(({ holder }) => holder === undefined)
+        .map(({ process }): string => process.id)
+        .filter(isTriggered);
+      const { next } = page;
+      return {
+        rows: yield* deliveriesFor(ids),
+        damaged: page.damaged.filter(({ key }) => isTriggered(key)),
+        next: next !== undefined && isTriggered(next) ? [next] : undefined,
+      };
+    },
+    keyOf: ({ process }: StartedRow) => process,
+    itemOf: (_, found) => unstartedOf(found),
   },
-  keyOf: ({ process }: StartedRow) => process,
-  itemOf: (_, found) => unstartedOf(found),
-});
+);
 
 function isTriggered(id: string): boolean {
   return id.startsWith(processPrefix);
@@ -312,12 +285,7 @@ interface StartedRow extends DeliveryRow {
 /** @throws HoldfastError `CORRUPT_ROW` */
 function unstartedOf(found: StartedRow): UnstartedDelivery {
   const { process, id, source_type: type, source_key: key } = found;
-  if (id === null)
-    throw corruptRow(
-      "holdfast_trigger_delivery",
-      process,
-      "lacks its occurrence",
-    );
+  if (id === null) throw corruptRow("holdfast_trigger_delivery", process, "lacks its occurrence");
   const source = { type, key };
   return { ...deliveryOf(found), process, occurrence: id, source };
 }

@@ -1,11 +1,5 @@
 import { checkedFilterText, givenFlag } from "../../model/shape.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import {
   list,
@@ -108,9 +102,7 @@ function checkedFilter({
 }: ListSubscriptionsOptions): SubscriptionFilter {
   return {
     registrant:
-      registrant === undefined || registrant === null
-        ? registrant
-        : sessionNamed(registrant),
+      registrant === undefined || registrant === null ? registrant : sessionNamed(registrant),
     sourceType: optionalFilter("sourceType", sourceType),
     sourceKey: optionalFilter("sourceKey", sourceKey),
     isEnabled: givenFlag("isEnabled", isEnabled),
@@ -118,10 +110,7 @@ function checkedFilter({
   };
 }
 
-function optionalFilter(
-  option: string,
-  text: string | undefined,
-): string | undefined {
+function optionalFilter(option: string, text: string | undefined): string | undefined {
   return text === undefined ? undefined : checkedFilterText(option, text);
 }
 
@@ -131,8 +120,7 @@ function* subscriptionSlice(
   bounds: SliceBounds,
 ): Tx<Slice<SubscriptionRow>> {
   const { registrant } = filter;
-  const session =
-    registrant === undefined ? undefined : yield* registrantKey(registrant);
+  const session = registrant === undefined ? undefined : yield* registrantKey(registrant);
   const next = (after: Place | undefined, count: number) => sql`
     FROM holdfast_trigger_subscription
     WHERE deleted_at IS NULL ${condition(filter, session)}
@@ -147,9 +135,7 @@ function* subscriptionSlice(
       return found.map(({ bytes }) => bytes);
     },
     function* (after, count) {
-      return yield* rows<SubscriptionRow>(
-        sql`SELECT ${subscriptionColumns} ${next(after, count)}`,
-      );
+      return yield* rows<SubscriptionRow>(sql`SELECT ${subscriptionColumns} ${next(after, count)}`);
     },
   );
   return { ...slice, rows: yield* ofTheLiving(slice.rows) };
@@ -161,8 +147,7 @@ function condition(
 ): Statement {
   const parts: Statement[] = [];
   if (session !== undefined) parts.push(sql`AND session = ${session}`);
-  if (sourceType !== undefined)
-    parts.push(sql`AND source_type = ${sourceType}`);
+  if (sourceType !== undefined) parts.push(sql`AND source_type = ${sourceType}`);
   if (sourceKey !== undefined) parts.push(sql`AND source_key = ${sourceKey}`);
   if (definition !== undefined) parts.push(sql`AND definition = ${definition}`);
   if (isEnabled === true) parts.push(sql`AND is_enabled = 1`);
@@ -171,9 +156,7 @@ function condition(
 }
 
 /** Without those whose session was deleted and not yet cleared away. */
-function* ofTheLiving(
-  page: readonly SubscriptionRow[],
-): Tx<readonly SubscriptionRow[]> {
+function* ofTheLiving(page: readonly SubscriptionRow[]): Tx<readonly SubscriptionRow[]> {
   const gone = new Set<number>();
   const seen = new Set([host.key]);
   for (const { session, session_id: id, generation } of page) {

@@ -16,13 +16,7 @@ import {
 } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockShared } from "../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift, type Damaged, type Sifted } from "../damage.ts";
 import { onlyWait, type Call } from "../method.ts";
@@ -59,8 +53,7 @@ export interface OccurrenceDraft {
    * recording it once. Those that begin with `schedule:` are the scheduler's.
    */
   readonly key: string;
-  readonly source:
-    TriggerSource | { readonly type: string; readonly value: unknown };
+  readonly source: TriggerSource | { readonly type: string; readonly value: unknown };
   readonly payload?: unknown;
   /** In milliseconds since 1970; defaults to now. */
   readonly occurredAt?: number;
@@ -86,11 +79,7 @@ export function givenRecord(
   wait?: WaitOptions,
 ): Call<RecordOccurrence> {
   if (!isRecord(draft))
-    throw givenInvalid(
-      "occurrence",
-      "an object with a key and a source",
-      draft,
-    );
+    throw givenInvalid("occurrence", "an object with a key and a source", draft);
   const { clock, encode, hash } = context;
   const at = clock.now();
   const {
@@ -98,12 +87,7 @@ export function givenRecord(
     source: sourceDraft,
     payload = null,
     occurredAt = at,
-  } = draftOf<OccurrenceDraft>("the occurrence", draft, [
-    "key",
-    "source",
-    "payload",
-    "occurredAt",
-  ]);
+  } = draftOf<OccurrenceDraft>("the occurrence", draft, ["key", "source", "payload", "occurredAt"]);
   const source = checkedSource(context, sourceDraft, "occurrence");
   if (source.type === scheduleSource)
     throw subscriptionInvalid(
@@ -177,8 +161,7 @@ export const recordOccurrence: StoreOperation<
         payloadHash: input.payload.hash,
         occurrence: decodedOccurrence(context, occurrence),
       };
-      for (const each of items)
-        deliveries.push(yield* deliver(context, recorded, each, input.at));
+      for (const each of items) deliveries.push(yield* deliver(context, recorded, each, input.at));
     }
     return { kind: "recorded", occurrence, deliveries, damaged };
   },
@@ -193,9 +176,7 @@ export function shownRecorded(
   return { ...outcome, occurrence };
 }
 
-function* insertOccurrence(
-  input: RecordOccurrence,
-): Tx<OccurrenceRow | undefined> {
+function* insertOccurrence(input: RecordOccurrence): Tx<OccurrenceRow | undefined> {
   const { key, source, payload, occurredAt, at } = input;
   return yield* row<OccurrenceRow>(sql`
     INSERT INTO holdfast_trigger_occurrence
@@ -205,9 +186,7 @@ function* insertOccurrence(
     RETURNING ${occurrenceColumns}`);
 }
 
-function* recordedBefore(
-  input: RecordOccurrence,
-): Tx<RecordOccurrenceOutcome<Encoded>> {
+function* recordedBefore(input: RecordOccurrence): Tx<RecordOccurrenceOutcome<Encoded>> {
   // Locked, so that it is not removed before its deliveries are read.
   const found = yield* row<OccurrenceRow>(sql`
     SELECT ${occurrenceColumns} FROM holdfast_trigger_occurrence WHERE id = ${input.key} ${lockShared}`);
@@ -218,18 +197,13 @@ function* recordedBefore(
     { source: input.source, payloadHash: input.payload.hash },
   );
   if (part !== undefined) throw occurrenceConflict(input.key, part);
-  const { items, damaged } = readableDeliveries(
-    yield* deliveriesOf([found.key]),
-  );
+  const { items, damaged } = readableDeliveries(yield* deliveriesOf([found.key]));
   const deliveries = items.map(({ delivery }) => delivery);
   return { kind: "replayed", occurrence, deliveries, damaged };
 }
 
 /** The enabled subscriptions to a source whose sessions live, none of which can change before the end. */
-function* addressees(
-  context: TriggerContext,
-  source: TriggerSource,
-): Tx<Sifted<Addressee>> {
+function* addressees(context: TriggerContext, source: TriggerSource): Tx<Sifted<Addressee>> {
   const living = yield* lockedRegistrants(source);
   const found = yield* rows<SubscriptionRow>(sql`
     SELECT ${subscriptionColumns} FROM holdfast_trigger_subscription
@@ -251,9 +225,7 @@ function* addressees(
 
 /** The keys of the sessions that have subscribed and still exist, locked in the order of their ids. */
 function* lockedRegistrants(source: TriggerSource): Tx<ReadonlySet<number>> {
-  const found = yield* rows<
-    Pick<SubscriptionRow, "session" | "session_id" | "generation">
-  >(sql`
+  const found = yield* rows<Pick<SubscriptionRow, "session" | "session_id" | "generation">>(sql`
     SELECT DISTINCT session, session_id, generation FROM holdfast_trigger_subscription
     WHERE source_type = ${source.type} AND source_key = ${source.key} AND is_enabled = 1
     ORDER BY session_id`);

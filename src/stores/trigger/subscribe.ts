@@ -18,26 +18,12 @@ import {
   type TriggerSource,
 } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  row,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
-import {
-  pauseSchedule,
-  putSchedule,
-  removeSchedule,
-} from "../schedule/parts.ts";
+import { pauseSchedule, putSchedule, removeSchedule } from "../schedule/parts.ts";
 import type { SessionName } from "../session-name.ts";
-import {
-  checkedTerms,
-  termNames,
-  type CheckedTerms,
-  type SubscriptionTerms,
-} from "./content.ts";
+import { checkedTerms, termNames, type CheckedTerms, type SubscriptionTerms } from "./content.ts";
 import type { TriggerContext } from "./context.ts";
 import {
   knownSubscription,
@@ -93,8 +79,7 @@ function newTerms<T extends SubscriptionTerms>(
   given: T,
   names: readonly (keyof T & string)[],
 ): NewTerms {
-  if (!isFields(given))
-    throw subscriptionInvalid("$", "is no object with a source and a target.");
+  if (!isFields(given)) throw subscriptionInvalid("$", "is no object with a source and a target.");
   draftOf<T>("the subscription", given, names);
   const now = context.clock.now();
   const { content, schedule } = checkedTerms(context, given, now);
@@ -146,43 +131,37 @@ export function givenSubscribe(
  *   `SUBSCRIPTION_INVALID` when too many listen to the source,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const subscribe: StoreOperation<
-  TriggerContext,
-  Subscribe,
-  SubscribeOutcome
-> = storeOperation("subscribe", {
-  key: (input: Subscribe) => input.name.key,
-  *one(context: TriggerContext, input) {
-    const { name, terms } = input;
-    const registrant = yield* lockedRegistrant(name.registrant);
-    const source = terms.source ?? ownSource(registrant.key, name.key);
-    const found =
-      (yield* lockedSubscription(registrant, name)) ??
-      (yield* insertSubscription(context, registrant, source, name)) ??
-      // Another call was faster, and has committed by now.
-      (yield* lockedSubscription(registrant, name));
-    if (found === undefined) throw subscriptionNotFound(name.key);
-    const known = found.revision === 0 ? undefined : knownSubscription(found);
-    const decision = decideSubscribe(known, terms.parts, input.isEnabled);
-    if (decision.kind === "conflict")
-      throw subscriptionExists(name.key, decision.part);
-    if (decision.kind === "existing")
-      return { subscription: subscriptionOf(found), existed: true };
-    const { isEnabled = true } = input;
-    if (isEnabled) yield* assertRoom(source);
-    const { revision } = decision;
-    const at = instantOf(() => context.clock.now());
-    const state = { revision, isEnabled, createdAt: at, at };
-    const written = yield* writeTerms(found.key, source, terms, state);
-    yield* putScheduleOf(context, written, terms);
-    return { subscription: subscriptionOf(written), existed: false };
-  },
-});
+export const subscribe: StoreOperation<TriggerContext, Subscribe, SubscribeOutcome> =
+  storeOperation("subscribe", {
+    key: (input: Subscribe) => input.name.key,
+    *one(context: TriggerContext, input) {
+      const { name, terms } = input;
+      const registrant = yield* lockedRegistrant(name.registrant);
+      const source = terms.source ?? ownSource(registrant.key, name.key);
+      const found =
+        (yield* lockedSubscription(registrant, name)) ??
+        (yield* insertSubscription(context, registrant, source, name)) ??
+        // Another call was faster, and has committed by now.
+        (yield* lockedSubscription(registrant, name));
+      if (found === undefined) throw subscriptionNotFound(name.key);
+      const known = found.revision === 0 ? undefined : knownSubscription(found);
+      const decision = decideSubscribe(known, terms.parts, input.isEnabled);
+      if (decision.kind === "conflict") throw subscriptionExists(name.key, decision.part);
+      if (decision.kind === "existing")
+        return { subscription: subscriptionOf(found), existed: true };
+      const { isEnabled = true } = input;
+      if (isEnabled) yield* assertRoom(source);
+      const { revision } = decision;
+      const at = instantOf(() => context.clock.now());
+      const state = { revision, isEnabled, createdAt: at, at };
+      const written = yield* writeTerms(found.key, source, terms, state);
+      yield* putScheduleOf(context, written, terms);
+      return { subscription: subscriptionOf(written), existed: false };
+    },
+  });
 
 /** @throws HoldfastError `CORRUPT_ROW` when the one that was there cannot be read. */
-export function shownSubscribed<
-  O extends { readonly subscription: StoredSubscription },
->(
+export function shownSubscribed<O extends { readonly subscription: StoredSubscription }>(
   context: TriggerContext,
   outcome: O,
 ): Omit<O, "subscription"> & { readonly subscription: Subscription } {
@@ -286,49 +265,41 @@ export function givenRevise(
  * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTION_CHANGED`,
  *   `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const reviseSubscription: StoreOperation<
-  TriggerContext,
-  Revise,
-  ReviseOutcome
-> = storeOperation("reviseSubscription", {
-  key: (input: Revise) => input.name.key,
-  *one(context: TriggerContext, { name, terms, expectedRevision }) {
-    const registrant = yield* lockedRegistrant(name.registrant);
-    const found = yield* lockedSubscription(registrant, name);
-    const decision = decideRevise(
-      found && knownSubscription(found),
-      terms.parts,
-      expectedRevision,
-    );
-    if (found === undefined || decision.kind === "missing")
-      throw subscriptionNotFound(name.key);
-    if (decision.kind === "overtaken")
-      throw subscriptionChanged(
-        name.key,
-        expectedRevision ?? 0,
-        decision.actual,
+export const reviseSubscription: StoreOperation<TriggerContext, Revise, ReviseOutcome> =
+  storeOperation("reviseSubscription", {
+    key: (input: Revise) => input.name.key,
+    *one(context: TriggerContext, { name, terms, expectedRevision }) {
+      const registrant = yield* lockedRegistrant(name.registrant);
+      const found = yield* lockedSubscription(registrant, name);
+      const decision = decideRevise(
+        found && knownSubscription(found),
+        terms.parts,
+        expectedRevision,
       );
-    if (decision.kind === "unchanged")
-      return { subscription: subscriptionOf(found), isChanged: false };
-    const source = terms.source ?? ownSource(registrant.key, name.key);
-    const isEnabled = found.is_enabled === 1;
-    if (isEnabled) yield* assertRoom(source, found);
-    const { revision } = decision;
-    const written = yield* writeTerms(found.key, source, terms, {
-      revision,
-      isEnabled,
-      createdAt: found.created_at,
-      at: instantOf(() => context.clock.now()),
-    });
-    if (found.source_type === scheduleSource && terms.schedule === null)
-      yield* removeSchedule(context)({
-        kind: triggerSchedules,
-        name: found.source_key,
+      if (found === undefined || decision.kind === "missing") throw subscriptionNotFound(name.key);
+      if (decision.kind === "overtaken")
+        throw subscriptionChanged(name.key, expectedRevision ?? 0, decision.actual);
+      if (decision.kind === "unchanged")
+        return { subscription: subscriptionOf(found), isChanged: false };
+      const source = terms.source ?? ownSource(registrant.key, name.key);
+      const isEnabled = found.is_enabled === 1;
+      if (isEnabled) yield* assertRoom(source, found);
+      const { revision } = decision;
+      const written = yield* writeTerms(found.key, source, terms, {
+        revision,
+        isEnabled,
+        createdAt: found.created_at,
+        at: instantOf(() => context.clock.now()),
       });
-    yield* putScheduleOf(context, written, terms);
-    return { subscription: subscriptionOf(written), isChanged: true };
-  },
-});
+      if (found.source_type === scheduleSource && terms.schedule === null)
+        yield* removeSchedule(context)({
+          kind: triggerSchedules,
+          name: found.source_key,
+        });
+      yield* putScheduleOf(context, written, terms);
+      return { subscription: subscriptionOf(written), isChanged: true };
+    },
+  });
 
 /**
  * So many processes are started by one occurrence, in one transaction that
@@ -338,10 +309,7 @@ export const reviseSubscription: StoreOperation<
 const subscriptionsPerSourceMax = 64;
 
 /** @throws HoldfastError `SUBSCRIPTION_INVALID` when too many listen to a source */
-export function* assertRoom(
-  { type, key }: TriggerSource,
-  before?: SubscriptionRow,
-): Tx<void> {
+export function* assertRoom({ type, key }: TriggerSource, before?: SubscriptionRow): Tx<void> {
   if (before?.source_type === type && before.source_key === key) return;
   const last = yield* row(sql`
     SELECT key FROM holdfast_trigger_subscription

@@ -19,11 +19,7 @@ import type { StoreContext } from "../context.ts";
 import type { OwnedRows } from "../removal.ts";
 import { forgetSchedules } from "../schedule/parts.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
-import {
-  livingSession,
-  lockedSession,
-  type SessionRef,
-} from "../session-row.ts";
+import { livingSession, lockedSession, type SessionRef } from "../session-row.ts";
 import { isContent, type SubscriptionContent } from "./content.ts";
 
 /** How callers name a subscription: its key, and the session that made it. Without one it is the host's. */
@@ -39,15 +35,10 @@ const keyCharactersMax = 256;
 
 /** @throws HoldfastError `NAME_INVALID`, `ID_MALFORMED`, `OPTION_INVALID` */
 export function subscriptionNamed(name: SubscriptionName): SubscriptionRef {
-  const { key, registrant } = isRecord(name)
-    ? name
-    : { key: name, registrant: null };
+  const { key, registrant } = isRecord(name) ? name : { key: name, registrant: null };
   return {
     key: checkedText("The key of a subscription", key, keyCharactersMax),
-    registrant:
-      registrant === undefined || registrant === null
-        ? null
-        : sessionNamed(registrant),
+    registrant: registrant === undefined || registrant === null ? null : sessionNamed(registrant),
   };
 }
 
@@ -96,8 +87,7 @@ export interface StoredSubscription extends Omit<Subscription, "content"> {
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function subscriptionOf(found: SubscriptionRow): StoredSubscription {
   const { key, content } = found;
-  if (content === null)
-    throw corruptRow(subscriptionTable, key, "says nothing");
+  if (content === null) throw corruptRow(subscriptionTable, key, "says nothing");
   return {
     key: found.name,
     registrant: registrantOf(found),
@@ -180,17 +170,13 @@ export interface RegistrantRoot {
 export const host: RegistrantRoot = { key: 0, id: null, generation: null };
 
 /** Locks the session before anything of it is changed. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export function* lockedRegistrant(
-  registrant: SessionRef | null,
-): Tx<RegistrantRoot> {
+export function* lockedRegistrant(registrant: SessionRef | null): Tx<RegistrantRoot> {
   return registrant === null ? host : yield* lockedSession(registrant);
 }
 
 /** The key of a registrant's session, which has to be there. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
 export function* registrantKey(registrant: SessionRef | null): Tx<number> {
-  return registrant === null
-    ? host.key
-    : (yield* livingSession(registrant)).key;
+  return registrant === null ? host.key : (yield* livingSession(registrant)).key;
 }
 
 /** The session, locked, if it is still there. */

@@ -1,7 +1,4 @@
-import {
-  scheduleSource,
-  subscriptionParts,
-} from "../../model/trigger/trigger.ts";
+import { scheduleSource, subscriptionParts } from "../../model/trigger/trigger.ts";
 import { sql } from "../../sql/statement.ts";
 import { processIdsThere } from "../process/process-row.ts";
 import { inScopes, livingScopes } from "../session-checks.ts";
@@ -30,18 +27,14 @@ const subscription = tableCheck<SubscriptionRow>({
   partners: inScopes,
 });
 
-function faultOfSubscription(
-  row: SubscriptionRow,
-  tools: CheckTools,
-): string | undefined {
+function faultOfSubscription(row: SubscriptionRow, tools: CheckTools): string | undefined {
   if (row.deleted_at !== null) return undefined;
   const { parts } = knownSubscription(row);
   const content = contentOf(tools, row.key, subscriptionOf(row).content);
   const actual = subscriptionParts(tools.hash, { ...content });
   const names = new Set([...Object.keys(actual), ...Object.keys(parts)]);
   const differing = [...names].find(
-    (part) =>
-      actual[part as keyof typeof actual] !== parts[part as keyof typeof parts],
+    (part) => actual[part as keyof typeof actual] !== parts[part as keyof typeof parts],
   );
   return differing && `Its ${differing} has another hash.`;
 }
@@ -92,9 +85,7 @@ const delivery = tableCheck<OwnedDelivery>({
       : undefined;
   },
   *partners(found) {
-    const there = yield* processIdsThere(
-      distinct(found, ({ process }) => process),
-    );
+    const there = yield* processIdsThere(distinct(found, ({ process }) => process));
     const sessions = yield* livingScopes(found);
     return (row) => {
       // Of a deleted session occurrences go first, slice by slice.
@@ -107,8 +98,4 @@ const delivery = tableCheck<OwnedDelivery>({
   },
 });
 
-export const triggerChecks: readonly TableCheck[] = [
-  subscription,
-  occurrence,
-  delivery,
-];
+export const triggerChecks: readonly TableCheck[] = [subscription, occurrence, delivery];

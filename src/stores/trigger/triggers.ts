@@ -1,8 +1,5 @@
 import type { Duration } from "../../model/time/durations.ts";
-import {
-  derivedSourceKey,
-  triggerSchedules,
-} from "../../model/trigger/trigger.ts";
+import { derivedSourceKey, triggerSchedules } from "../../model/trigger/trigger.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
 import type { Damaged } from "../damage.ts";
@@ -88,11 +85,7 @@ export interface Triggers {
    * @example await triggers.revise("daily", { source: { cron: "0 8 * * *" }, target: { kind: "report" } }, { expectedRevision: 1 });
    */
   readonly revise: Method<
-    [
-      name: SubscriptionName,
-      terms: SubscriptionTerms,
-      options?: ReviseSubscriptionOptions,
-    ],
+    [name: SubscriptionName, terms: SubscriptionTerms, options?: ReviseSubscriptionOptions],
     {
       readonly subscription: Subscription;
       /** False when it says so already. */
@@ -104,44 +97,29 @@ export interface Triggers {
    * that have passed meanwhile do not fire.
    * @throws HoldfastError `SUBSCRIPTION_INVALID` when too many listen to its source, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly enable: Method<
-    [name: SubscriptionName, wait?: WaitOptions],
-    boolean
-  >;
+  readonly enable: Method<[name: SubscriptionName, wait?: WaitOptions], boolean>;
   /**
    * Disables a subscription; true only if it was enabled. Keeps it, and what
    * it started.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly disable: Method<
-    [name: SubscriptionName, wait?: WaitOptions],
-    boolean
-  >;
+  readonly disable: Method<[name: SubscriptionName, wait?: WaitOptions], boolean>;
   /**
    * Deletes a subscription; true when there was one. What it started goes on.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly delete: Method<
-    [name: SubscriptionName, wait?: WaitOptions],
-    boolean
-  >;
+  readonly delete: Method<[name: SubscriptionName, wait?: WaitOptions], boolean>;
   /**
    * A subscription; undefined when there is none.
    * @throws HoldfastError `CORRUPT_ROW`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly get: Method<
-    [name: SubscriptionName, wait?: WaitOptions],
-    Subscription | undefined
-  >;
+  readonly get: Method<[name: SubscriptionName, wait?: WaitOptions], Subscription | undefined>;
   /**
    * Subscriptions in the order of registrant and key.
    * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example const { items, next } = await triggers.list({ registrant: "chat-7", isEnabled: true });
    */
-  readonly list: Method<
-    [options?: ListSubscriptionsOptions],
-    Page<Subscription>
-  >;
+  readonly list: Method<[options?: ListSubscriptionsOptions], Page<Subscription>>;
   /**
    * The key of a source that is known by its value: the same for equal values.
    * Reads nothing.
@@ -166,26 +144,17 @@ export interface Triggers {
    *   { isolation: "readCommitted" },
    * );
    */
-  readonly record: Method<
-    [draft: OccurrenceDraft, wait?: WaitOptions],
-    RecordOccurrenceOutcome
-  >;
+  readonly record: Method<[draft: OccurrenceDraft, wait?: WaitOptions], RecordOccurrenceOutcome>;
   /**
    * An occurrence with its deliveries.
    * @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `NAME_INVALID`, `CORRUPT_ROW`
    */
-  readonly occurrence: Method<
-    [key: string, wait?: WaitOptions],
-    OccurrenceView
-  >;
+  readonly occurrence: Method<[key: string, wait?: WaitOptions], OccurrenceView>;
   /**
    * Occurrences with their deliveries, the latest recorded first.
    * @throws HoldfastError `CURSOR_INVALID`, `SUBSCRIPTION_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly occurrences: Method<
-    [options?: ListOccurrencesOptions],
-    Page<OccurrenceView>
-  >;
+  readonly occurrences: Method<[options?: ListOccurrencesOptions], Page<OccurrenceView>>;
   /**
    * Asks all processes that an occurrence has started and that still run to
    * stop; answers which, and names those that cannot be read. May be repeated.
@@ -235,25 +204,14 @@ export function triggers(database: Database, options?: StoreOptions): Triggers {
     delete: writes(context, deleteSubscription, ofSubscription),
     get: reads(context, readSubscription, ofSubscription, shownIfFound),
     list: lists(context, subscriptionList),
-    sourceKey: (type, value) =>
-      derivedSourceKey(context.hash, checkedSourceType(type), value),
+    sourceKey: (type, value) => derivedSourceKey(context.hash, checkedSourceType(type), value),
     record: writes(context, recordOccurrence, givenRecord, shownRecorded),
-    occurrence: reads(
-      context,
-      readOccurrence,
-      givenReadOccurrence,
-      shownOccurrence,
-    ),
+    occurrence: reads(context, readOccurrence, givenReadOccurrence, shownOccurrence),
     occurrences: lists(context, occurrenceList),
     cancelOccurrence: writes(context, cancelOccurrence, givenCancelOccurrence),
     unstarted: lists(context, unstartedList),
-    removeOccurrences: (policy, given) =>
-      removeOldOccurrences(context, policy, given),
+    removeOccurrences: (policy, given) => removeOldOccurrences(context, policy, given),
     run: (given) =>
-      runOwnSchedules(
-        context,
-        { [triggerSchedules]: (due) => fireTrigger(context, due) },
-        given,
-      ),
+      runOwnSchedules(context, { [triggerSchedules]: (due) => fireTrigger(context, due) }, given),
   };
 }

@@ -22,21 +22,15 @@ export function artifactsSuite(backend: Backend): void {
           code: "CORRUPT_ROW",
           details: { table: "holdfast_blob", key: hashes.abc },
         };
-        expect(await rejection(store.get("modules", "main"))).toMatchObject(
-          corrupt,
-        );
-        expect(await rejection(store.load("modules", "main"))).toMatchObject(
-          corrupt,
-        );
+        expect(await rejection(store.get("modules", "main"))).toMatchObject(corrupt);
+        expect(await rejection(store.load("modules", "main"))).toMatchObject(corrupt);
       }));
 
     test("[A54] is an error when it points to nothing", () =>
       withDatabase(backend, async (database) => {
         const store = artifacts(database);
         await store.put("modules", "main", bytesOf("abc"));
-        await database.write("damage", () =>
-          run(sql`DELETE FROM holdfast_blob`),
-        );
+        await database.write("damage", () => run(sql`DELETE FROM holdfast_blob`));
         expect(await rejection(store.get("modules", "main"))).toMatchObject({
           code: "CORRUPT_ROW",
           details: { table: "holdfast_artifact", key: "modules/main" },
@@ -88,20 +82,18 @@ function artifactTests(backend: Backend): void {
         ["a", "\ud800"],
         ["a", "x".repeat(513)],
       ] as const)
-        expect(
-          await rejection(store.put(namespace, name, bytesOf("abc"))),
-        ).toMatchObject({ code: "NAME_INVALID" });
-      expect(
-        await rejection(store.list("modules", { limit: 1_001 })),
-      ).toMatchObject({ code: "OPTION_INVALID" });
+        expect(await rejection(store.put(namespace, name, bytesOf("abc")))).toMatchObject({
+          code: "NAME_INVALID",
+        });
+      expect(await rejection(store.list("modules", { limit: 1_001 }))).toMatchObject({
+        code: "OPTION_INVALID",
+      });
       expect(await dump(database)).toMatchObject({ blobs: [], artifacts: [] });
     }));
 
   test("is blob and pointer together, or neither", () =>
     withDatabase(backend, async (database) => {
-      await database.write("break", () =>
-        run(sql`DROP TABLE holdfast_artifact`),
-      );
+      await database.write("break", () => run(sql`DROP TABLE holdfast_artifact`));
       await rejection(artifacts(database).put("a", "b", bytesOf("abc")));
       await database.write("mend", () =>
         run(sql`CREATE TABLE holdfast_artifact (namespace TEXT, name TEXT)`),
@@ -147,8 +139,7 @@ function artifactTests(backend: Backend): void {
   test("is listed in the order of names, page by page", () =>
     withDatabase(backend, async (database) => {
       const store = artifacts(database);
-      for (const name of ["c", "a", "b"])
-        await store.put("modules", name, bytesOf("abc"));
+      for (const name of ["c", "a", "b"]) await store.put("modules", name, bytesOf("abc"));
       await store.put("others", "0", bytesOf("abc"));
       const page = await store.list("modules", { limit: 2 });
       expect(page.items.map(({ name }) => name)).toEqual(["a", "b"]);

@@ -13,13 +13,7 @@ import { lockedSession } from "../../../src/stores/session-row.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { holding, said } from "../session/fixture.ts";
-import {
-  bytesOf,
-  createSession,
-  dump,
-  hashes,
-  textOf,
-} from "../blob/owners.ts";
+import { bytesOf, createSession, dump, hashes, textOf } from "../blob/owners.ts";
 
 interface Fixture {
   readonly database: Database;
@@ -27,9 +21,7 @@ interface Fixture {
   readonly store: Attachments;
 }
 
-type InFixture = (
-  body: (fixture: Fixture) => Promise<void>,
-) => () => Promise<void>;
+type InFixture = (body: (fixture: Fixture) => Promise<void>) => () => Promise<void>;
 
 const text = { mediaType: "text/plain" };
 const s = { id: "s" };
@@ -89,8 +81,7 @@ function refusalTests(fixture: InFixture): void {
       const store = attachments(database, { bytes });
       const before = await dump(database);
       const code = async (id: string, generation?: number): Promise<unknown> =>
-        (await rejection(store.put({ id, generation }, bytesOf("abc"), text)))
-          .code;
+        (await rejection(store.put({ id, generation }, bytesOf("abc"), text))).code;
       expect(await code("nobody")).toBe("SESSION_NOT_FOUND");
       expect(await code("s", 2)).toBe("SESSION_DELETED");
       expect(await code("")).toBe("ID_MALFORMED");
@@ -127,12 +118,8 @@ function refusalTests(fixture: InFixture): void {
         expect(mine.pending).toEqual([]);
       }
       const store = attachments(database);
-      expect((await store.listUncommitted(s, 1_000)).items).toMatchObject([
-        { id: hashes.abc },
-      ]);
-      expect((await rejection(store.get(s, hashes.abc))).code).toBe(
-        "ATTACHMENT_NOT_FOUND",
-      );
+      expect((await store.listUncommitted(s, 1_000)).items).toMatchObject([{ id: hashes.abc }]);
+      expect((await rejection(store.get(s, hashes.abc))).code).toBe("ATTACHMENT_NOT_FOUND");
       await store.put(s, bytesOf("abc"), text);
       expect(textOf((await store.get(s, hashes.abc)).content)).toBe("abc");
     }),
@@ -144,9 +131,7 @@ function refusalTests(fixture: InFixture): void {
       const bytes = attachmentsInDatabase(database, { bytesMax: 3 });
       const store = attachments(database, { bytes });
       const before = await dump(database);
-      expect(
-        await rejection(store.put(s, bytesOf("abcd"), text)),
-      ).toMatchObject({
+      expect(await rejection(store.put(s, bytesOf("abcd"), text))).toMatchObject({
         code: "VALUE_TOO_LARGE",
         details: { size: 4, limit: 3 },
       });
@@ -157,9 +142,7 @@ function refusalTests(fixture: InFixture): void {
         [{ ...text, height: 2 ** 53 }, "OPTION_INVALID"],
         [{ ...text, label: "x".repeat(1_025) }, "NAME_INVALID"],
       ] as const)
-        expect(
-          await rejection(store.put(s, bytesOf("abc"), description)),
-        ).toMatchObject({ code });
+        expect(await rejection(store.put(s, bytesOf("abc"), description))).toMatchObject({ code });
       expect(await dump(database)).toEqual(before);
     }),
   );
@@ -171,15 +154,11 @@ function refusalTests(fixture: InFixture): void {
       for (const now of [2 ** 53, 2 ** 63]) {
         const clock = { ...manualClock(), now: () => now };
         const late = attachments(database, { clock });
-        expect((await rejection(late.put(s, bytesOf("abc"), text))).code).toBe(
-          "PARAMETER_INVALID",
+        expect((await rejection(late.put(s, bytesOf("abc"), text))).code).toBe("PARAMETER_INVALID");
+        expect((await rejection(store.listUncommitted(s, now))).code).toBe("OPTION_INVALID");
+        expect((await rejection(store.sweep({ olderThan: now * 2 }))).code).toBe(
+          "DURATION_INVALID",
         );
-        expect((await rejection(store.listUncommitted(s, now))).code).toBe(
-          "OPTION_INVALID",
-        );
-        expect(
-          (await rejection(store.sweep({ olderThan: now * 2 }))).code,
-        ).toBe("DURATION_INVALID");
       }
       expect(await dump(database)).toEqual(before);
     }),
@@ -205,9 +184,7 @@ function manifestTests(fixture: InFixture): void {
       });
       const turn = { turn: "t1", nodes: [said("look")] };
       expect(
-        await rejection(
-          commit({ ...turn, attachments: [hashes.two, hashes.abc] }),
-        ),
+        await rejection(commit({ ...turn, attachments: [hashes.two, hashes.abc] })),
       ).toMatchObject({
         code: "ATTACHMENT_NOT_FOUND",
         details: { ids: [hashes.abc] },
@@ -218,9 +195,7 @@ function manifestTests(fixture: InFixture): void {
       expect((await store.get(s, hashes.two)).attachment).toMatchObject({
         committedAt: 1_040,
       });
-      expect((await store.listUncommitted(s, 9_000)).items).toMatchObject([
-        { id: hashes.three },
-      ]);
+      expect((await store.listUncommitted(s, 9_000)).items).toMatchObject([{ id: hashes.three }]);
       expect(await store.forget(s, hashes.three)).toBe(true);
       expect(await store.forget(s, hashes.three)).toBe(false);
       expect((await store.listUncommitted(s, 9_000)).items).toEqual([]);
@@ -237,15 +212,9 @@ function manifestTests(fixture: InFixture): void {
       });
       await rejection(failing.put(s, bytesOf("abc"), text));
       await store.put(s, bytesOf("one"), text);
-      expect(await store.commit(s, [hashes.abc, hashes.one])).toEqual([
-        hashes.abc,
-      ]);
-      expect((await store.listUncommitted(s, 9_000)).items).toMatchObject([
-        { id: hashes.abc },
-      ]);
-      expect((await rejection(store.get(s, hashes.abc))).code).toBe(
-        "ATTACHMENT_NOT_FOUND",
-      );
+      expect(await store.commit(s, [hashes.abc, hashes.one])).toEqual([hashes.abc]);
+      expect((await store.listUncommitted(s, 9_000)).items).toMatchObject([{ id: hashes.abc }]);
+      expect((await rejection(store.get(s, hashes.abc))).code).toBe("ATTACHMENT_NOT_FOUND");
       await store.put(s, bytesOf("abc"), text);
       expect(await store.commit(s, [hashes.abc])).toEqual([]);
     }),
@@ -295,9 +264,7 @@ function manifestTests(fixture: InFixture): void {
       const other = { id: "other" };
       await createSession(database, "other");
       await store.put(s, bytesOf("abc"), { ...text, label: "of s" });
-      expect((await rejection(store.get(other, hashes.abc))).code).toBe(
-        "ATTACHMENT_NOT_FOUND",
-      );
+      expect((await rejection(store.get(other, hashes.abc))).code).toBe("ATTACHMENT_NOT_FOUND");
       await store.put(other, bytesOf("abc"), { ...text, label: "of other" });
       expect(await store.commit(s, [hashes.abc])).toEqual([]);
       expect((await store.listUncommitted(s, 9_000)).items).toEqual([]);
@@ -339,8 +306,7 @@ function manifestTests(fixture: InFixture): void {
   test(
     "is listed page by page",
     fixture(async ({ store }) => {
-      for (const name of ["one", "two", "three"])
-        await store.put(s, bytesOf(name), text);
+      for (const name of ["one", "two", "three"]) await store.put(s, bytesOf(name), text);
       const first = await store.list(s, { limit: 2 });
       const after = first.next ?? "";
       const rest = await store.list(s, { limit: 2, after });
@@ -355,9 +321,9 @@ function manifestTests(fixture: InFixture): void {
       });
       expect(last.next).toBeUndefined();
       expect([...open.items, ...last.items].map(({ id }) => id)).toEqual(ids);
-      expect(
-        await rejection(store.listUncommitted(s, 1_000, { after: "x!" })),
-      ).toMatchObject({ code: "CURSOR_INVALID" });
+      expect(await rejection(store.listUncommitted(s, 1_000, { after: "x!" }))).toMatchObject({
+        code: "CURSOR_INVALID",
+      });
     }),
   );
 }
@@ -369,9 +335,7 @@ function sessionTests(fixture: InFixture): void {
       const mine = store.ofSession(s);
       const one = await mine.put(bytesOf("one"), text);
       expect(one.id).toBe(hashes.one);
-      expect((await store.listUncommitted(s, 1_000)).items).toMatchObject([
-        { id: hashes.one },
-      ]);
+      expect((await store.listUncommitted(s, 1_000)).items).toMatchObject([{ id: hashes.one }]);
       await mine.put(bytesOf("two"), text);
       await mine.put(bytesOf("one"), text);
       expect(mine.pending).toEqual([hashes.one, hashes.two]);
@@ -387,14 +351,10 @@ function sessionTests(fixture: InFixture): void {
     "are fenced when the session is deleted and made anew",
     fixture(async ({ database, store }) => {
       const mine = store.ofSession({ id: "s", generation: 1 });
-      await database.write("delete", () =>
-        run(sql`UPDATE holdfast_session SET deleted_at = ${1}`),
-      );
+      await database.write("delete", () => run(sql`UPDATE holdfast_session SET deleted_at = ${1}`));
       await createSession(database, "s", 2);
       const before = await dump(database);
-      expect((await rejection(mine.put(bytesOf("abc"), text))).code).toBe(
-        "SESSION_DELETED",
-      );
+      expect((await rejection(mine.put(bytesOf("abc"), text))).code).toBe("SESSION_DELETED");
       expect(await dump(database)).toEqual(before);
     }),
   );

@@ -79,9 +79,7 @@ function byteStoreTests(backend: Backend, kind: ByteStoreKind): void {
         code: "ATTACHMENT_NOT_FOUND",
         details: { id: hashes.abc },
       });
-      expect((await rejection(store.get(s, "../abc"))).code).toBe(
-        "ID_MALFORMED",
-      );
+      expect((await rejection(store.get(s, "../abc"))).code).toBe("ID_MALFORMED");
     }));
 
   test("[A46] say whether they last, and do", () =>
@@ -107,9 +105,7 @@ function byteStoreTests(backend: Backend, kind: ByteStoreKind): void {
         });
       }
       await store.commit(s, [hashes.abc]);
-      await database.write("lose", () =>
-        run(sql`DELETE FROM holdfast_attachment_copy`),
-      );
+      await database.write("lose", () => run(sql`DELETE FROM holdfast_attachment_copy`));
       expect(await rejection(store.get(s, hashes.abc))).toMatchObject({
         code: "CORRUPT_ROW",
         details: { table: "holdfast_attachment", key: hashes.abc },
@@ -140,9 +136,7 @@ function byteStoreTests(backend: Backend, kind: ByteStoreKind): void {
 
   test("may be put many times at once", () =>
     withStore(async ({ store, left }) => {
-      await Promise.all(
-        Array.from({ length: 10 }, () => store.put(s, bytesOf("abc"), text)),
-      );
+      await Promise.all(Array.from({ length: 10 }, () => store.put(s, bytesOf("abc"), text)));
       expect(textOf((await store.get(s, hashes.abc)).content)).toBe("abc");
       await store.removeForgotten();
       expect(left().length).toBeLessThanOrEqual(1);

@@ -14,19 +14,18 @@ const text = { mediaType: "text/plain" };
 
 /** Attachments of one database in more than one folder, and in one that is not there. */
 export function attachmentFoldersSuite(backend: Backend): void {
-  const inFolder =
-    (body: (database: Database, folder: string) => Promise<void>) => () =>
-      withPlace(backend, async (place) => {
-        const folder = mkdtempSync(join(tmpdir(), "holdfast-folders-"));
-        try {
-          const database = await place.open();
-          await createSession(database, "s");
-          await createSession(database, "s2");
-          await body(database, folder);
-        } finally {
-          rmSync(folder, { recursive: true, force: true });
-        }
-      });
+  const inFolder = (body: (database: Database, folder: string) => Promise<void>) => () =>
+    withPlace(backend, async (place) => {
+      const folder = mkdtempSync(join(tmpdir(), "holdfast-folders-"));
+      try {
+        const database = await place.open();
+        await createSession(database, "s");
+        await createSession(database, "s2");
+        await body(database, folder);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
 
   describe("folders of attachments", () => {
     test(
@@ -43,8 +42,7 @@ export function attachmentFoldersSuite(backend: Backend): void {
         for (const store of [a, b]) await store.sweep({ olderThan: 0 });
         expect(textOf((await a.get("s", hashes.abc)).content)).toBe("abc");
         expect(textOf((await b.get("s2", hashes.abc)).content)).toBe("abc");
-        for (const name of ["a", "b"])
-          expect(filesIn(join(folder, name))).toHaveLength(1);
+        for (const name of ["a", "b"]) expect(filesIn(join(folder, name))).toHaveLength(1);
       }),
     );
 
@@ -83,12 +81,8 @@ export function attachmentFoldersSuite(backend: Backend): void {
         await store.put("s", bytesOf("abc"), text);
         renameSync(place, join(folder, "unmounted"));
         const refused = { code: "ATTACHMENT_FOLDER_WRONG", retryable: false };
-        expect(await rejection(store.get("s", hashes.abc))).toMatchObject(
-          refused,
-        );
-        expect(
-          await rejection(store.put("s", bytesOf("abc"), text)),
-        ).toMatchObject(refused);
+        expect(await rejection(store.get("s", hashes.abc))).toMatchObject(refused);
+        expect(await rejection(store.put("s", bytesOf("abc"), text))).toMatchObject(refused);
         expect(await store.forget("s", hashes.abc)).toBe(true);
         expect(await store.sweep({ olderThan: 0 })).toMatchObject({
           removed: 0,
@@ -97,9 +91,7 @@ export function attachmentFoldersSuite(backend: Backend): void {
         renameSync(join(folder, "unmounted"), place);
         expect(filesIn(place)).toHaveLength(1);
         rmSync(marker);
-        expect(() => attachmentFiles(place)).toThrow(
-          expect.objectContaining(refused),
-        );
+        expect(() => attachmentFiles(place)).toThrow(expect.objectContaining(refused));
       }),
     );
 
@@ -115,9 +107,9 @@ export function attachmentFoldersSuite(backend: Backend): void {
         const failing = attachments(database, {
           bytes: { ...bytes, put: () => Promise.reject(new Error("no")) },
         });
-        expect(
-          await rejection(failing.put("s", bytesOf("abc"), text)),
-        ).toMatchObject({ code: "ATTACHMENT_FAILED" });
+        expect(await rejection(failing.put("s", bytesOf("abc"), text))).toMatchObject({
+          code: "ATTACHMENT_FAILED",
+        });
         // Not lost after all: a folder was late.
         renameSync(join(folder, "aside"), join(folder, file));
         expect(textOf((await store.get("s", hashes.abc)).content)).toBe("abc");

@@ -10,13 +10,7 @@ import type { Database } from "../../../src/sql/database.ts";
 import { seed, seededRandom } from "../../depth.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  bytesOf,
-  createSession,
-  dump,
-  hashes,
-  textOf,
-} from "../blob/owners.ts";
+import { bytesOf, createSession, dump, hashes, textOf } from "../blob/owners.ts";
 import { byteStoreKinds } from "./byte-stores.ts";
 
 const text = { mediaType: "text/plain" };
@@ -34,9 +28,7 @@ interface Fixture {
   readonly copies: () => Promise<readonly string[]>;
 }
 
-type InFixture = (
-  body: (fixture: Fixture) => Promise<void>,
-) => () => Promise<void>;
+type InFixture = (body: (fixture: Fixture) => Promise<void>) => () => Promise<void>;
 
 export function attachmentSweepSuite(backend: Backend): void {
   for (const kind of byteStoreKinds) {
@@ -115,14 +107,9 @@ function sweepTests(fixture: InFixture): void {
         removed: 1,
         failed: [],
       });
-      expect((await store.list(s)).items.map(({ id }) => id)).toEqual([
-        hashes.one,
-        hashes.three,
-      ]);
+      expect((await store.list(s)).items.map(({ id }) => id)).toEqual([hashes.one, hashes.three]);
       expect(await copies()).toHaveLength(2);
-      expect((await rejection(store.get(s, hashes.two))).code).toBe(
-        "ATTACHMENT_NOT_FOUND",
-      );
+      expect((await rejection(store.get(s, hashes.two))).code).toBe("ATTACHMENT_NOT_FOUND");
       expect(await store.sweep({ olderThan: "1s" })).toEqual({
         forgotten: 0,
         removed: 0,
@@ -148,8 +135,7 @@ function sweepTests(fixture: InFixture): void {
   test(
     "goes in slices, tells after each, and can be given up",
     fixture(async ({ store, copies }) => {
-      for (const name of ["one", "two", "three"])
-        await store.put(s, bytesOf(name), text);
+      for (const name of ["one", "two", "three"]) await store.put(s, bytesOf(name), text);
       const giveUp = new AbortController();
       const error = await rejection(
         store.sweep({
@@ -181,8 +167,7 @@ function sweepTests(fixture: InFixture): void {
       await store.put(s, bytesOf("abc"), text);
       const stubborn: ByteStore = {
         ...bytes,
-        remove: () =>
-          Promise.reject(Object.assign(new Error("/raw"), { code: "EACCES" })),
+        remove: () => Promise.reject(Object.assign(new Error("/raw"), { code: "EACCES" })),
       };
       const failing = attachments(database, { bytes: stubborn });
       expect(await failing.sweep({ olderThan: 0 })).toMatchObject({
@@ -204,15 +189,12 @@ function sweepTests(fixture: InFixture): void {
     "finds what a deleted session had, which is forgotten in slices, and leaves what others have too",
     fixture(async ({ database, session, store, copies }) => {
       await createSession(database, "other");
-      for (const name of ["one", "two", "three"])
-        await store.put(s, bytesOf(name), text);
+      for (const name of ["one", "two", "three"]) await store.put(s, bytesOf(name), text);
       await store.put({ id: "other" }, bytesOf("two"), text);
       await store.commit(s, [hashes.one, hashes.two]);
       const forget = (): Promise<number> =>
         database.write("forget", () => forgetAttachments(session, 2));
-      expect([await forget(), await forget(), await forget()]).toEqual([
-        2, 1, 0,
-      ]);
+      expect([await forget(), await forget(), await forget()]).toEqual([2, 1, 0]);
       expect(await store.removeForgotten()).toMatchObject({ removed: 2 });
       expect(await copies()).toHaveLength(1);
       const kept = await store.get({ id: "other" }, hashes.two);
@@ -347,11 +329,9 @@ function raceTests(fixture: InFixture): void {
             await mine.sweep({ olderThan: 0 });
             continue;
           }
-          const put = await mine
-            .put(s, bytesOf(name), text)
-            .catch((error: unknown) => {
-              expect(error).toMatchObject({ code: "ATTACHMENT_FAILED" });
-            });
+          const put = await mine.put(s, bytesOf(name), text).catch((error: unknown) => {
+            expect(error).toMatchObject({ code: "ATTACHMENT_FAILED" });
+          });
           if (put === undefined || random() < 0.5) continue;
           // One of them is only ever forgotten; the others are there once committed.
           if (name === "three") {
@@ -399,9 +379,7 @@ function raceTests(fixture: InFixture): void {
       await store.put(s, bytesOf("abc"), text);
       await store.sweep({ olderThan: 0 });
       expect(await store.commit(s, [hashes.abc])).toEqual([hashes.abc]);
-      await database.write("still works", () =>
-        run(sql`DELETE FROM holdfast_attachment`),
-      );
+      await database.write("still works", () => run(sql`DELETE FROM holdfast_attachment`));
     }),
   );
 }

@@ -56,13 +56,8 @@ function damageTests(backend: Backend): void {
     withDatabase(backend, async (database) => {
       const store = blobs(database);
       await store.put(bytesOf("abc"));
-      await damage(
-        database,
-        sql`UPDATE holdfast_blob SET content = ${bytesOf("abd")}`,
-      );
-      expect(await rejection(store.get(hashes.abc))).toMatchObject(
-        corrupt(hashes.abc),
-      );
+      await damage(database, sql`UPDATE holdfast_blob SET content = ${bytesOf("abd")}`);
+      expect(await rejection(store.get(hashes.abc))).toMatchObject(corrupt(hashes.abc));
     }));
 
   test("[AX14] every single byte of compressed content, changed, is noticed", () =>
@@ -78,10 +73,7 @@ function damageTests(backend: Backend): void {
       for (let at = 0; at < content.length; at += 1) {
         const changed = new Uint8Array(content);
         changed[at] = (changed[at] ?? 0) ^ 0x55;
-        await damage(
-          database,
-          sql`UPDATE holdfast_blob SET content = ${changed}`,
-        );
+        await damage(database, sql`UPDATE holdfast_blob SET content = ${changed}`);
         // Some bits of the header mean nothing: then the content is the same.
         const read = await store.get(hash).then(
           (blob) => textOf(blob?.content),
@@ -93,10 +85,7 @@ function damageTests(backend: Backend): void {
     }));
 
   test.each([
-    [
-      "half of its content",
-      sql`content = ${new Uint8Array([0x78, 0x9c, 0x4b])}`,
-    ],
+    ["half of its content", sql`content = ${new Uint8Array([0x78, 0x9c, 0x4b])}`],
     ["no content", sql`content = ${new Uint8Array()}`],
     ["a smaller size than it inflates to", sql`size = ${1_599}`],
     ["a larger size", sql`size = ${1_601}`],
@@ -120,17 +109,17 @@ function refusalTests(backend: Backend): void {
   test("[AX18] is told: a failed write is no hash", () =>
     withDatabase(backend, async (database) => {
       await damage(database, sql`DROP TABLE holdfast_blob`);
-      expect(
-        await rejection(blobs(database).put(bytesOf("abc"))),
-      ).toMatchObject({ code: "STATEMENT_FAILED" });
+      expect(await rejection(blobs(database).put(bytesOf("abc")))).toMatchObject({
+        code: "STATEMENT_FAILED",
+      });
     }));
 
   test("[AX18] is told when the database is closed", () =>
     withDatabase(backend, async (database) => {
       await database.close();
-      expect(
-        await rejection(blobs(database).put(bytesOf("abc"))),
-      ).toMatchObject({ code: "DATABASE_CLOSED" });
+      expect(await rejection(blobs(database).put(bytesOf("abc")))).toMatchObject({
+        code: "DATABASE_CLOSED",
+      });
     }));
 
   test("[AX20] a time beyond 2^53 is refused and changes nothing", () =>
@@ -156,13 +145,9 @@ function refusalTests(backend: Backend): void {
       });
       expect(await refused(store.put("abc" as never))).toBe("OPTION_INVALID");
       const kind = { name: "", isCompressible: true };
-      expect(await refused(store.put(bytesOf("abc"), { kind }))).toBe(
-        "NAME_INVALID",
-      );
+      expect(await refused(store.put(bytesOf("abc"), { kind }))).toBe("NAME_INVALID");
       expect(await refused(store.get("abc"))).toBe("ID_MALFORMED");
-      expect(await refused(store.get(hashes.abc.toUpperCase()))).toBe(
-        "ID_MALFORMED",
-      );
+      expect(await refused(store.get(hashes.abc.toUpperCase()))).toBe("ID_MALFORMED");
       expect(() => blobs(database, { profile: "fast" as never })).toThrow(
         'There is no profile "fast"',
       );
@@ -192,9 +177,7 @@ function storingTests(backend: Backend): void {
     withDatabase(backend, async (database) => {
       const store = blobs(database, { profile: "compact" });
       const { hash } = await store.put(new Uint8Array(), { kind: state });
-      expect(hash).toBe(
-        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-      );
+      expect(hash).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
       expect((await store.get(hash))?.content).toEqual(new Uint8Array());
     }));
 
@@ -233,12 +216,8 @@ function storingTests(backend: Backend): void {
   test("stores the same content once for many who put it at once", () =>
     withDatabase(backend, async (database) => {
       const store = blobs(database);
-      const all = await Promise.all(
-        Array.from({ length: 20 }, () => store.put(bytesOf("abc"))),
-      );
-      expect(new Set(all.map(({ hash }) => hash))).toEqual(
-        new Set([hashes.abc]),
-      );
+      const all = await Promise.all(Array.from({ length: 20 }, () => store.put(bytesOf("abc"))));
+      expect(new Set(all.map(({ hash }) => hash))).toEqual(new Set([hashes.abc]));
       const counted = await database.read("count", () =>
         row(sql`SELECT count(*) AS n FROM holdfast_blob`),
       );

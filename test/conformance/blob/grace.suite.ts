@@ -13,11 +13,7 @@ import type { HeldSession, InFixture } from "../session/fixture.ts";
 const hour = 3_600_000;
 
 /** Commits the one part of a checkpoint. Its blob holds the JSON of the value. */
-function save(
-  { commit }: HeldSession,
-  turn: string,
-  value: string | null,
-): Promise<unknown> {
+function save({ commit }: HeldSession, turn: string, value: string | null): Promise<unknown> {
   const part = value === null ? null : { version: 1, value };
   return commit({ turn, components: { c: part } });
 }
@@ -36,10 +32,7 @@ function keptTests(fixture: InFixture): void {
       "a commit that replaces equal bytes",
       (_: unknown, held: HeldSession) => save(held, "t2", "w"),
     ],
-    [
-      "a commit that removes them",
-      (_: unknown, held: HeldSession) => save(held, "t2", null),
-    ],
+    ["a commit that removes them", (_: unknown, held: HeldSession) => save(held, "t2", null)],
     [
       "deleting the session that has them",
       (store: ReturnType<typeof sessions>) => store.delete("s"),
@@ -47,17 +40,15 @@ function keptTests(fixture: InFixture): void {
     ["erasing it", (store: ReturnType<typeof sessions>) => store.erase("s")],
   ] as const;
 
-  test.each(leaving)(
-    "is left alone by %s, and can be referred to",
-    (_, leave) =>
-      fixture(async ({ database, store, held }) => {
-        const session = await held("s");
-        await save(session, "t1", "v");
-        const { hash } = await blobs(database).put(bytesOf('"v"'));
-        await leave(store, session);
-        expect(await storedTexts(database)).toContain('"v"');
-        await database.write("refer", () => holdBlobs([hash]));
-      })(),
+  test.each(leaving)("is left alone by %s, and can be referred to", (_, leave) =>
+    fixture(async ({ database, store, held }) => {
+      const session = await held("s");
+      await save(session, "t1", "v");
+      const { hash } = await blobs(database).put(bytesOf('"v"'));
+      await leave(store, session);
+      expect(await storedTexts(database)).toContain('"v"');
+      await database.write("refer", () => holdBlobs([hash]));
+    })(),
   );
 
   test.each(leaving)("goes with %s once its grace is over", (_, leave) =>
@@ -68,12 +59,10 @@ function keptTests(fixture: InFixture): void {
       clock.advance(hour);
       await leave(store, session);
       expect(await storedTexts(database)).not.toContain('"v"');
-      expect(
-        await rejection(database.write("refer", () => holdBlobs([hash]))),
-      ).toMatchObject({ code: "BLOB_NOT_FOUND" });
-      const puts = await database.read("puts", () =>
-        rows(sql`SELECT hash FROM holdfast_blob_put`),
-      );
+      expect(await rejection(database.write("refer", () => holdBlobs([hash])))).toMatchObject({
+        code: "BLOB_NOT_FOUND",
+      });
+      const puts = await database.read("puts", () => rows(sql`SELECT hash FROM holdfast_blob_put`));
       expect(puts).toEqual([]);
     })(),
   );
@@ -132,9 +121,7 @@ function againTests(fixture: InFixture): void {
       expect(await keeper.collect()).toMatchObject({ kept: 1, deleted: 0 });
       clock.advance(1);
       expect(await keeper.collect()).toMatchObject({ kept: 0, deleted: 1 });
-      const puts = await database.read("puts", () =>
-        rows(sql`SELECT hash FROM holdfast_blob_put`),
-      );
+      const puts = await database.read("puts", () => rows(sql`SELECT hash FROM holdfast_blob_put`));
       expect(puts).toEqual([]);
     }),
   );

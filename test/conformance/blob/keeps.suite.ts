@@ -78,9 +78,7 @@ function keepingTests(fixture: InFixture): void {
     "must be there, and nothing is written for one that is not",
     fixture(async ({ database }) => {
       const before = await dump(database);
-      expect(
-        await rejection(blobs(database).keep(hashes.abc, "a")),
-      ).toMatchObject({
+      expect(await rejection(blobs(database).keep(hashes.abc, "a"))).toMatchObject({
         code: "BLOB_NOT_FOUND",
         details: { hash: hashes.abc },
       });
@@ -95,20 +93,16 @@ function keepingTests(fixture: InFixture): void {
       await putOrphans(database, "abc");
       for (const owner of ["", "x".repeat(513), "a\0b", "\uD800"])
         for (const name of ["keep", "release"] as const)
-          expect(await rejection(store[name](hashes.abc, owner))).toMatchObject(
-            {
-              code: "NAME_INVALID",
-            },
-          );
+          expect(await rejection(store[name](hashes.abc, owner))).toMatchObject({
+            code: "NAME_INVALID",
+          });
       const odd = `${"x".repeat(500)}'; "ß🦊%_`;
       expect(await store.keep(hashes.abc, odd)).toBe(true);
       expect(await store.keeps({ owner: odd })).toMatchObject({
         items: [{ hash: hashes.abc, owner: odd }],
       });
       expect(
-        await rejection(
-          store.keep(hashes.abc, "a", { wait: 5 } as { timeout?: number }),
-        ),
+        await rejection(store.keep(hashes.abc, "a", { wait: 5 } as { timeout?: number })),
       ).toMatchObject({ code: "OPTION_INVALID" });
     }),
   );
@@ -147,9 +141,7 @@ function composingTests(fixture: InFixture): void {
         database.write("file", function* () {
           const { hash } = yield* put();
           const isNew = yield* keep();
-          yield* run(
-            sql`INSERT INTO app_invoice (id, pdf) VALUES (7, ${hash})`,
-          );
+          yield* run(sql`INSERT INTO app_invoice (id, pdf) VALUES (7, ${hash})`);
           return isFiled ? isNew : yield* rollbackWith(false);
         });
       await file(false);
@@ -171,16 +163,12 @@ function composingTests(fixture: InFixture): void {
     "that only a row of the app refers to, without a keep, is collected",
     fixture(async ({ database, keeper }) => {
       await database.write("notes", function* () {
-        yield* run(
-          sql`CREATE TABLE app_note (blob ${text} NOT NULL) ${strict}`,
-        );
+        yield* run(sql`CREATE TABLE app_note (blob ${text} NOT NULL) ${strict}`);
         yield* putBlobs([blobOf(database, "abc", database.clock)]);
         yield* run(sql`INSERT INTO app_note (blob) VALUES (${hashes.abc})`);
       });
       expect(await keeper.collect()).toMatchObject({ kept: 0, deleted: 1 });
-      const left = await database.read("left", () =>
-        rows(sql`SELECT blob FROM app_note`),
-      );
+      const left = await database.read("left", () => rows(sql`SELECT blob FROM app_note`));
       expect(left).toEqual([{ blob: hashes.abc }]);
       await database.write("drop", () => run(sql`DROP TABLE app_note`));
     }),
@@ -220,9 +208,9 @@ function listTests(fixture: InFixture): void {
       const keepers = await store.keeps({ hash: hashes.abc });
       expect(keepers.items.map(({ owner }) => owner)).toEqual(["a", "b"]);
       expect((await store.keeps({ hash: hashes.two })).items).toEqual([]);
-      expect(await rejection(store.keeps({ owner: "a", after }))).toMatchObject(
-        { code: "CURSOR_INVALID" },
-      );
+      expect(await rejection(store.keeps({ owner: "a", after }))).toMatchObject({
+        code: "CURSOR_INVALID",
+      });
     }),
   );
 

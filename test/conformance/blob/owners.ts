@@ -54,31 +54,19 @@ export function blobOf(
 }
 
 /** A component of a checkpoint, with its blob, as a commit writes it. */
-export function* addComponent(
-  session: number,
-  name: string,
-  blob: NewBlob,
-): Tx<void> {
+export function* addComponent(session: number, name: string, blob: NewBlob): Tx<void> {
   yield* putBlobs([blob]);
   yield* referFromComponent(session, name, blob.hash);
 }
 
-export function* referFromComponent(
-  session: number,
-  name: string,
-  hash: string,
-): Tx<void> {
+export function* referFromComponent(session: number, name: string, hash: string): Tx<void> {
   yield* run(sql`
     INSERT INTO holdfast_session_component (session, name, version, revision, hash, blob)
     VALUES (${session}, ${name}, ${1}, ${1}, '', ${hash})`);
 }
 
 /** A frame with its state. */
-export function* addFrame(
-  session: number,
-  id: string,
-  blob: NewBlob,
-): Tx<void> {
+export function* addFrame(session: number, id: string, blob: NewBlob): Tx<void> {
   yield* putBlobs([blob]);
   yield* run(sql`
     INSERT INTO holdfast_session_frame (session, id, ordinal, hash, payload, blob)
@@ -86,9 +74,7 @@ export function* addFrame(
 }
 
 /** The blobs there are, as the texts they hold. */
-export async function storedTexts(
-  database: Database,
-): Promise<readonly string[]> {
+export async function storedTexts(database: Database): Promise<readonly string[]> {
   const found = await database.read("storedTexts", () =>
     rows<{ readonly content: Uint8Array }>(sql`
       SELECT content FROM holdfast_blob ORDER BY key`),
@@ -101,21 +87,11 @@ export function dump(database: Database): Promise<unknown> {
   return database.read("dump", function* () {
     return {
       blobs: yield* rows(sql`SELECT * FROM holdfast_blob ORDER BY key`),
-      keeps: yield* rows(
-        sql`SELECT * FROM holdfast_blob_keep ORDER BY hash, owner`,
-      ),
-      artifacts: yield* rows(
-        sql`SELECT * FROM holdfast_artifact ORDER BY namespace, name`,
-      ),
-      manifest: yield* rows(
-        sql`SELECT * FROM holdfast_attachment ORDER BY session, id`,
-      ),
-      copies: yield* rows(
-        sql`SELECT * FROM holdfast_attachment_copy ORDER BY name`,
-      ),
-      bytes: yield* rows(
-        sql`SELECT * FROM holdfast_attachment_bytes ORDER BY name`,
-      ),
+      keeps: yield* rows(sql`SELECT * FROM holdfast_blob_keep ORDER BY hash, owner`),
+      artifacts: yield* rows(sql`SELECT * FROM holdfast_artifact ORDER BY namespace, name`),
+      manifest: yield* rows(sql`SELECT * FROM holdfast_attachment ORDER BY session, id`),
+      copies: yield* rows(sql`SELECT * FROM holdfast_attachment_copy ORDER BY name`),
+      bytes: yield* rows(sql`SELECT * FROM holdfast_attachment_bytes ORDER BY name`),
     };
   });
 }

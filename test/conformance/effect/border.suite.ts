@@ -3,16 +3,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { EffectClaim } from "../../../src/stores/effect/claim.ts";
 import type { EffectScope } from "../../../src/stores/effect/scope.ts";
 import type { Backend } from "../backend.ts";
-import {
-  ask,
-  held,
-  inEffects,
-  meddle,
-  never,
-  refused,
-  storedEffects,
-  turn,
-} from "./fixture.ts";
+import { ask, held, inEffects, meddle, never, refused, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 export function effectBorderSuite(backend: Backend): void {
@@ -25,17 +16,7 @@ export function effectBorderSuite(backend: Backend): void {
   });
 }
 
-const nonsense: readonly unknown[] = [
-  undefined,
-  null,
-  5,
-  "",
-  "  ",
-  "a\0b",
-  "\ud800",
-  {},
-  [],
-];
+const nonsense: readonly unknown[] = [undefined, null, 5, "", "  ", "a\0b", "\ud800", {}, []];
 
 function borderTests(fixture: InFixture): void {
   test(
@@ -48,21 +29,10 @@ function borderTests(fixture: InFixture): void {
         ask,
         () => 1,
       );
-      await effects.execute(
-        { kind: "drain", session: "s", id: "d" },
-        "k",
-        ask,
-        () => 1,
-      );
+      await effects.execute({ kind: "drain", session: "s", id: "d" }, "k", ask, () => 1);
       await effects.execute({ kind: "operation", id: "o" }, "k", ask, () => 1);
       const rows = await storedEffects(database);
-      expect(
-        rows.map((row) => [
-          row["scope_kind"],
-          row["scope"],
-          row["session"] === 0,
-        ]),
-      ).toEqual([
+      expect(rows.map((row) => [row["scope_kind"], row["scope"], row["session"] === 0])).toEqual([
         ["turn", "turn 1", false],
         ["drain", "d", false],
         ["operation", "o", true],
@@ -80,14 +50,12 @@ function borderTests(fixture: InFixture): void {
       ];
       for (const [path, scope] of wrong)
         expect(
-          await refused(at, () =>
-            effects.execute(scope as EffectScope, "k", ask, never),
-          ),
+          await refused(at, () => effects.execute(scope as EffectScope, "k", ask, never)),
         ).toMatchObject({ code: "EFFECT_SCOPE_INVALID", details: { path } });
       const blank = { kind: "turn", id: "x", session: " " };
-      expect(
-        await refused(at, () => effects.execute(blank, "k", ask, never)),
-      ).toMatchObject({ code: "ID_MALFORMED" });
+      expect(await refused(at, () => effects.execute(blank, "k", ask, never))).toMatchObject({
+        code: "ID_MALFORMED",
+      });
     }),
   );
 
@@ -97,24 +65,18 @@ function borderTests(fixture: InFixture): void {
       const { effects } = at;
       for (const key of [...nonsense, "x".repeat(513)])
         expect(
-          await refused(at, () =>
-            effects.execute(turn, key as string, ask, never),
-          ),
+          await refused(at, () => effects.execute(turn, key as string, ask, never)),
         ).toMatchObject({ code: "EFFECT_INVALID", details: { path: "key" } });
       for (const kind of [...nonsense, "x".repeat(129)])
         expect(
-          await refused(at, () =>
-            effects.claim(turn, "k", { kind: kind as string, input: 1 }),
-          ),
+          await refused(at, () => effects.claim(turn, "k", { kind: kind as string, input: 1 })),
         ).toMatchObject({
           code: "EFFECT_INVALID",
           details: { path: "envelope.kind" },
         });
       for (const envelope of [undefined, null, "llm", 5])
         expect(
-          await refused(at, () =>
-            effects.replay(turn, "k", envelope as unknown as typeof ask),
-          ),
+          await refused(at, () => effects.replay(turn, "k", envelope as unknown as typeof ask)),
         ).toMatchObject({
           code: "EFFECT_INVALID",
           details: { path: "envelope" },
@@ -138,23 +100,17 @@ function borderTests(fixture: InFixture): void {
         { accept: "x" as unknown as (value: unknown) => value is never },
       ])
         expect(
-          await refused(at, () =>
-            effects.execute(turn, "k", ask, never, options),
-          ),
+          await refused(at, () => effects.execute(turn, "k", ask, never, options)),
         ).toMatchObject({ code: "OPTION_INVALID" });
       expect(
-        await refused(at, () =>
-          effects.execute(turn, "k", ask, undefined as unknown as () => 1),
-        ),
+        await refused(at, () => effects.execute(turn, "k", ask, undefined as unknown as () => 1)),
       ).toMatchObject({ code: "OPTION_INVALID", details: { option: "run" } });
-      expect(
-        await refused(at, () => effects.sleep(turn, "k", -1)),
-      ).toMatchObject({ code: "DURATION_INVALID" });
+      expect(await refused(at, () => effects.sleep(turn, "k", -1))).toMatchObject({
+        code: "DURATION_INVALID",
+      });
       for (const observed of [null, 5, {}, { process: null }, { fence: 1 }])
         expect(
-          await refused(at, () =>
-            effects.reclaim(turn, "k", ask, observed as never),
-          ),
+          await refused(at, () => effects.reclaim(turn, "k", ask, observed as never)),
         ).toMatchObject({
           code: "OPTION_INVALID",
           details: { option: "observed" },
@@ -168,10 +124,7 @@ function borderTests(fixture: InFixture): void {
       const { effects } = at;
       const slips: readonly (readonly [string, () => Promise<unknown>])[] = [
         ["sesion", () => effects.get({ ...turn, sesion: "s" } as never, "k")],
-        [
-          "imput",
-          () => effects.claim(turn, "k", { ...ask, imput: 1 } as never),
-        ],
+        ["imput", () => effects.claim(turn, "k", { ...ask, imput: 1 } as never)],
         [
           "maxRetry",
           () =>
@@ -216,9 +169,7 @@ function borderTests(fixture: InFixture): void {
         }
       const other = { ...claim, scope: { kind: "", id: "x" } };
       expect(
-        await refused(at, () =>
-          effects.complete(other as unknown as EffectClaim, 1),
-        ),
+        await refused(at, () => effects.complete(other as unknown as EffectClaim, 1)),
       ).toMatchObject({ code: "EFFECT_SCOPE_INVALID" });
     }),
   );
@@ -249,9 +200,7 @@ function borderTests(fixture: InFixture): void {
       const scope = { kind: long(64), session: "s", id: long(256) };
       const key = long(512);
       const envelope = { kind: long(128), input: 1 };
-      expect(await effects.execute(scope, key, envelope, () => "in")).toBe(
-        "in",
-      );
+      expect(await effects.execute(scope, key, envelope, () => "in")).toBe("in");
       expect(await effects.replay(scope, key, envelope)).toBe("in");
     }),
   );
@@ -282,30 +231,21 @@ function damageTests(fixture: InFixture): void {
     ["no token", "completed", sql`token = NULL`],
     ["a value that is no JSON", "completed", sql`outcome = 'no json'`],
     ["a failure that is no error", "failed", sql`outcome = '5'`],
-    [
-      "an envelope that is no JSON",
-      "completed",
-      sql`envelope = 'no json', hash = 'other'`,
-    ],
+    ["an envelope that is no JSON", "completed", sql`envelope = 'no json', hash = 'other'`],
   ] as const;
 
-  test.each(damage)(
-    "is reported, not run again: %s",
-    async (_, status, change) => {
-      await fixture(async (at) => {
-        const { effects } = at;
-        const claim = await held(at, "k");
-        if (status === "completed") await effects.complete(claim, 1);
-        if (status === "failed") await effects.fail(claim, new Error("x"));
-        await meddle(at, sql`UPDATE holdfast_effect SET ${change}`);
-        const error = await refused(at, () =>
-          effects.execute(turn, "k", ask, never),
-        );
-        expect(error).toMatchObject({
-          code: "CORRUPT_ROW",
-          details: { table: "holdfast_effect", key: String(claim.key) },
-        });
-      })();
-    },
-  );
+  test.each(damage)("is reported, not run again: %s", async (_, status, change) => {
+    await fixture(async (at) => {
+      const { effects } = at;
+      const claim = await held(at, "k");
+      if (status === "completed") await effects.complete(claim, 1);
+      if (status === "failed") await effects.fail(claim, new Error("x"));
+      await meddle(at, sql`UPDATE holdfast_effect SET ${change}`);
+      const error = await refused(at, () => effects.execute(turn, "k", ask, never));
+      expect(error).toMatchObject({
+        code: "CORRUPT_ROW",
+        details: { table: "holdfast_effect", key: String(claim.key) },
+      });
+    })();
+  });
 }

@@ -5,14 +5,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { createSession } from "../lease/leased-sessions.ts";
-import {
-  ask,
-  held,
-  inEffects,
-  refused,
-  storedEffects,
-  turn,
-} from "./fixture.ts";
+import { ask, held, inEffects, refused, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 /** The steps of an effect one by one: claim, renew, finish, give back. */
@@ -130,9 +123,9 @@ function claimTests(fixture: InFixture): void {
       const { effects, faults, clock } = at;
       const token = "0123456789abcdef";
       faults.losesAnswer = true;
-      expect(
-        await rejection(effects.claim(turn, "k", ask, { token })),
-      ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect(await rejection(effects.claim(turn, "k", ask, { token }))).toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+      });
       clock.advance(10);
       const again = await effects.claim(turn, "k", ask, { token });
       expect(again).toMatchObject({
@@ -277,9 +270,9 @@ function holdTests(fixture: InFixture): void {
         });
       expect(await effects.release(old)).toBe(false);
       await effects.complete(claim, "fresh");
-      expect(
-        await refused(at, () => effects.complete(old, "stale")),
-      ).toMatchObject({ code: "EFFECT_LEASE_LOST" });
+      expect(await refused(at, () => effects.complete(old, "stale"))).toMatchObject({
+        code: "EFFECT_LEASE_LOST",
+      });
       expect(await effects.replay(turn, "k", ask)).toBe("fresh");
     }),
   );
@@ -354,9 +347,9 @@ function holdTests(fixture: InFixture): void {
       const claim = await held(at, "k");
       expect(await effects.release(claim)).toBe(true);
       expect(await effects.release(claim)).toBe(false);
-      expect(await refused(at, () => effects.complete(claim, 1))).toMatchObject(
-        { details: { reason: "released" } },
-      );
+      expect(await refused(at, () => effects.complete(claim, 1))).toMatchObject({
+        details: { reason: "released" },
+      });
       expect(await held(at, "k")).toMatchObject({ fence: 2 });
     }),
   );
@@ -397,9 +390,7 @@ function conflictTests(fixture: InFixture): void {
           expect(error.details?.["recordedHash"]).toMatch(/^[0-9a-f]{64}$/);
           expect(error.details?.["givenHash"]).toMatch(/^[0-9a-f]{64}$/);
           expect(error.message).toContain("$.input.messages[0].text");
-          expect(JSON.stringify([error.message, error.details])).not.toContain(
-            "secret",
-          );
+          expect(JSON.stringify([error.message, error.details])).not.toContain("secret");
         }
       };
       await check();
@@ -415,9 +406,7 @@ function conflictTests(fixture: InFixture): void {
       const { effects } = at;
       await effects.execute(turn, "k", { kind: "a", input: 1 }, () => "v");
       expect(
-        await refused(at, () =>
-          effects.replay(turn, "k", { kind: "b", input: 1 }),
-        ),
+        await refused(at, () => effects.replay(turn, "k", { kind: "b", input: 1 })),
       ).toMatchObject({
         code: "EFFECT_CONFLICT",
         details: { path: "$.kind" },
@@ -425,9 +414,7 @@ function conflictTests(fixture: InFixture): void {
       const input = { b: [1, { d: 1, c: 2 }], a: new Date(7) };
       const same = { a: new Date(7), b: [1, { c: 2, d: 1 }] };
       await effects.execute(turn, "o", { kind: "a", input }, () => "v");
-      expect(await effects.replay(turn, "o", { input: same, kind: "a" })).toBe(
-        "v",
-      );
+      expect(await effects.replay(turn, "o", { input: same, kind: "a" })).toBe("v");
     }),
   );
 }

@@ -10,10 +10,7 @@ import { createSession } from "../lease/leased-sessions.ts";
 const operation = { kind: "operation", id: "o1" };
 
 /** The generation of the session of an id that lives. */
-function livingOf(
-  { database }: CommandFixture,
-  id: string,
-): Promise<readonly object[]> {
+function livingOf({ database }: CommandFixture, id: string): Promise<readonly object[]> {
   return database.read("living", () =>
     rows(sql`
       SELECT generation FROM holdfast_session WHERE id = ${id} AND deleted_at IS NULL`),
@@ -21,10 +18,7 @@ function livingOf(
 }
 
 /** Deletes by a process that dies before it can record that it did. */
-async function deletedUnrecorded(
-  { commands, faults }: CommandFixture,
-  id: string,
-): Promise<void> {
+async function deletedUnrecorded({ commands, faults }: CommandFixture, id: string): Promise<void> {
   faults.diesBefore = "finishEffect";
   expect(await rejection(commands.deleteSession(operation, id))).toMatchObject({
     message: "The process died.",
@@ -45,13 +39,12 @@ export function effectDeletionsSuite(backend: Backend): void {
         const report = await commands.deleteSession(operation, "other");
         expect(report).toMatchObject({ existed: true, generation: 1 });
         expect(await livingOf(at, "other")).toEqual([{ generation: 2 }]);
-        expect(await commands.deleteSession(operation, "other")).toEqual(
-          report,
-        );
+        expect(await commands.deleteSession(operation, "other")).toEqual(report);
         // Another call means the one that lives now.
-        expect(
-          await commands.deleteSession(operation, "other", { call: "2" }),
-        ).toMatchObject({ existed: true, generation: 2 });
+        expect(await commands.deleteSession(operation, "other", { call: "2" })).toMatchObject({
+          existed: true,
+          generation: 2,
+        });
         expect(await livingOf(at, "other")).toEqual([]);
       }),
     );
@@ -84,9 +77,10 @@ export function effectDeletionsSuite(backend: Backend): void {
         expect(await livingOf(at, "other")).toEqual([{ generation: 2 }]);
         const [first, second] = [{ call: "2" }, { call: "3" }];
         for (const call of [first, second])
-          expect(
-            await commands.deleteSession(operation, "other", call),
-          ).toMatchObject({ existed: true, generation: 2 });
+          expect(await commands.deleteSession(operation, "other", call)).toMatchObject({
+            existed: true,
+            generation: 2,
+          });
       }),
     );
 
@@ -95,10 +89,7 @@ export function effectDeletionsSuite(backend: Backend): void {
       fixture(async (at) => {
         const { commands, database } = at;
         const idsOf = (name: string): readonly string[] =>
-          Array.from(
-            { length: 10_000 },
-            (_, n) => `${name}${"x".repeat(120)}${10_000 + n}`,
-          );
+          Array.from({ length: 10_000 }, (_, n) => `${name}${"x".repeat(120)}${10_000 + n}`);
         const [orphaned, preserved] = [idsOf("o"), idsOf("p")];
         const known = {
           revoked: 20_000,
@@ -120,9 +111,7 @@ export function effectDeletionsSuite(backend: Backend): void {
           preserved: preserved.slice(0, 500),
           hasMore: true,
         });
-        expect(await commands.deleteSession(operation, "other")).toEqual(
-          report,
-        );
+        expect(await commands.deleteSession(operation, "other")).toEqual(report);
       }),
     );
   });

@@ -60,12 +60,14 @@ function borderTests(fixture: InFixture): void {
       ];
       for (const [members, path] of wrong)
         for (const kind of ["race", "all"] as const)
-          expect(
-            await rejection(groups[kind](scope, "g", members as [])),
-          ).toMatchObject({ code: "GROUP_INVALID", details: { path } });
-      expect(
-        await rejection(groups.race(scope, " ", [{ awaitEvent: "a" }])),
-      ).toMatchObject({ code: "EFFECT_INVALID", details: { path: "key" } });
+          expect(await rejection(groups[kind](scope, "g", members as []))).toMatchObject({
+            code: "GROUP_INVALID",
+            details: { path },
+          });
+      expect(await rejection(groups.race(scope, " ", [{ awaitEvent: "a" }]))).toMatchObject({
+        code: "EFFECT_INVALID",
+        details: { path: "key" },
+      });
       expect(await storedAwaits(database)).toEqual(before);
     }),
   );
@@ -91,12 +93,14 @@ function borderTests(fixture: InFixture): void {
       expect(await storedAwaits(database)).toEqual(before);
       expect(await all(false)).toEqual({ existed: false });
       expect(await all(false)).toEqual({ existed: true });
-      expect(
-        await rejection(groups.open(scope, "g", "race", ab)),
-      ).toMatchObject({ code: "GROUP_CONFLICT", details: { path: "kind" } });
-      expect(
-        await rejection(groups.open(scope, "h", "any" as "all", ab)),
-      ).toMatchObject({ code: "GROUP_INVALID", details: { path: "kind" } });
+      expect(await rejection(groups.open(scope, "g", "race", ab))).toMatchObject({
+        code: "GROUP_CONFLICT",
+        details: { path: "kind" },
+      });
+      expect(await rejection(groups.open(scope, "h", "any" as "all", ab))).toMatchObject({
+        code: "GROUP_INVALID",
+        details: { path: "kind" },
+      });
     }),
   );
 
@@ -181,17 +185,15 @@ function raceTests(fixture: InFixture): void {
       const { a = "", b = "", c = "" } = await opened(at, "a", "b", "c");
       const abc = [...ab, { awaitEvent: "c" }];
       // Whoever waited has died.
-      expect(
-        await rejection(groups.race(scope, "g", abc, { timeout: 0 })),
-      ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(await rejection(groups.race(scope, "g", abc, { timeout: 0 }))).toMatchObject({
+        code: "DEADLINE_EXCEEDED",
+      });
       await events.resolve(c, 3);
       clock.set(10);
       await events.resolve(b, 2);
       await events.resolve(a, 1);
       expect(await groups.race(scope, "g", abc)).toMatchObject({ ordinal: 2 });
-      const order = (await groups.drain(scope, "g")).map(
-        ({ ordinal }) => ordinal,
-      );
+      const order = (await groups.drain(scope, "g")).map(({ ordinal }) => ordinal);
       expect(order).toEqual([2, 1, 0]);
     }),
   );
@@ -272,9 +274,9 @@ function allTests(fixture: InFixture): void {
         outcome: { kind: "cancelled" },
       };
       expect(await groups.all(scope, "g", abc)).toEqual(answer);
-      expect(
-        await rejection(groups.drain(scope, "g", { timeout: 0 })),
-      ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(await rejection(groups.drain(scope, "g", { timeout: 0 }))).toMatchObject({
+        code: "DEADLINE_EXCEEDED",
+      });
       await events.fail(a, new Error("later"));
       expect(await groups.all(scope, "g", abc)).toEqual(answer);
       const drained = await groups.drain(scope, "g");
@@ -295,11 +297,7 @@ function effectTests(fixture: InFixture): void {
     fixture(async (at) => {
       const { effects, groups, scope, clock, faults } = at;
       await opened(at, "approval");
-      const members = [
-        { effect: "slow" },
-        { awaitEvent: "approval" },
-        { effect: "fast" },
-      ];
+      const members = [{ effect: "slow" }, { awaitEvent: "approval" }, { effect: "fast" }];
       const race = groups.race(scope, "g", members, { timeout: "1 day" });
       await faults.asleep(clock);
       await effects.execute(scope, "fast", asked, () => "f");
@@ -333,9 +331,9 @@ function effectTests(fixture: InFixture): void {
         outcome: { kind: "failed", error: { message: "1" } },
       });
       const open = async (): Promise<void> =>
-        expect(
-          await rejection(groups.all(scope, "g", thrice, { timeout: 0 })),
-        ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+        expect(await rejection(groups.all(scope, "g", thrice, { timeout: 0 }))).toMatchObject({
+          code: "DEADLINE_EXCEEDED",
+        });
       await open();
       await attempt(2);
       await open();
@@ -349,10 +347,7 @@ function effectTests(fixture: InFixture): void {
 }
 
 function damageTests(fixture: InFixture): void {
-  const meddle = async (
-    { database }: AwaitFixture,
-    statement: Statement,
-  ): Promise<void> => {
+  const meddle = async ({ database }: AwaitFixture, statement: Statement): Promise<void> => {
     await database.write("meddle", () => pastChecks(database, statement));
   };
 
@@ -366,10 +361,7 @@ function damageTests(fixture: InFixture): void {
         await rejection(groups.race(scope, key, ab, waits));
       const groupAt = (key: string): Statement =>
         sql`(SELECT key FROM holdfast_effect_group WHERE name = ${key})`;
-      await meddle(
-        at,
-        sql`UPDATE holdfast_effect_group SET kind = 'some' WHERE name = 'kind'`,
-      );
+      await meddle(at, sql`UPDATE holdfast_effect_group SET kind = 'some' WHERE name = 'kind'`);
       await meddle(
         at,
         sql`UPDATE holdfast_effect_group_member SET kind = 'thing'
@@ -384,9 +376,7 @@ function damageTests(fixture: InFixture): void {
       for (const key of ["kind", "member", "gap"])
         expect(
           await rejection(
-            key === "kind"
-              ? groups.drain(scope, key, waits)
-              : groups.race(scope, key, ab, waits),
+            key === "kind" ? groups.drain(scope, key, waits) : groups.race(scope, key, ab, waits),
           ),
         ).toMatchObject({ code: "CORRUPT_ROW" });
       expect(await groups.race(scope, "whole", ab)).toMatchObject({

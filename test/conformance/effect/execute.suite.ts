@@ -2,15 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
-import {
-  ask,
-  Hand,
-  inEffects,
-  never,
-  refused,
-  storedEffects,
-  turn,
-} from "./fixture.ts";
+import { ask, Hand, inEffects, never, refused, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 export function effectExecuteSuite(backend: Backend): void {
@@ -26,9 +18,7 @@ function executeTests(fixture: InFixture): void {
     fixture(async ({ effects }) => {
       const value = { at: new Date(7), ids: [1n, 2n], none: undefined };
       const step = { kind: "step", input: { id: "x", n: 1 } };
-      expect(await effects.execute(turn, "k", step, () => value)).toEqual(
-        value,
-      );
+      expect(await effects.execute(turn, "k", step, () => value)).toEqual(value);
       expect(await effects.execute(turn, "k", step, never)).toEqual(value);
       expect(await effects.replay(turn, "k", step)).toEqual(value);
     }),
@@ -153,9 +143,7 @@ function executeTests(fixture: InFixture): void {
         ["$.input.symbol", { symbol: Symbol("x") }],
       ] as const)
         expect(
-          await refused(at, () =>
-            effects.execute(turn, "k", { kind: "x", input }, never),
-          ),
+          await refused(at, () => effects.execute(turn, "k", { kind: "x", input }, never)),
         ).toMatchObject({ code: "NOT_SERIALIZABLE", details: { path } });
     }),
   );
@@ -173,9 +161,7 @@ function executeTests(fixture: InFixture): void {
       expect(a).toBe(b);
       expect(c).not.toBe(a);
       // A golden value: what is on users' disks must stay comparable.
-      expect(a).toBe(
-        "dfcd7da384a9a48ca96a04ea360551dd053058074e05a134a4ef28790e21add2",
-      );
+      expect(a).toBe("dfcd7da384a9a48ca96a04ea360551dd053058074e05a134a4ef28790e21add2");
     }),
   );
 }

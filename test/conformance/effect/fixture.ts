@@ -25,9 +25,7 @@ export interface EffectFixture {
   readonly effectsIn: (options: EffectOptions) => Effects;
 }
 
-export type InFixture = (
-  body: (fixture: EffectFixture) => Promise<void>,
-) => () => Promise<void>;
+export type InFixture = (body: (fixture: EffectFixture) => Promise<void>) => () => Promise<void>;
 
 /** A turn of session "s". */
 export const turn: EffectScope = { kind: "turn", session: "s", id: "t1" };
@@ -70,11 +68,7 @@ export async function disposeEffects(backend: Backend): Promise<void> {
   await opened?.place.dispose();
 }
 
-function fixtureOf(
-  place: Place,
-  opened: Database,
-  clock: CountingClock,
-): EffectFixture {
+function fixtureOf(place: Place, opened: Database, clock: CountingClock): EffectFixture {
   const faults = new Faults(opened);
   const { database } = faults;
   const effectsIn: EffectFixture["effectsIn"] = (options) =>
@@ -104,9 +98,7 @@ export async function held(
 export function storedEffects(
   database: Database,
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  return database.read("stored", () =>
-    rows(sql`SELECT * FROM holdfast_effect ORDER BY key`),
-  );
+  return database.read("stored", () => rows(sql`SELECT * FROM holdfast_effect ORDER BY key`));
 }
 
 /** Changes all effects past Holdfast: `UPDATE holdfast_effect SET …`. */
@@ -136,9 +128,7 @@ export class Hand {
   #end: ((value: unknown) => void) | undefined;
   #fail: ((error: unknown) => void) | undefined;
 
-  readonly run = (context: {
-    readonly signal: AbortSignal;
-  }): Promise<unknown> => {
+  readonly run = (context: { readonly signal: AbortSignal }): Promise<unknown> => {
     this.calls += 1;
     this.signal = context.signal;
     return new Promise((resolve, reject) => {

@@ -17,10 +17,7 @@ const failing = (): never => {
 };
 
 /** The claim of an attempt that somebody makes although the group's effect has ended. */
-async function claimedAgain({
-  effects,
-  scope,
-}: AwaitFixture): Promise<EffectClaim> {
+async function claimedAgain({ effects, scope }: AwaitFixture): Promise<EffectClaim> {
   const next = await effects.claim(scope, "e", asked, { attempt: 2 });
   if (next.kind !== "claimed") throw new Error("Nobody else is here.");
   return next.claim;

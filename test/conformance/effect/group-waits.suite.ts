@@ -214,10 +214,7 @@ function elsewhereTests(fixture: InFixture): void {
       const { token: a } = await at.events.open(at.scope, "a");
       const { token: b } = await at.events.open(at.scope, "b");
       const { race } = await racing(at);
-      await Promise.all([
-        theirs.events.resolve(a, "a"),
-        at.events.resolve(b, "b"),
-      ]);
+      await Promise.all([theirs.events.resolve(a, "a"), at.events.resolve(b, "b")]);
       const answer = await race;
       expect(await theirs.groups.race(at.scope, "g", ab)).toEqual(answer);
       expect(await at.groups.race(at.scope, "g", ab)).toEqual(answer);

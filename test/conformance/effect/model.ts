@@ -184,9 +184,7 @@ export class EffectModel {
     const known = this.#of(numberOf(claim));
     const value = this.#newValue(how === "complete" ? "completed" : "failed");
     const call =
-      how === "complete"
-        ? store.complete(claim, value)
-        : store.fail(claim, new Error(value));
+      how === "complete" ? store.complete(claim, value) : store.fail(claim, new Error(value));
     const live = this.#live(known);
     if (known.settled === undefined && live?.claim.token === claim.token) {
       await call;
@@ -203,8 +201,7 @@ export class EffectModel {
     const claim = claims.at(-1);
     if (claim === undefined) return;
     const known = this.#of(numberOf(claim));
-    const isHolder =
-      known.settled === undefined && known.holder?.claim.token === claim.token;
+    const isHolder = known.settled === undefined && known.holder?.claim.token === claim.token;
     assert.equal(await store.release(claim), isHolder);
     if (isHolder) known.holder = undefined;
   }
@@ -279,10 +276,7 @@ export class EffectModel {
 
 let ownersMade = 0;
 
-function envelope(
-  what: number,
-  isOdd: boolean,
-): { kind: string; input: unknown } {
+function envelope(what: number, isOdd: boolean): { kind: string; input: unknown } {
   return { kind: "tool", input: { what, isOdd } };
 }
 

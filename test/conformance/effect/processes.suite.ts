@@ -57,9 +57,9 @@ function startTests(fixture: InCommandFixture): void {
     "[AX10] registers nothing when the handle cannot be granted, and says so again",
     fixture(async ({ commands, registry }) => {
       for (let again = 0; again < 2; again += 1)
-        expect(
-          await rejection(commands.start(turn, build, { grant: "nobody" })),
-        ).toMatchObject({ code: "SESSION_NOT_FOUND" });
+        expect(await rejection(commands.start(turn, build, { grant: "nobody" }))).toMatchObject({
+          code: "SESSION_NOT_FOUND",
+        });
       expect(await registry.get("build:7")).toBeUndefined();
     }),
   );
@@ -70,16 +70,12 @@ function startTests(fixture: InCommandFixture): void {
       const { commands } = at;
       await commands.start(turn, build, { grant: "s" });
       expect(
-        await refused(at, () =>
-          commands.start(turn, { ...build, input: {} }, { grant: "s" }),
-        ),
+        await refused(at, () => commands.start(turn, { ...build, input: {} }, { grant: "s" })),
       ).toMatchObject({
         code: "EFFECT_CONFLICT",
         details: { path: "$.input.parts.input" },
       });
-      expect(
-        await refused(at, () => commands.start(turn, build)),
-      ).toMatchObject({
+      expect(await refused(at, () => commands.start(turn, build))).toMatchObject({
         code: "EFFECT_CONFLICT",
         details: { path: "$.input.grant" },
       });
@@ -106,9 +102,7 @@ function commandTests(fixture: InCommandFixture): void {
     "a list stays what it was for its call; another call is another list",
     fixture(async ({ commands, registry }) => {
       await commands.start(turn, build, { grant: "s" });
-      const listed = [
-        { id: "build:7", kind: "tool", label: null, status: "running" },
-      ];
+      const listed = [{ id: "build:7", kind: "tool", label: null, status: "running" }];
       const page = { items: listed, damaged: [], next: undefined };
       expect(await commands.list(turn, "s")).toEqual(page);
       await registry.complete("build:7", { kind: "completed", value: 1 });
@@ -130,10 +124,7 @@ function commandTests(fixture: InCommandFixture): void {
         await registry.grant(id, "s");
       }
       await database.write("damage", () =>
-        pastChecks(
-          database,
-          sql`UPDATE holdfast_process SET status = 'weird' WHERE id = 'p2'`,
-        ),
+        pastChecks(database, sql`UPDATE holdfast_process SET status = 'weird' WHERE id = 'p2'`),
       );
       const first = await commands.list(turn, "s", { limit: 2 });
       expect(first).toEqual({
@@ -147,18 +138,16 @@ function commandTests(fixture: InCommandFixture): void {
         next: undefined,
       });
       // As they were recorded.
-      await database.write("mend", () =>
-        run(sql`UPDATE holdfast_process SET status = 'running'`),
-      );
+      await database.write("mend", () => run(sql`UPDATE holdfast_process SET status = 'running'`));
       await registry.revoke("p3", "s");
       expect(await commands.list(turn, "s", { limit: 2 })).toEqual(first);
       expect(await commands.list(turn, "s", rest)).toMatchObject({
         items: [{ id: "p3" }],
       });
       for (const limit of [0, 1_001])
-        expect(
-          await rejection(commands.list(turn, "s", { limit })),
-        ).toMatchObject({ code: "OPTION_INVALID" });
+        expect(await rejection(commands.list(turn, "s", { limit }))).toMatchObject({
+          code: "OPTION_INVALID",
+        });
       for (const wrong of [{ after: "p2" }, { ...rest, live: true }])
         expect(await rejection(commands.list(turn, "s", wrong))).toMatchObject({
           code: "CURSOR_INVALID",
@@ -187,17 +176,14 @@ function commandTests(fixture: InCommandFixture): void {
     fixture(async (at) => {
       const { commands } = at;
       const many = Array.from({ length: 1_001 }, (_, n) => `p${n}`);
-      const call = (): Promise<void> =>
-        commands.transfer(turn, "s", "other", many);
+      const call = (): Promise<void> => commands.transfer(turn, "s", "other", many);
       expect(await refused(at, call)).toMatchObject({
         code: "OPTION_INVALID",
         details: { option: "processes" },
       });
       // As many as are allowed are looked for.
       expect(
-        await rejection(
-          commands.transfer(turn, "s", "other", many.slice(0, 1_000)),
-        ),
+        await rejection(commands.transfer(turn, "s", "other", many.slice(0, 1_000))),
       ).toMatchObject({ code: "PROCESS_NOT_FOUND" });
     }),
   );
@@ -207,18 +193,14 @@ function commandTests(fixture: InCommandFixture): void {
     fixture(async ({ commands, registry }) => {
       await commands.start(turn, build);
       const asked = { process: "build:7", sequence: 1, status: "running" };
-      expect(
-        await commands.cancel(turn, "build:7", { reason: "late" }),
-      ).toEqual(asked);
-      expect(
-        await commands.cancel(turn, "build:7", { reason: "late" }),
-      ).toEqual(asked);
-      expect(
-        await rejection(commands.cancel(turn, "build:7", { reason: "other" })),
-      ).toMatchObject({ code: "EFFECT_CONFLICT" });
-      expect(
-        await commands.cancel(turn, "build:7", { reason: "other", call: "2" }),
-      ).toMatchObject({ sequence: 2 });
+      expect(await commands.cancel(turn, "build:7", { reason: "late" })).toEqual(asked);
+      expect(await commands.cancel(turn, "build:7", { reason: "late" })).toEqual(asked);
+      expect(await rejection(commands.cancel(turn, "build:7", { reason: "other" }))).toMatchObject({
+        code: "EFFECT_CONFLICT",
+      });
+      expect(await commands.cancel(turn, "build:7", { reason: "other", call: "2" })).toMatchObject({
+        sequence: 2,
+      });
       expect(await rejection(commands.cancel(turn, "none"))).toMatchObject({
         code: "PROCESS_NOT_FOUND",
       });
@@ -240,9 +222,7 @@ function commandTests(fixture: InCommandFixture): void {
       });
       expect(last).toMatchObject({ sequence: 2, ordinal: 2 });
       expect(
-        await rejection(
-          commands.signal(turn, "build:7", "stop", 1, { key: "c" }),
-        ),
+        await rejection(commands.signal(turn, "build:7", "stop", 1, { key: "c" })),
       ).toMatchObject({ code: "EVENT_TYPE_UNDECLARED" });
     }),
   );
@@ -266,13 +246,11 @@ function commandTests(fixture: InCommandFixture): void {
         code: "PROCESS_NOT_FOUND",
       });
       await registry.register({ id: "other", kind: "tool" });
-      expect(await rejection(commands.waitForEnd(turn, "other"))).toMatchObject(
-        { code: "PROCESS_NOT_FOUND" },
-      );
+      expect(await rejection(commands.waitForEnd(turn, "other"))).toMatchObject({
+        code: "PROCESS_NOT_FOUND",
+      });
       expect(
-        await rejection(
-          commands.waitForEnd({ ...turn, id: "t2" }, "other", { timeout: 0 }),
-        ),
+        await rejection(commands.waitForEnd({ ...turn, id: "t2" }, "other", { timeout: 0 })),
       ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
     }),
   );
@@ -284,9 +262,7 @@ function commandTests(fixture: InCommandFixture): void {
       const operation = { kind: "operation", id: "o1" };
       await commands.start(operation, build, { grant: "other" });
       const own = { kind: "turn", session: "other", id: "t" };
-      expect(
-        await refused(at, () => commands.deleteSession(own, "other")),
-      ).toMatchObject({
+      expect(await refused(at, () => commands.deleteSession(own, "other"))).toMatchObject({
         code: "EFFECT_SCOPE_INVALID",
         details: { path: "scope.session" },
       });

@@ -107,16 +107,13 @@ export function effectPropertySuite(backend: Backend): void {
     inEffects(backend)(async ({ faults }) => {
       let models = 0;
       await fc.assert(
-        fc.asyncProperty(
-          fc.array(step, { minLength: 10, maxLength: 30 }),
-          async (steps) => {
-            models += 1;
-            const id = `model ${models}`;
-            const model = new EffectModel(faults, { kind: "operation", id });
-            for (const next of steps) await model.take(next);
-            await model.agree();
-          },
-        ),
+        fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
+          models += 1;
+          const id = `model ${models}`;
+          const model = new EffectModel(faults, { kind: "operation", id });
+          for (const next of steps) await model.take(next);
+          await model.agree();
+        }),
         {
           numRuns: roundsOn(backend, {
             deep: 1_500,

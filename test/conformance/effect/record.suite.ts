@@ -4,16 +4,7 @@ import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { createSession, until } from "../lease/leased-sessions.ts";
-import {
-  ask,
-  Hand,
-  held,
-  inEffects,
-  meddle,
-  never,
-  storedEffects,
-  turn,
-} from "./fixture.ts";
+import { ask, Hand, held, inEffects, meddle, never, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 export function effectRecordSuite(backend: Backend): void {
@@ -62,9 +53,7 @@ function readTests(fixture: InFixture): void {
       expect(await effects.get(turn, "f")).toMatchObject({
         state: { kind: "failed", error: { name: "RangeError" } },
       });
-      expect(JSON.stringify(await effects.list(turn))).not.toContain(
-        claim.token,
-      );
+      expect(JSON.stringify(await effects.list(turn))).not.toContain(claim.token);
       expect(await effects.get(turn, "k", { attempt: 2 })).toBeUndefined();
     }),
   );
@@ -93,9 +82,7 @@ function readTests(fixture: InFixture): void {
           limit: 2,
           ...(after && { after }),
         });
-        seen.push(
-          ...page.items.map((item) => `${item.replayKey}${item.attempt}`),
-        );
+        seen.push(...page.items.map((item) => `${item.replayKey}${item.attempt}`));
         damaged.push(...page.damaged);
         after = page.next;
         more = after !== undefined;
@@ -160,9 +147,9 @@ function ownTests(fixture: InFixture): void {
         holder: { fence: 1 },
       });
       const other = { kind: "llm", input: { prompt: "bye" } };
-      expect(
-        await rejection(effects.record(turn, "k", other, 1)),
-      ).toMatchObject({ code: "EFFECT_CONFLICT" });
+      expect(await rejection(effects.record(turn, "k", other, 1))).toMatchObject({
+        code: "EFFECT_CONFLICT",
+      });
       expect(await storedEffects(database)).toEqual(before);
       await effects.release(claim);
       expect(await effects.record(turn, "k", ask, 1)).toEqual({
@@ -183,9 +170,9 @@ function ownTests(fixture: InFixture): void {
       expect(await rejection(strict.record(turn, "k", ask, 1))).toMatchObject({
         code: "EFFECT_NOT_RECORDED",
       });
-      expect(
-        await rejection(effects.record(turn, "k", ask, () => 1)),
-      ).toMatchObject({ code: "EFFECT_RESULT_UNSTORABLE" });
+      expect(await rejection(effects.record(turn, "k", ask, () => 1))).toMatchObject({
+        code: "EFFECT_RESULT_UNSTORABLE",
+      });
       expect(await storedEffects(database)).toEqual([]);
       await effects.record(turn, "k", ask, 1);
       expect(await strict.record(turn, "k", ask, 2)).toEqual({
@@ -201,8 +188,7 @@ function removalTests(fixture: InFixture): void {
     "go with their scope when it is forgotten, in slices; who is at one learns that it is gone",
     fixture(async (at) => {
       const { effects, database, faults } = at;
-      for (let n = 0; n < 7; n += 1)
-        await effects.execute(turn, `k${n}`, ask, () => n);
+      for (let n = 0; n < 7; n += 1) await effects.execute(turn, `k${n}`, ask, () => n);
       const claim = await held(at, "open");
       const other = { kind: "turn", session: "s", id: "t2" };
       await effects.execute(other, "k", ask, () => "kept");
@@ -220,9 +206,7 @@ function removalTests(fixture: InFixture): void {
       expect(await effects.forget(turn)).toEqual({ effects: 0 });
       expect(await storedEffects(database)).toHaveLength(1);
       expect(await effects.replay(other, "k", ask)).toBe("kept");
-      expect(await effects.execute(turn, "k0", ask, () => "again")).toBe(
-        "again",
-      );
+      expect(await effects.execute(turn, "k0", ask, () => "again")).toBe("again");
     }),
   );
 
@@ -231,8 +215,7 @@ function removalTests(fixture: InFixture): void {
     fixture(async (at) => {
       const { effects, database } = at;
       await createSession(database, "other");
-      for (let n = 0; n < 12; n += 1)
-        await effects.execute(turn, `k${n}`, ask, () => n);
+      for (let n = 0; n < 12; n += 1) await effects.execute(turn, `k${n}`, ask, () => n);
       await held(at, "open");
       const elsewhere = { kind: "turn", session: "other", id: "t1" };
       await effects.execute(elsewhere, "k1", ask, () => "kept");
@@ -253,10 +236,7 @@ function removalTests(fixture: InFixture): void {
       const { effects, database } = at;
       const claim = await held(at, "k");
       await createSession(database, "s", 2);
-      for (const call of [
-        () => effects.complete(claim, 1),
-        () => effects.renew(claim),
-      ])
+      for (const call of [() => effects.complete(claim, 1), () => effects.renew(claim)])
         expect(await rejection(call())).toMatchObject({
           code: "SESSION_DELETED",
         });

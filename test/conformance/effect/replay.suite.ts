@@ -2,15 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
-import {
-  ask,
-  held,
-  inEffects,
-  never,
-  refused,
-  storedEffects,
-  turn,
-} from "./fixture.ts";
+import { ask, held, inEffects, never, refused, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 export function effectReplaySuite(backend: Backend): void {
@@ -67,17 +59,16 @@ function strictTests(fixture: InFixture): void {
       }
       const claim = await held(at, "k");
       await effects.release(claim);
-      expect(
-        await refused(at, () => effects.replay(turn, "k", ask)),
-      ).toMatchObject({ code: "EFFECT_UNFINISHED" });
+      expect(await refused(at, () => effects.replay(turn, "k", ask))).toMatchObject({
+        code: "EFFECT_UNFINISHED",
+      });
     }),
   );
 
   test(
     "a replay writes nothing and takes no transaction that could",
     fixture(async ({ effects, faults, database }) => {
-      for (let n = 0; n < 20; n += 1)
-        await effects.execute(turn, `k${n}`, ask, () => n);
+      for (let n = 0; n < 20; n += 1) await effects.execute(turn, `k${n}`, ask, () => n);
       const failed = effects.execute(turn, "failed", ask, () => {
         throw new Error("no");
       });
@@ -102,14 +93,10 @@ function transientTests(fixture: InFixture): void {
   test(
     "[AX23] may be tried again under a new attempt, while the old one replays unchanged",
     fixture(async ({ effects, database }) => {
-      const first = await rejection(
-        effects.execute(turn, "k", ask, overloaded),
-      );
+      const first = await rejection(effects.execute(turn, "k", ask, overloaded));
       expect(first).toMatchObject({ message: "overloaded", transient: true });
       const [row] = await storedEffects(database);
-      expect(
-        await effects.execute(turn, "k", ask, () => "second", { attempt: 2 }),
-      ).toBe("second");
+      expect(await effects.execute(turn, "k", ask, () => "second", { attempt: 2 })).toBe("second");
       expect(await storedEffects(database)).toMatchObject([
         row ?? {},
         { attempt: 2, status: "completed" },
@@ -150,8 +137,7 @@ function transientTests(fixture: InFixture): void {
       );
       // The failure is recorded by then, and the pause counts from that.
       const pausesBefore = async (attempt: number): Promise<void> => {
-        while ((await storedEffects(database)).length < attempt)
-          await new Promise(setImmediate);
+        while ((await storedEffects(database)).length < attempt) await new Promise(setImmediate);
         await until(() => clock.sleepers === 1);
       };
       await pausesBefore(2);
@@ -167,9 +153,7 @@ function transientTests(fixture: InFixture): void {
         ["completed", 1_300],
       ]);
       expect(await store.execute(turn, "k", ask, never, options)).toBe(3);
-      expect(
-        await store.replay(turn, "k", ask, { retry: { maxRetries: 2 } }),
-      ).toBe(3);
+      expect(await store.replay(turn, "k", ask, { retry: { maxRetries: 2 } })).toBe(3);
       expect(await rejection(store.replay(turn, "k", ask))).toMatchObject({
         message: "again",
       });

@@ -7,16 +7,7 @@ import type { Database } from "../../../src/sql/database.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
-import {
-  ask,
-  Hand,
-  held,
-  inEffects,
-  never,
-  refused,
-  storedEffects,
-  turn,
-} from "./fixture.ts";
+import { ask, Hand, held, inEffects, never, refused, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 /** Leaves a mark in the database: the name of session "s". */
@@ -28,9 +19,7 @@ function* mark(name: string): Tx<string> {
 
 async function marked(database: Database): Promise<unknown> {
   const found = await database.read("marked", () =>
-    rows<{ readonly name: string | null }>(
-      sql`SELECT name FROM holdfast_session WHERE id = 's'`,
-    ),
+    rows<{ readonly name: string | null }>(sql`SELECT name FROM holdfast_session WHERE id = 's'`),
   );
   return found[0]?.name;
 }
@@ -98,9 +87,10 @@ function transactTests(fixture: InFixture): void {
         throw odd;
       };
       for (const own of [body, neverBody])
-        expect(
-          await rejection(effects.transact(turn, "k", ask, own)),
-        ).toMatchObject({ code: "PROCESS_NOT_FOUND", details: {} });
+        expect(await rejection(effects.transact(turn, "k", ask, own))).toMatchObject({
+          code: "PROCESS_NOT_FOUND",
+          details: {},
+        });
     }),
   );
 
@@ -118,9 +108,7 @@ function transactTests(fixture: InFixture): void {
       ];
       for (const slip of slips)
         expect(
-          await refused(at, () =>
-            effects.transact(turn, "k", ask, slip as () => Tx<unknown>),
-          ),
+          await refused(at, () => effects.transact(turn, "k", ask, slip as () => Tx<unknown>)),
         ).toMatchObject({ code: "OPERATION_INVALID" });
       const body = () => mark("a");
       expect(await effects.transact(turn, "k", ask, body)).toBe("did a");
@@ -135,22 +123,20 @@ function transactTests(fixture: InFixture): void {
         yield* mark("a");
         return () => 1;
       };
-      expect(
-        await refused(at, () => effects.transact(turn, "k", ask, odd)),
-      ).toMatchObject({ code: "EFFECT_RESULT_UNSTORABLE" });
+      expect(await refused(at, () => effects.transact(turn, "k", ask, odd))).toMatchObject({
+        code: "EFFECT_RESULT_UNSTORABLE",
+      });
       const broken = function* (): Tx<void> {
         yield* mark("a");
         yield* run(sql`
           INSERT INTO holdfast_session (id, generation, created_at, revision, node_count, user_message_count, active_at)
           VALUES ('s', 1, 0, 0, 0, 0, 0)`);
       };
-      expect(
-        await refused(at, () => effects.transact(turn, "k", ask, broken)),
-      ).toMatchObject({ code: "CONSTRAINT_VIOLATED" });
+      expect(await refused(at, () => effects.transact(turn, "k", ask, broken))).toMatchObject({
+        code: "CONSTRAINT_VIOLATED",
+      });
       expect(await marked(database)).toBeNull();
-      expect(await effects.transact(turn, "k", ask, () => mark("b"))).toBe(
-        "did b",
-      );
+      expect(await effects.transact(turn, "k", ask, () => mark("b"))).toBe("did b");
     }),
   );
 
@@ -158,9 +144,9 @@ function transactTests(fixture: InFixture): void {
     "may be repeated when its answer is lost",
     fixture(async ({ effects, database, faults }) => {
       faults.losesAnswer = true;
-      expect(
-        await rejection(effects.transact(turn, "k", ask, () => mark("a"))),
-      ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect(await rejection(effects.transact(turn, "k", ask, () => mark("a")))).toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+      });
       expect(await effects.transact(turn, "k", ask, neverBody)).toBe("did a");
       expect(await marked(database)).toBe("a");
     }),
@@ -181,14 +167,10 @@ function transactTests(fixture: InFixture): void {
       const claim = await held(at, "given back");
       await effects.release(claim);
       const body = () => mark("a");
-      expect(await effects.transact(turn, "given back", ask, body)).toBe(
-        "did a",
-      );
+      expect(await effects.transact(turn, "given back", ask, body)).toBe("did a");
       await held(at, "dead");
       faults.die(database.owner);
-      expect(await effects.transact(turn, "dead", ask, () => mark("b"))).toBe(
-        "did b",
-      );
+      expect(await effects.transact(turn, "dead", ask, () => mark("b"))).toBe("did b");
       expect(await marked(database)).toBe("b");
     }),
   );
@@ -198,28 +180,22 @@ function transactTests(fixture: InFixture): void {
     fixture(async (at) => {
       const { effects, effectsIn, database } = at;
       const strict = effectsIn({ replayOnly: true });
-      expect(
-        await refused(at, () => strict.transact(turn, "k", ask, neverBody)),
-      ).toMatchObject({ code: "EFFECT_NOT_RECORDED" });
+      expect(await refused(at, () => strict.transact(turn, "k", ask, neverBody))).toMatchObject({
+        code: "EFFECT_NOT_RECORDED",
+      });
       await effects.transact(turn, "k", ask, () => mark("a"));
       const other = { kind: "llm", input: { prompt: "other" } };
-      expect(
-        await refused(at, () => effects.transact(turn, "k", other, neverBody)),
-      ).toMatchObject({
+      expect(await refused(at, () => effects.transact(turn, "k", other, neverBody))).toMatchObject({
         code: "EFFECT_CONFLICT",
         details: { path: "$.input.prompt" },
       });
       const nobody = { kind: "turn", session: "nobody", id: "t" };
       expect(
-        await refused(at, () =>
-          effects.transact(nobody, "k", ask, () => mark("b")),
-        ),
+        await refused(at, () => effects.transact(nobody, "k", ask, () => mark("b"))),
       ).toMatchObject({ code: "SESSION_NOT_FOUND" });
       expect(await marked(database)).toBe("a");
       expect(
-        await refused(at, () =>
-          effects.transact(turn, "x", ask, 5 as unknown as () => Tx<void>),
-        ),
+        await refused(at, () => effects.transact(turn, "x", ask, 5 as unknown as () => Tx<void>)),
       ).toMatchObject({ code: "OPTION_INVALID" });
     }),
   );

@@ -20,30 +20,19 @@ function unrecordedTests(fixture: InFixture): void {
   test(
     "[A81] a value of the wrong kind, returned or recorded, has its code",
     fixture(async ({ effects, database }) => {
-      const isText = (value: unknown): value is string =>
-        typeof value === "string";
+      const isText = (value: unknown): value is string => typeof value === "string";
       const options = { accept: isText };
       expect(
         await rejection(
-          effects.execute<string>(
-            turn,
-            "k",
-            ask,
-            () => 5 as unknown as string,
-            options,
-          ),
+          effects.execute<string>(turn, "k", ask, () => 5 as unknown as string, options),
         ),
       ).toMatchObject({
         code: "EFFECT_RESULT_REFUSED",
         details: { source: "returned" },
       });
-      expect(await storedEffects(database)).toMatchObject([
-        { status: "inProgress", token: null },
-      ]);
+      expect(await storedEffects(database)).toMatchObject([{ status: "inProgress", token: null }]);
       expect(await effects.execute(turn, "k", ask, () => 6)).toBe(6);
-      expect(
-        await rejection(effects.execute(turn, "k", ask, never, options)),
-      ).toMatchObject({
+      expect(await rejection(effects.execute(turn, "k", ask, never, options))).toMatchObject({
         code: "EFFECT_RESULT_REFUSED",
         details: { source: "recorded" },
       });
@@ -63,15 +52,11 @@ function unrecordedTests(fixture: InFixture): void {
       });
       const small = effectsIn({ valueLimits: { charactersMax: 50 } });
       const large = "x".repeat(51);
-      expect(
-        await rejection(small.execute(turn, "k", ask, () => large)),
-      ).toMatchObject({
+      expect(await rejection(small.execute(turn, "k", ask, () => large))).toMatchObject({
         code: "EFFECT_RESULT_UNSTORABLE",
         details: { reason: "VALUE_TOO_LARGE" },
       });
-      expect(
-        await small.execute(turn, "k", ask, ({ isRepeat }) => isRepeat),
-      ).toBe(true);
+      expect(await small.execute(turn, "k", ask, ({ isRepeat }) => isRepeat)).toBe(true);
     }),
   );
 
@@ -122,12 +107,10 @@ function unrecordedTests(fixture: InFixture): void {
       await until(() => clock.sleepers === 0);
       const rows = await storedEffects(database);
       expect(rows).toMatchObject([{ status: "inProgress", token: null }]);
-      expect(
-        await effects.execute(turn, "k", ask, ({ isRepeat }) => isRepeat),
-      ).toBe(true);
-      expect(
-        await rejection(effects.execute(turn, "k2", ask, never, { signal })),
-      ).toMatchObject({ code: "ABORTED" });
+      expect(await effects.execute(turn, "k", ask, ({ isRepeat }) => isRepeat)).toBe(true);
+      expect(await rejection(effects.execute(turn, "k2", ask, never, { signal }))).toMatchObject({
+        code: "ABORTED",
+      });
     }),
   );
 }
@@ -177,9 +160,10 @@ function keptTests(fixture: InFixture): void {
       };
       const options = { isTransient, retry: { maxRetries: 3, backoff: 0 } };
       for (const run of [failing, never])
-        expect(
-          await rejection(effects.execute(turn, "k", ask, run, options)),
-        ).toMatchObject({ name: "RangeError", message: "no disk" });
+        expect(await rejection(effects.execute(turn, "k", ask, run, options))).toMatchObject({
+          name: "RangeError",
+          message: "no disk",
+        });
     }),
   );
 

@@ -55,8 +55,7 @@ function waitTests(fixture: InFixture): void {
       await until(() => faults.listeners === 2);
       const errors = Promise.all(calls.map((call) => rejection(call)));
       hand.fail(new Error("no"));
-      for (const error of await errors)
-        expect(error).toMatchObject({ message: "no" });
+      for (const error of await errors) expect(error).toMatchObject({ message: "no" });
     }),
   );
 
@@ -109,9 +108,9 @@ function waitTests(fixture: InFixture): void {
     fixture(async (at) => {
       const { effects, clock, faults } = at;
       const claim = await held(at, "k");
-      expect(
-        await rejection(effects.execute(turn, "k", ask, never, { timeout: 0 })),
-      ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(await rejection(effects.execute(turn, "k", ask, never, { timeout: 0 }))).toMatchObject(
+        { code: "DEADLINE_EXCEEDED" },
+      );
       const giveUp = new AbortController();
       const waits = [
         effects.execute(turn, "k", ask, never, { timeout: 500 }),
@@ -122,10 +121,7 @@ function waitTests(fixture: InFixture): void {
       const codes = waits.map(async (wait) => (await rejection(wait)).code);
       giveUp.abort();
       clock.advance(500);
-      expect(await Promise.all(codes)).toEqual([
-        "DEADLINE_EXCEEDED",
-        "ABORTED",
-      ]);
+      expect(await Promise.all(codes)).toEqual(["DEADLINE_EXCEEDED", "ABORTED"]);
       expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
       await effects.complete(claim, "value");
       expect(await effects.execute(turn, "k", ask, never)).toBe("value");
@@ -143,13 +139,10 @@ function waitTests(fixture: InFixture): void {
       await sessions(database).delete("s");
       expect(await ended).toMatchObject({ code: "SESSION_NOT_FOUND" });
       const fenced = { ...turn, session: { id: "s", generation: 1 } };
-      expect(
-        await rejection(effects.execute(fenced, "k", ask, never)),
-      ).toMatchObject({ code: "SESSION_DELETED" });
-      for (const late of [
-        () => effects.complete(claim, 1),
-        () => effects.renew(claim),
-      ])
+      expect(await rejection(effects.execute(fenced, "k", ask, never))).toMatchObject({
+        code: "SESSION_DELETED",
+      });
+      for (const late of [() => effects.complete(claim, 1), () => effects.renew(claim)])
         expect(await rejection(late())).toMatchObject({
           code: "SESSION_DELETED",
         });
@@ -165,9 +158,7 @@ function giveUpTests(fixture: InFixture): void {
       await held(at, "k", 100);
       const giveUp = new AbortController();
       const { signal } = giveUp;
-      const call = rejection(
-        effects.execute(turn, "k", ask, never, { signal }),
-      );
+      const call = rejection(effects.execute(turn, "k", ask, never, { signal }));
       await until(() => clock.sleepers === 1);
       const done: string[] = [];
       faults.onCommit = (operation) => {
@@ -179,9 +170,7 @@ function giveUpTests(fixture: InFixture): void {
       await until(() => done.length === 2);
       expect(done).toEqual(["claimEffect", "releaseEffect"]);
       const now = { timeout: 0 };
-      expect(await effects.execute(turn, "k", ask, () => "mine", now)).toBe(
-        "mine",
-      );
+      expect(await effects.execute(turn, "k", ask, () => "mine", now)).toBe("mine");
       expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
     }),
   );

@@ -3,12 +3,7 @@ import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { Backend } from "../backend.ts";
-import {
-  delayRequested,
-  joinNext,
-  joinSetCreated,
-  step,
-} from "./execution-events.ts";
+import { delayRequested, joinNext, joinSetCreated, step } from "./execution-events.ts";
 import {
   T0,
   ann,
@@ -31,11 +26,7 @@ async function sleepers(
       await store.append(
         id,
         2,
-        [
-          joinSetCreated("o:1"),
-          delayRequested(`Delay_${id}.o:1_1`, T0 + 500),
-          joinNext("o:1", T0),
-        ],
+        [joinSetCreated("o:1"), delayRequested(`Delay_${id}.o:1_1`, T0 + 500), joinNext("o:1", T0)],
         { fence: ann },
       );
     }),
@@ -68,9 +59,7 @@ export function executionAnsweredOnceSuite(backend: Backend): void {
         for (let more = 0; more < 2; more += 1)
           databases.push(backend.survives ? await place.open() : database);
         const calls = (): number =>
-          [...new Set(databases)]
-            .map((one) => one.stats().calls)
-            .reduce((sum, one) => sum + one);
+          [...new Set(databases)].map((one) => one.stats().calls).reduce((sum, one) => sum + one);
         const before = calls();
         const reports = await Promise.all(
           databases.map((one) => executions(one, { clock }).expireTimers()),
@@ -81,9 +70,7 @@ export function executionAnsweredOnceSuite(backend: Backend): void {
         // of the two others, after which it answers again.
         expect(calls() - before).toBeLessThanOrEqual(3 * (1 + 1 + 2 * 2));
         for (const id of ids) {
-          expect(await responsesOf(fixture.store, id)).toEqual([
-            [1, `Delay_${id}.o:1_1`],
-          ]);
+          expect(await responsesOf(fixture.store, id)).toEqual([[1, `Delay_${id}.o:1_1`]]);
           const { pending, responses } = await stateOfExecution(database, id);
           expect({ pending, responses }).toMatchObject({
             pending: { kind: "pending", dueAt: T0 + 500 },

@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { delayId } from "../../../src/model/ids/delay-id.ts";
-import {
-  childId,
-  parseExecutionId,
-} from "../../../src/model/ids/execution-id.ts";
+import { childId, parseExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { namedJoinSet } from "../../../src/model/ids/join-set-id.ts";
 import { answerDelay } from "../../fixtures/execution-operations.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
@@ -26,10 +23,7 @@ export function executionAnswersSuite(backend: Backend): void {
         await store.signal(id, "go", 1, { key: `a.${joinSet}_1` });
         await store.cancelActivity(child);
         const tables = await readTables(database);
-        expect(tables.responses.map(({ kind }) => kind)).toEqual([
-          "signal",
-          "child",
-        ]);
+        expect(tables.responses.map(({ kind }) => kind)).toEqual(["signal", "child"]);
         expect(faultsIn(tables)).toEqual([]);
       }));
 

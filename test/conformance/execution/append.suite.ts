@@ -35,9 +35,9 @@ export function executionAppendSuite(backend: Backend): void {
           const { store } = fixture;
           await store.create({ id: "a", function: "f" });
           const event = { kind } as unknown as GivenEvent;
-          expect(
-            await refusal(fixture, () => store.append("a", 1, [event])),
-          ).toBe("EVENTS_INVALID");
+          expect(await refusal(fixture, () => store.append("a", 1, [event]))).toBe(
+            "EVENTS_INVALID",
+          );
         })(),
     );
 
@@ -49,14 +49,10 @@ export function executionAppendSuite(backend: Backend): void {
           await store.create({ id: "a", function: "f" });
           await store.append("a", 1, [joinSetCreated("n:x")]);
           for (const event of [step("quiet"), joinNext("n:x", T0)]) {
-            expect(
-              await refusal(fixture, () =>
-                store.append("a", requested, [event]),
-              ),
-            ).toBe("VERSION_CONFLICT");
-            const error = await rejection(
-              store.append("a", requested, [event]),
+            expect(await refusal(fixture, () => store.append("a", requested, [event]))).toBe(
+              "VERSION_CONFLICT",
             );
+            const error = await rejection(store.append("a", requested, [event]));
             expect(error.details).toEqual({ id: "a", expected: 2, requested });
           }
         })(),
@@ -66,11 +62,9 @@ export function executionAppendSuite(backend: Backend): void {
       "[E15] an execution that does not exist is not found, whatever is appended",
       onExecutions(backend, async (fixture) => {
         for (const event of [step("quiet"), joinNext("n:x", T0)])
-          expect(
-            await refusal(fixture, () =>
-              fixture.store.append("nobody", 1, [event]),
-            ),
-          ).toBe("EXECUTION_NOT_FOUND");
+          expect(await refusal(fixture, () => fixture.store.append("nobody", 1, [event]))).toBe(
+            "EXECUTION_NOT_FOUND",
+          );
       }),
     );
 
@@ -89,11 +83,9 @@ export function executionAppendSuite(backend: Backend): void {
           });
           // Finished comes before the version: both the next and a wrong one say so.
           for (const version of [1, 2, 77])
-            expect(
-              await refusal(fixture, () =>
-                store.append("a", version, [event()]),
-              ),
-            ).toBe("EXECUTION_FINISHED");
+            expect(await refusal(fixture, () => store.append("a", version, [event()]))).toBe(
+              "EXECUTION_FINISHED",
+            );
         })(),
     );
 
@@ -111,18 +103,16 @@ export function executionAppendSuite(backend: Backend): void {
           nextVersion: 2,
           at: T0,
         });
-        expect(await kindsOf(fixture, "a")).toBe(
-          "created stepFinished finished",
-        );
+        expect(await kindsOf(fixture, "a")).toBe("created stepFinished finished");
         for (const [version, result] of [
           [2, { kind: "completed", value: "other" }],
           [2, { kind: "timedOut" }],
           [1, done],
           [3, done],
         ] as const)
-          expect(
-            await refusal(fixture, () => store.finish("a", version, result)),
-          ).toBe("EXECUTION_FINISHED");
+          expect(await refusal(fixture, () => store.finish("a", version, result))).toBe(
+            "EXECUTION_FINISHED",
+          );
       }),
     );
 
@@ -156,11 +146,10 @@ export function executionAppendSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
-        expect(
-          await store.append("a", 1, [
-            delayRequested("Delay_a.o:1_1", T0 + 100),
-          ]),
-        ).toEqual({ nextVersion: 2, at: T0 });
+        expect(await store.append("a", 1, [delayRequested("Delay_a.o:1_1", T0 + 100)])).toEqual({
+          nextVersion: 2,
+          at: T0,
+        });
         expect(await standing(fixture, "a")).toEqual({
           version: 1,
           lifecycle: "active",
@@ -176,12 +165,11 @@ export function executionAppendSuite(backend: Backend): void {
           functions: ["f"],
           limit: 1,
         });
-        expect(locked.map(({ id, nextVersion }) => [id, nextVersion])).toEqual([
-          ["a", 3],
-        ]);
-        expect(
-          await store.append("a", 3, [step("goes on")], { fence: ann }),
-        ).toEqual({ nextVersion: 4, at: T0 });
+        expect(locked.map(({ id, nextVersion }) => [id, nextVersion])).toEqual([["a", 3]]);
+        expect(await store.append("a", 3, [step("goes on")], { fence: ann })).toEqual({
+          nextVersion: 4,
+          at: T0,
+        });
       }),
     );
   });
@@ -193,11 +181,7 @@ export function executionAppendSuite(backend: Backend): void {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         expect(
-          await store.append("a", 1, [
-            joinSetCreated("n:x"),
-            step("one"),
-            attemptFailed(T0 + 100),
-          ]),
+          await store.append("a", 1, [joinSetCreated("n:x"), step("one"), attemptFailed(T0 + 100)]),
         ).toEqual({ nextVersion: 4, at: T0 });
         expect(await kindsOf(fixture, "a")).toBe(
           "created joinSetCreated stepFinished attemptFailed",
@@ -214,9 +198,7 @@ export function executionAppendSuite(backend: Backend): void {
         await store.create({ id: "a", function: "f" });
         const finished: GivenEvent = { kind: "finished", result: done };
         for (const events of [[], [finished, step("late")]])
-          expect(
-            await refusal(fixture, () => store.append("a", 1, events)),
-          ).toBe("EVENTS_INVALID");
+          expect(await refusal(fixture, () => store.append("a", 1, events))).toBe("EVENTS_INVALID");
       }),
     );
 
@@ -300,11 +282,9 @@ export function executionAppendSuite(backend: Backend): void {
         await store.append("a", 2, [step("mine")], { fence: ann });
         for (const fence of [annLater, bob])
           for (const event of [step("theirs"), attemptFailed(T0)])
-            expect(
-              await refusal(fixture, () =>
-                store.append("a", 3, [event], { fence }),
-              ),
-            ).toBe("LOCK_LOST");
+            expect(await refusal(fixture, () => store.append("a", 3, [event], { fence }))).toBe(
+              "LOCK_LOST",
+            );
         await store.unlock("a", 3, { holder: ann, reason: "done for now" });
         clock.advance(1);
         await store.lock("a", 4, byBob);
@@ -328,9 +308,7 @@ export function executionAppendSuite(backend: Backend): void {
         await store.append("a", 2, [joinNext("n:x", T0)], { key });
         for (const event of [step("two"), joinNext("n:x", T0)])
           expect(
-            await refusal(fixture, () =>
-              store.append("a", 3, [event], { key: key + 1 }),
-            ),
+            await refusal(fixture, () => store.append("a", 3, [event], { key: key + 1 })),
           ).toBe("LOCK_LOST");
       }),
     );

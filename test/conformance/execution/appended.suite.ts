@@ -63,18 +63,13 @@ export function executionAppendedSuite(backend: Backend): void {
         const ends = async () => {
           const answers = await Promise.all([
             store.finish(ids[0], 1, done),
-            store.append(ids[1], 1, [
-              step("last"),
-              { kind: "finished", result: done },
-            ]),
+            store.append(ids[1], 1, [step("last"), { kind: "finished", result: done }]),
           ]);
           return answers.map(({ parent }) => parent);
         };
         const told = await ends();
         expect(told.map((parent) => parent?.id)).toEqual(["p", "p"]);
-        expect(new Set(told.map((parent) => parent?.seq))).toEqual(
-          new Set([2, 3]),
-        );
+        expect(new Set(told.map((parent) => parent?.seq))).toEqual(new Set([2, 3]));
         expect(await ends()).toEqual(told);
         const { items } = await store.responses("p");
         ids.forEach((id, index) => {
@@ -94,8 +89,7 @@ export function executionAppendedSuite(backend: Backend): void {
         clock.set(T0 + 5);
         const heard: string[] = [];
         const stop = database.subscribe((hint) => {
-          if (hint.kind === "change")
-            heard.push(`${hint.operation} ${hint.key}`);
+          if (hint.kind === "change") heard.push(`${hint.operation} ${hint.key}`);
         });
         const locked = { ...byAnn, codeVersion: "v1" };
         const append = () =>
@@ -146,17 +140,12 @@ export function executionAppendedSuite(backend: Backend): void {
         await store.create({ id: "there", function: "g" });
         const locked = { holder: bob, lease: 100 };
         expect(
-          await store.append(
-            "a",
-            1,
-            [scheduled("beside"), scheduled("there")],
-            {
-              children: [
-                { id: "beside", function: "g", locked },
-                { id: "there", function: "g", locked },
-              ],
-            },
-          ),
+          await store.append("a", 1, [scheduled("beside"), scheduled("there")], {
+            children: [
+              { id: "beside", function: "g", locked },
+              { id: "there", function: "g", locked },
+            ],
+          }),
         ).toMatchObject({
           scheduled: [{ outcome: "created" }, { outcome: "existed" }],
           lockedChildren: [{ id: "beside" }],
@@ -171,21 +160,19 @@ export function executionAppendedSuite(backend: Backend): void {
       ["LOCK_BLOCKED", { role: "external" }],
       ["LOCK_EXPIRY_INVALID", { locked: { holder: ann, lease: 0 } }],
       ["OPTION_INVALID", { locked: { holder: ann, lease: 1, signal: null } }],
-    ] as const)(
-      "[R15] that cannot be locked fails the append: %s",
-      (code, options) =>
-        onExecutions(backend, async (fixture) => {
-          const { store } = fixture;
-          await store.create({ id: "a", function: "f" });
-          const draft = { id: child, function: "g", locked: byAnn, ...options };
-          expect(
-            await refusal(fixture, () =>
-              store.append("a", 1, [step("quiet"), requested], {
-                children: [draft as never],
-              }),
-            ),
-          ).toBe(code);
-        })(),
+    ] as const)("[R15] that cannot be locked fails the append: %s", (code, options) =>
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await store.create({ id: "a", function: "f" });
+        const draft = { id: child, function: "g", locked: byAnn, ...options };
+        expect(
+          await refusal(fixture, () =>
+            store.append("a", 1, [step("quiet"), requested], {
+              children: [draft as never],
+            }),
+          ),
+        ).toBe(code);
+      })(),
     );
   });
 }

@@ -5,13 +5,7 @@ import type { Statement } from "../../../src/sql/statement.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { answerDelay } from "../../fixtures/execution-operations.ts";
 import type { Backend } from "../backend.ts";
-import {
-  childRequested,
-  delayRequested,
-  joinNext,
-  step,
-  waiting,
-} from "./execution-events.ts";
+import { childRequested, delayRequested, joinNext, step, waiting } from "./execution-events.ts";
 import { T0, byAnn, dump, onExecutions, refusal, standing } from "./fixture.ts";
 import type { ExecutionFixture } from "./fixture.ts";
 
@@ -25,10 +19,7 @@ interface Failing {
 const delay = "Delay_a.o:1_1";
 const done = { kind: "completed", value: 1 } as const;
 
-function edit(
-  { database }: ExecutionFixture,
-  statement: Statement,
-): Promise<number> {
+function edit({ database }: ExecutionFixture, statement: Statement): Promise<number> {
   return database.write("edit", () => run(statement));
 }
 
@@ -78,11 +69,7 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
   "append of several quiet events, the last of which is refused": {
     prepare: ({ store }) => store.create({ id: "a", function: "f" }),
     call: ({ store }) =>
-      store.append("a", 1, [
-        step("one"),
-        delayRequested(delay, T0),
-        delayRequested(delay, T0),
-      ]),
+      store.append("a", 1, [step("one"), delayRequested(delay, T0), delayRequested(delay, T0)]),
     code: "DELAY_EXISTS",
   },
   "append with children, one of which exists": {
@@ -94,10 +81,7 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
       store.append(
         "a",
         1,
-        [
-          childRequested("n:x", "a.n:x_1", "g"),
-          childRequested("n:x", "a.n:x_2", "g"),
-        ],
+        [childRequested("n:x", "a.n:x_1", "g"), childRequested("n:x", "a.n:x_2", "g")],
         {
           children: [
             { id: "a.n:x_1", function: "g", tags: ["eu"] },
@@ -167,14 +151,12 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
   },
   "creation whose first event cannot be written": {
     prepare: occupyLogs,
-    call: ({ store }) =>
-      store.create({ id: "new", function: "f", tags: ["eu", "urgent"] }),
+    call: ({ store }) => store.create({ id: "new", function: "f", tags: ["eu", "urgent"] }),
     code: "CONSTRAINT_VIOLATED",
   },
   "creation with a lock whose first event cannot be written": {
     prepare: occupyLogs,
-    call: ({ store }) =>
-      store.createLocked({ id: "new", function: "f" }, byAnn),
+    call: ({ store }) => store.createLocked({ id: "new", function: "f" }, byAnn),
     code: "CONSTRAINT_VIOLATED",
   },
   "lock of what cannot be read": {
@@ -193,10 +175,7 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
   "fork of what cannot be read to its end": {
     prepare: async (fixture) => {
       await fixture.store.create({ id: "a", function: "f" });
-      await fixture.store.append("a", 1, [
-        step("one"),
-        delayRequested(delay, T0),
-      ]);
+      await fixture.store.append("a", 1, [step("one"), delayRequested(delay, T0)]);
       await edit(
         fixture,
         sql`UPDATE holdfast_execution_event SET body = 'torn' WHERE kind = 'delayRequested'`,
@@ -219,9 +198,7 @@ async function dumpOfOthers(fixture: ExecutionFixture): Promise<unknown> {
   const keys = new Set(executions.filter(isNeighbour).map(({ key }) => key));
   return [
     executions.filter((row) => !isNeighbour(row)),
-    ...others.map((table) =>
-      table.filter(({ execution = 0 }) => !keys.has(execution)),
-    ),
+    ...others.map((table) => table.filter(({ execution = 0 }) => !keys.has(execution))),
   ];
 }
 
@@ -251,14 +228,7 @@ export function executionAtomicitySuite(backend: Backend): void {
                 ? "succeeded"
                 : (one.reason as { readonly code?: string }).code,
             ),
-          ).toEqual([
-            "succeeded",
-            "succeeded",
-            code,
-            "succeeded",
-            code,
-            "succeeded",
-          ]);
+          ).toEqual(["succeeded", "succeeded", code, "succeeded", code, "succeeded"]);
           expect(await dumpOfOthers(fixture)).toEqual(before);
           expect((await standing(fixture, "neighbour-1")).version).toBe(2);
           expect(await standing(fixture, "neighbour-2")).toMatchObject({

@@ -71,9 +71,7 @@ export async function block(database: Database, id: string): Promise<void> {
     id: executionId(id),
     version: 1,
     at: 0,
-    events: [
-      { kind: "waiting", call: 0, seen: 0, runExpiresAt: 0, wakeAt: null },
-    ],
+    events: [{ kind: "waiting", call: 0, seen: 0, runExpiresAt: 0, wakeAt: null }],
   });
 }
 

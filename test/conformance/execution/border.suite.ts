@@ -25,8 +25,7 @@ function locking(options: object): Call {
 }
 
 function pending(options: object): Call {
-  return (store) =>
-    store.lockPending({ ...byAnn, functions: ["f"], limit: 1, ...options });
+  return (store) => store.lockPending({ ...byAnn, functions: ["f"], limit: 1, ...options });
 }
 
 function append(...events: readonly object[]): Call {
@@ -34,9 +33,7 @@ function append(...events: readonly object[]): Call {
 }
 
 /** Every method that takes an execution's id, with all else right. */
-const byId: Readonly<
-  Record<string, (store: Executions, id: string) => Promise<unknown>>
-> = {
+const byId: Readonly<Record<string, (store: Executions, id: string) => Promise<unknown>>> = {
   create: (store, id) => store.create({ id, function: "f" }),
   createLocked: (store, id) => store.createLocked({ id, function: "f" }, byAnn),
   append: (store, id) => store.append(id, 1, [step("one")]),
@@ -68,8 +65,7 @@ const byVersion: Readonly<
   finish: (store, version) => store.finish("a", version, { kind: "timedOut" }),
   fork: (store, version) => store.fork("a", version),
   lock: (store, version) => store.lock("a", version, byAnn),
-  unlock: (store, version) =>
-    store.unlock("a", version, { holder: ann, reason: "r" }),
+  unlock: (store, version) => store.unlock("a", version, { holder: ann, reason: "r" }),
   receive: (store, version) => store.receive("a", "go", version),
 };
 
@@ -82,37 +78,19 @@ const others: readonly (readonly [string, string, Call])[] = [
   ["a start in -1 ms", "DURATION_INVALID", create({ startAt: { in: -1 } })],
   ["a deadline of NaN", "DURATION_INVALID", create({ deadline: NaN })],
   ["a deadline in words", "DURATION_INVALID", create({ deadline: "soon" })],
-  [
-    "a deadline after all time",
-    "TIME_OUT_OF_RANGE",
-    create({ deadline: 2 ** 53 - 1 }),
-  ],
+  ["a deadline after all time", "TIME_OUT_OF_RANGE", create({ deadline: 2 ** 53 - 1 })],
   ["an empty concurrency key", "NAME_INVALID", create({ concurrencyKey: "" })],
-  [
-    "a concurrency key with NUL",
-    "NAME_INVALID",
-    create({ concurrencyKey: "\0" }),
-  ],
+  ["a concurrency key with NUL", "NAME_INVALID", create({ concurrencyKey: "\0" })],
   ["half a character", "NAME_INVALID", create({ tags: ["\ud800"] })],
   ["an empty tag", "NAME_INVALID", create({ tags: [""] })],
-  [
-    "33 tags",
-    "OPTION_INVALID",
-    create({ tags: Array.from({ length: 33 }, (_, n) => `t${n}`) }),
-  ],
+  ["33 tags", "OPTION_INVALID", create({ tags: Array.from({ length: 33 }, (_, n) => `t${n}`) })],
   ["an empty code version", "NAME_INVALID", create({ codeVersion: "" })],
-  [
-    "long metadata",
-    "NAME_INVALID",
-    create({ metadata: { a: "x".repeat(4_097) } }),
-  ],
+  ["long metadata", "NAME_INVALID", create({ metadata: { a: "x".repeat(4_097) } })],
   [
     "33 metadata entries",
     "OPTION_INVALID",
     create({
-      metadata: Object.fromEntries(
-        Array.from({ length: 33 }, (_, n) => [`m${n}`, ""]),
-      ),
+      metadata: Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`m${n}`, ""])),
     }),
   ],
   ["an unknown role", "OPTION_INVALID", create({ role: "robot" })],
@@ -120,44 +98,23 @@ const others: readonly (readonly [string, string, Call])[] = [
   ["a function as input", "NOT_SERIALIZABLE", create({ input: () => 1 })],
   ["NaN as input", "NOT_SERIALIZABLE", create({ input: { deep: [NaN] } })],
   ["an event of no kind", "EVENTS_INVALID", append({ kind: "invented" })],
-  [
-    "an event due at NaN",
-    "EVENTS_INVALID",
-    append({ kind: "attemptTimedOut", dueAt: NaN }),
-  ],
-  [
-    "a value that cannot be kept",
-    "NOT_SERIALIZABLE",
-    append(step("s", Symbol("s"))),
-  ],
+  ["an event due at NaN", "EVENTS_INVALID", append({ kind: "attemptTimedOut", dueAt: NaN })],
+  ["a value that cannot be kept", "NOT_SERIALIZABLE", append(step("s", Symbol("s")))],
   [
     "a request for another's child",
     "EVENTS_INVALID",
     append(childRequested("n:x", "b.n:x_1", "f")),
   ],
-  [
-    "a child of another set",
-    "EVENTS_INVALID",
-    append(childRequested("n:y", "a.n:x_1", "f")),
-  ],
+  ["a child of another set", "EVENTS_INVALID", append(childRequested("n:y", "a.n:x_1", "f"))],
   [
     "a child with a bad name",
     "NAME_INVALID",
-    (store) =>
-      store.append("a", 1, [step("s")], { children: [{ function: "?" }] }),
+    (store) => store.append("a", 1, [step("s")], { children: [{ function: "?" }] }),
   ],
   ["a lease of -1", "DURATION_INVALID", locking({ lease: -1 })],
   ["a lease of NaN", "DURATION_INVALID", locking({ lease: NaN })],
-  [
-    "a bad executor",
-    "ID_MALFORMED",
-    locking({ holder: { ...ann, executor: "me" } }),
-  ],
-  [
-    "a bad run",
-    "ID_MALFORMED",
-    locking({ holder: { ...ann, run: ann.executor } }),
-  ],
+  ["a bad executor", "ID_MALFORMED", locking({ holder: { ...ann, executor: "me" } })],
+  ["a bad run", "ID_MALFORMED", locking({ holder: { ...ann, run: ann.executor } })],
   [
     "a backoff below 0",
     "OPTION_INVALID",
@@ -168,30 +125,18 @@ const others: readonly (readonly [string, string, Call])[] = [
     "OPTION_INVALID",
     locking({ retry: { maxRetries: NaN, backoffMs: 1, backoffMaxMs: 1 } }),
   ],
-  [
-    "an empty code version of a lock",
-    "NAME_INVALID",
-    locking({ codeVersion: "" }),
-  ],
+  ["an empty code version of a lock", "NAME_INVALID", locking({ codeVersion: "" })],
   ["a limit of 0", "OPTION_INVALID", pending({ limit: 0 })],
   ["a limit of 101", "OPTION_INVALID", pending({ limit: 101 })],
   ["a limit of NaN", "OPTION_INVALID", pending({ limit: NaN })],
   ["a limit of 1.5", "OPTION_INVALID", pending({ limit: 1.5 })],
-  [
-    "a served function without a name",
-    "NAME_INVALID",
-    pending({ functions: [""] }),
-  ],
+  ["a served function without a name", "NAME_INVALID", pending({ functions: [""] })],
   [
     "a negative concurrency",
     "OPTION_INVALID",
     pending({ functions: [{ name: "f", concurrencyMax: -1 }] }),
   ],
-  [
-    "NaN per key",
-    "OPTION_INVALID",
-    pending({ functions: [{ name: "f", perKeyMax: NaN }] }),
-  ],
+  ["NaN per key", "OPTION_INVALID", pending({ functions: [{ name: "f", perKeyMax: NaN }] })],
   [
     "a fraction of a retry",
     "OPTION_INVALID",
@@ -209,31 +154,15 @@ const others: readonly (readonly [string, string, Call])[] = [
     "DURATION_INVALID",
     (store) => store.unlock("a", 1, { holder: ann, reason: "r", after: -1 }),
   ],
-  [
-    "a signal without a name",
-    "NAME_INVALID",
-    (store) => store.signal("a", "", 1),
-  ],
-  [
-    "a signal with a strange name",
-    "NAME_INVALID",
-    (store) => store.signal("a", "go!", 1),
-  ],
+  ["a signal without a name", "NAME_INVALID", (store) => store.signal("a", "", 1)],
+  ["a signal with a strange name", "NAME_INVALID", (store) => store.signal("a", "go!", 1)],
   [
     "a signal with an empty key",
     "NAME_INVALID",
     (store) => store.signal("a", "go", 1, { key: "" }),
   ],
-  [
-    "a signal that cannot be kept",
-    "NOT_SERIALIZABLE",
-    (store) => store.signal("a", "go", NaN),
-  ],
-  [
-    "receiving without a name",
-    "NAME_INVALID",
-    (store) => store.receive("a", "", 1),
-  ],
+  ["a signal that cannot be kept", "NOT_SERIALIZABLE", (store) => store.signal("a", "go", NaN)],
+  ["receiving without a name", "NAME_INVALID", (store) => store.receive("a", "", 1)],
   [
     "a fence that is none",
     "ID_MALFORMED",
@@ -247,45 +176,27 @@ const others: readonly (readonly [string, string, Call])[] = [
     "OPTION_INVALID",
     (store) => store.finish("a", 1, { kind: "won" } as never),
   ],
-  [
-    "waiting for no function",
-    "OPTION_INVALID",
-    (store) => store.waitForPending([]),
-  ],
-  [
-    "an empty reason",
-    "NAME_INVALID",
-    (store) => store.cancel("a", { reason: "" }),
-  ],
-  [
-    "a long reason",
-    "NAME_INVALID",
-    (store) => store.cancel("a", { reason: "x".repeat(4_097) }),
-  ],
-  [
-    "progress that cannot be kept",
-    "NOT_SERIALIZABLE",
-    (store) => store.setProgress("a", NaN),
-  ],
+  ["waiting for no function", "OPTION_INVALID", (store) => store.waitForPending([])],
+  ["an empty reason", "NAME_INVALID", (store) => store.cancel("a", { reason: "" })],
+  ["a long reason", "NAME_INVALID", (store) => store.cancel("a", { reason: "x".repeat(4_097) })],
+  ["progress that cannot be kept", "NOT_SERIALIZABLE", (store) => store.setProgress("a", NaN)],
 ];
 
 /** Every way for a value to get in. */
-const withValue: Readonly<
-  Record<string, (store: Executions, value: unknown) => Promise<unknown>>
-> = {
-  create: (store, input) => store.create({ function: "f", input }),
-  createLocked: (store, input) =>
-    store.createLocked({ function: "f", input }, byAnn),
-  append: (store, value) => store.append("a", 1, [step("s", value)]),
-  "append with a child": (store, input) =>
-    store.append("a", 1, [step("s")], {
-      children: [{ function: "f", input }],
-    }),
-  finish: (store, value) => store.finish("a", 1, { kind: "completed", value }),
-  resolve: (store, value) => store.resolve("a", { kind: "completed", value }),
-  signal: (store, value) => store.signal("a", "go", value),
-  setProgress: (store, value) => store.setProgress("a", value),
-};
+const withValue: Readonly<Record<string, (store: Executions, value: unknown) => Promise<unknown>>> =
+  {
+    create: (store, input) => store.create({ function: "f", input }),
+    createLocked: (store, input) => store.createLocked({ function: "f", input }, byAnn),
+    append: (store, value) => store.append("a", 1, [step("s", value)]),
+    "append with a child": (store, input) =>
+      store.append("a", 1, [step("s")], {
+        children: [{ function: "f", input }],
+      }),
+    finish: (store, value) => store.finish("a", 1, { kind: "completed", value }),
+    resolve: (store, value) => store.resolve("a", { kind: "completed", value }),
+    signal: (store, value) => store.signal("a", "go", value),
+    setProgress: (store, value) => store.setProgress("a", value),
+  };
 
 export function executionBorderSuite(backend: Backend): void {
   describe("what may be given to the execution log", () => {
@@ -295,11 +206,11 @@ export function executionBorderSuite(backend: Backend): void {
         await fixture.store.create({ id: "a", function: "f" });
         for (const [method, call] of Object.entries(byId))
           for (const id of malformed)
-            expect([
+            expect([method, id, await refusal(fixture, () => call(fixture.store, id))]).toEqual([
               method,
               id,
-              await refusal(fixture, () => call(fixture.store, id)),
-            ]).toEqual([method, id, "ID_MALFORMED"]);
+              "ID_MALFORMED",
+            ]);
       }),
     );
 
@@ -322,10 +233,7 @@ export function executionBorderSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         await fixture.store.create({ id: "a", function: "f" });
         for (const [what, code, call] of others)
-          expect([
-            what,
-            await refusal(fixture, () => call(fixture.store)),
-          ]).toEqual([what, code]);
+          expect([what, await refusal(fixture, () => call(fixture.store))]).toEqual([what, code]);
       }),
     );
 
@@ -339,10 +247,10 @@ export function executionBorderSuite(backend: Backend): void {
         });
         await store.create({ id: "a", function: "f" });
         for (const [method, call] of Object.entries(withValue)) {
-          expect([
+          expect([method, await refusal(fixture, () => call(small, "x".repeat(200)))]).toEqual([
             method,
-            await refusal(fixture, () => call(small, "x".repeat(200))),
-          ]).toEqual([method, "VALUE_TOO_LARGE"]);
+            "VALUE_TOO_LARGE",
+          ]);
           const { details } = await rejection(call(small, "x".repeat(200)));
           expect(details).toMatchObject({ limit: 100 });
           expect(details?.["size"]).toBeGreaterThan(100);

@@ -1,14 +1,8 @@
 import { isHoldfastError } from "../../../src/model/errors.ts";
 import { delayId } from "../../../src/model/ids/delay-id.ts";
 import { childId } from "../../../src/model/ids/execution-id.ts";
-import {
-  answerDelay,
-  answerDueDelays,
-} from "../../fixtures/execution-operations.ts";
-import {
-  expireDeadline,
-  expireLock,
-} from "../../../src/stores/execution/timers/expire.ts";
+import { answerDelay, answerDueDelays } from "../../fixtures/execution-operations.ts";
+import { expireDeadline, expireLock } from "../../../src/stores/execution/timers/expire.ts";
 import type { LockOptions } from "../../../src/stores/execution/lock/terms.ts";
 import type { ExecutionDraft } from "../../../src/stores/execution/log/create.ts";
 import { releaseExecution } from "../../../src/stores/execution/timers/release.ts";
@@ -70,9 +64,7 @@ export const calls: Readonly<Record<StepName, Call>> = {
   append: (model, step) => {
     const place = model.place(step);
     const events = step.events.map((draft) => eventOfDraft(place, draft));
-    const children = step.events.flatMap((draft) =>
-      childrenOfDraft(place, draft),
-    );
+    const children = step.events.flatMap((draft) => childrenOfDraft(place, draft));
     return model.store.append(place.id, model.version(step), events, {
       ...model.fence(step),
       ...(children.length > 0 && { children }),
@@ -96,23 +88,13 @@ export const calls: Readonly<Record<StepName, Call>> = {
       ...lockOptions(model, step),
       limit: step.index,
       functions: functions.map((name, place) =>
-        step.flag
-          ? { name, concurrencyMax: 3, perKeyMax: 1, load: place / 2 }
-          : name,
+        step.flag ? { name, concurrencyMax: 3, perKeyMax: 1, load: place / 2 } : name,
       ),
     }),
   lock: (model, step) =>
-    model.store.lock(
-      model.target(step).id,
-      model.version(step),
-      lockOptions(model, step),
-    ),
+    model.store.lock(model.target(step).id, model.version(step), lockOptions(model, step)),
   extend: (model, step) =>
-    model.store.extend(
-      model.target(step).id,
-      model.version(step),
-      lockOptions(model, step),
-    ),
+    model.store.extend(model.target(step).id, model.version(step), lockOptions(model, step)),
   renew: (model, step) => model.renew(step),
   unlock: (model, step) =>
     model.store.unlock(model.target(step).id, model.version(step), {
@@ -156,14 +138,9 @@ export const calls: Readonly<Record<StepName, Call>> = {
   unpause: (model, step) => model.store.unpause(model.target(step).id),
   unpark: (model, step) => model.store.unpark(model.target(step).id),
   cancel: (model, step) =>
-    model.store.cancel(
-      model.target(step).id,
-      step.flag ? { reason: "stepped" } : {},
-    ),
-  cancelByForce: (model, step) =>
-    model.store.cancel(model.target(step).id, { force: true }),
-  cancelActivity: (model, step) =>
-    model.store.cancelActivity(model.target(step).id),
+    model.store.cancel(model.target(step).id, step.flag ? { reason: "stepped" } : {}),
+  cancelByForce: (model, step) => model.store.cancel(model.target(step).id, { force: true }),
+  cancelActivity: (model, step) => model.store.cancelActivity(model.target(step).id),
   resolve: (model, step) =>
     model.store.resolve(model.target(step).id, {
       kind: "completed",
@@ -217,6 +194,5 @@ export const calls: Readonly<Record<StepName, Call>> = {
       throw error;
     }
   },
-  retry: (model, step) =>
-    model.store.retry(model.target(step).id, { id: `retry-${step.index}` }),
+  retry: (model, step) => model.store.retry(model.target(step).id, { id: `retry-${step.index}` }),
 };

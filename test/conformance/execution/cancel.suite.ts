@@ -36,25 +36,12 @@ const situations = [
     "a workflow whose history was that of earlier runs",
     "workflow",
     async ({ store }: ExecutionFixture) => {
-      await store.append("a", 1, [
-        step("early"),
-        { kind: "continued", input: 2 },
-      ]);
+      await store.append("a", 1, [step("early"), { kind: "continued", input: 2 }]);
     },
     "cancelled",
   ],
-  [
-    "a workflow that never began and has a child",
-    "workflow",
-    child,
-    "requested",
-  ],
-  [
-    "an activity that never began and has a child",
-    "activity",
-    child,
-    "requested",
-  ],
+  ["a workflow that never began and has a child", "workflow", child, "requested"],
+  ["an activity that never began and has a child", "activity", child, "requested"],
   [
     "a workflow that is paused between two runs",
     "workflow",
@@ -69,9 +56,7 @@ const situations = [
     "a workflow that is parked before it began",
     "workflow",
     ({ store }: ExecutionFixture) =>
-      store.append("a", 1, [
-        { kind: "parked", code: "X", reason: "x", codeVersion: null },
-      ]),
+      store.append("a", 1, [{ kind: "parked", code: "X", reason: "x", codeVersion: null }]),
     "cancelled",
   ],
   ["an activity that never began", "activity", none, "cancelled"],
@@ -142,9 +127,7 @@ export function executionCancelSuite(backend: Backend): void {
         await store.lock("a", 1, byAnn);
         await store.cancel("a");
         expect(
-          await refusal(fixture, () =>
-            store.append("a", 2, [step("mine")], { fence: ann }),
-          ),
+          await refusal(fixture, () => store.append("a", 2, [step("mine")], { fence: ann })),
         ).toBe("VERSION_CONFLICT");
         await store.append("a", 3, [step("mine")], { fence: ann });
         for (const event of [
@@ -154,17 +137,13 @@ export function executionCancelSuite(backend: Backend): void {
           { kind: "parked", code: "X", reason: "x", codeVersion: null },
           { kind: "cancellationRequested", reason: null, cause: "request" },
         ] as const)
-          expect(
-            await refusal(fixture, () =>
-              store.append("a", 4, [event], { fence: ann }),
-            ),
-          ).toBe("EXECUTION_CANCELLING");
+          expect(await refusal(fixture, () => store.append("a", 4, [event], { fence: ann }))).toBe(
+            "EXECUTION_CANCELLING",
+          );
         await store.unlock("a", 4, { holder: ann, reason: "told to stop" });
         // Nobody has it, so nobody may add to it before it is locked.
         expect(
-          await refusal(fixture, () =>
-            store.append("a", 5, [step("mine")], { fence: ann }),
-          ),
+          await refusal(fixture, () => store.append("a", 5, [step("mine")], { fence: ann })),
         ).toBe("EXECUTION_CANCELLING");
         await store.finish("a", 5, { kind: "cancelled", reason: "told" });
         expect(await standing(fixture, "a")).toMatchObject({
@@ -226,19 +205,12 @@ export function executionCancelSuite(backend: Backend): void {
           if (state === "cancelling") await store.cancel(id);
           expect(await store.cancelActivity(id)).toBe("cancelled");
           expect(await store.cancelActivity(id)).toBe("alreadyFinished");
-          expect(
-            (await responsesOf(fixture, "p")).map(([, , , ...rest]) => rest),
-          ).toEqual([
+          expect((await responsesOf(fixture, "p")).map(([, , , ...rest]) => rest)).toEqual([
             [id, "cancelled", { pending: 1, locked: 2, cancelling: 3 }[state]],
           ]);
           expect(
             await refusal(fixture, () =>
-              store.finish(
-                id,
-                2,
-                { kind: "completed", value: 1 },
-                { fence: ann },
-              ),
+              store.finish(id, 2, { kind: "completed", value: 1 }, { fence: ann }),
             ),
           ).toBe("EXECUTION_FINISHED");
         })(),
@@ -248,9 +220,9 @@ export function executionCancelSuite(backend: Backend): void {
       "is refused for a workflow, which may have children",
       onExecutions(backend, async (fixture) => {
         await fixture.store.create({ id: "a", function: "f" });
-        expect(
-          await refusal(fixture, () => fixture.store.cancelActivity("a")),
-        ).toBe("EVENTS_INVALID");
+        expect(await refusal(fixture, () => fixture.store.cancelActivity("a"))).toBe(
+          "EVENTS_INVALID",
+        );
       }),
     );
   });
@@ -268,8 +240,7 @@ function driving(backend: Backend): void {
         const { store, clock, database } = fixture;
         const heard: string[] = [];
         database.subscribe((hint) => {
-          if (hint.kind === "change" && hint.operation === cancellationMarked)
-            heard.push(hint.key);
+          if (hint.kind === "change" && hint.operation === cancellationMarked) heard.push(hint.key);
         });
         for (const id of ["a", "b", "c"]) {
           await store.create({ id, function: "f", deadline: 800 });
@@ -305,9 +276,11 @@ function driving(backend: Backend): void {
           next: expect.any(String),
         });
         await store.finish("c", 3, { kind: "timedOut" });
-        expect(
-          await store.cancelling({ function: "f", after: String(first.next) }),
-        ).toEqual({ items: [], damaged: [], next: undefined });
+        expect(await store.cancelling({ function: "f", after: String(first.next) })).toEqual({
+          items: [],
+          damaged: [],
+          next: undefined,
+        });
       }),
     );
   });
@@ -327,12 +300,7 @@ function deadlines(backend: Backend): void {
     test.each([
       ["a workflow that never began", "workflow", none, "timedOut"],
       ["a workflow that runs", "workflow", lock, "requested"],
-      [
-        "a workflow that never began and has a child",
-        "workflow",
-        child,
-        "requested",
-      ],
+      ["a workflow that never began and has a child", "workflow", child, "requested"],
       ["an activity that waits", "activity", none, "timedOut"],
       ["an activity that runs", "activity", lock, "timedOut"],
       ["an external execution", "external", none, "timedOut"],
@@ -342,28 +310,26 @@ function deadlines(backend: Backend): void {
         ({ store }: ExecutionFixture) => store.pause("a"),
         "timedOut",
       ],
-    ] as const)(
-      "ends %s at its instant, and not before",
-      (_, role, before, outcome) =>
-        onExecutions(backend, async (fixture) => {
-          const { store, clock } = fixture;
-          await store.create({ id: "a", function: "f", role, deadline: 800 });
-          await before(fixture);
-          clock.advance(799);
-          const was = await dump(fixture);
-          expect(await expire(fixture)).toBe("notExpired");
-          expect(await dump(fixture)).toEqual(was);
-          clock.advance(1);
-          expect(await expire(fixture)).toBe(outcome);
-          expect(await standing(fixture, "a")).toMatchObject(
-            outcome === "timedOut"
-              ? { pending: { kind: "finished", resultKind: "timedOut" } }
-              : { lifecycle: "cancelling" },
-          );
-          const after = await dump(fixture);
-          expect(await expire(fixture)).toBe("notExpired");
-          expect(await dump(fixture)).toEqual(after);
-        })(),
+    ] as const)("ends %s at its instant, and not before", (_, role, before, outcome) =>
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await store.create({ id: "a", function: "f", role, deadline: 800 });
+        await before(fixture);
+        clock.advance(799);
+        const was = await dump(fixture);
+        expect(await expire(fixture)).toBe("notExpired");
+        expect(await dump(fixture)).toEqual(was);
+        clock.advance(1);
+        expect(await expire(fixture)).toBe(outcome);
+        expect(await standing(fixture, "a")).toMatchObject(
+          outcome === "timedOut"
+            ? { pending: { kind: "finished", resultKind: "timedOut" } }
+            : { lifecycle: "cancelling" },
+        );
+        const after = await dump(fixture);
+        expect(await expire(fixture)).toBe("notExpired");
+        expect(await dump(fixture)).toEqual(after);
+      })(),
     );
 
     test(

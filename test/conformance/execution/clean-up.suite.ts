@@ -35,28 +35,22 @@ const standings = [
   [
     "is due later",
     ({ store }: ExecutionFixture) =>
-      store.append("a", 2, [
-        step("s"),
-        { kind: "unlocked", dueAt: T0 + 500, reason: "busy" },
-      ]),
+      store.append("a", 2, [step("s"), { kind: "unlocked", dueAt: T0 + 500, reason: "busy" }]),
     { dueAt: T0 + 10, leaseUntil: null },
   ],
   [
     "waits for a join set",
-    ({ store }: ExecutionFixture) =>
-      store.append("a", 2, [joinNext("n:x", T0)]),
+    ({ store }: ExecutionFixture) => store.append("a", 2, [joinNext("n:x", T0)]),
     { dueAt: T0 + 10, leaseUntil: null },
   ],
   [
     "waits, and its lease has passed",
-    ({ store }: ExecutionFixture) =>
-      store.append("a", 2, [waiting(0, T0 + 10)]),
+    ({ store }: ExecutionFixture) => store.append("a", 2, [waiting(0, T0 + 10)]),
     { dueAt: T0 + 10, leaseUntil: null },
   ],
   [
     "waits, and its worker keeps it in memory",
-    ({ store }: ExecutionFixture) =>
-      store.append("a", 2, [waiting(0, T0 + 500)]),
+    ({ store }: ExecutionFixture) => store.append("a", 2, [waiting(0, T0 + 500)]),
     { dueAt: T0 + 500, leaseUntil: T0 + 500 },
   ],
   [
@@ -141,12 +135,10 @@ export function executionCleanUpSuite(backend: Backend): void {
           },
         ]);
         const child = "a.n:undo_1";
-        await store.append(
-          "a",
-          6,
-          [step("refunded"), joinNext("n:undo", clock.now())],
-          { fence: bob, children: [{ id: child, function: "undo" }] },
-        );
+        await store.append("a", 6, [step("refunded"), joinNext("n:undo", clock.now())], {
+          fence: bob,
+          children: [{ id: child, function: "undo" }],
+        });
         expect(await lockedIds(store, 9, "f")).toEqual([]);
         clock.advance(5);
         await store.finish(child, 1, { kind: "completed", value: 1 });
@@ -166,9 +158,7 @@ export function executionCleanUpSuite(backend: Backend): void {
         await withHistory(fixture);
         await store.cancel("a");
         const draft = { id: "a.n:x_1", function: "g" };
-        expect(await refusal(fixture, () => store.create(draft))).toBe(
-          "EXECUTION_CANCELLING",
-        );
+        expect(await refusal(fixture, () => store.create(draft))).toBe("EXECUTION_CANCELLING");
         await store.lock("a", 5, byBob);
         await store.append("a", 6, [step("s")], {
           fence: bob,
@@ -230,9 +220,7 @@ export function executionCleanUpSuite(backend: Backend): void {
         await store.append("a", 2, [waiting(0, T0 + 500)], { fence: ann });
         await store.cancel("a");
         expect(
-          await refusal(fixture, () =>
-            store.append("a", 4, [step("late")], { fence: bob }),
-          ),
+          await refusal(fixture, () => store.append("a", 4, [step("late")], { fence: bob })),
         ).toBe("LOCK_LOST");
         await store.append("a", 4, [step("cleaned")], { fence: ann });
         await store.extend("a", 5, byAnn);
@@ -276,12 +264,9 @@ function hints(backend: Backend): void {
       onExecutions(backend, async ({ store, clock, database }) => {
         const heard: string[] = [];
         database.subscribe((hint) => {
-          if (hint.kind === "change" && hint.operation === runInterrupted)
-            heard.push(hint.key);
+          if (hint.kind === "change" && hint.operation === runInterrupted) heard.push(hint.key);
         });
-        const during = async (
-          call: () => Promise<unknown>,
-        ): Promise<readonly string[]> => {
+        const during = async (call: () => Promise<unknown>): Promise<readonly string[]> => {
           heard.length = 0;
           await call();
           return [...heard];
@@ -304,23 +289,17 @@ function hints(backend: Backend): void {
         expect(await during(() => store.unpause("a"))).toEqual(["a"]);
         expect(
           await during(() =>
-            store.append("a", 6, [
-              { kind: "parked", code: "X", reason: "x", codeVersion: null },
-            ]),
+            store.append("a", 6, [{ kind: "parked", code: "X", reason: "x", codeVersion: null }]),
           ),
         ).toEqual(["a"]);
         expect(await during(() => store.unpark("a"))).toEqual(["a"]);
         expect(await during(() => store.cancel("a"))).toEqual(["a"]);
         expect(await during(() => store.cancel("a"))).toEqual([]);
         expect(await during(() => store.cancel("act"))).toEqual(["act"]);
-        expect(await during(() => store.cancelActivity("act"))).toEqual([
-          "act",
-        ]);
+        expect(await during(() => store.cancelActivity("act"))).toEqual(["act"]);
         clock.advance(900);
         expect(await during(() => store.expireTimers())).toEqual(["late"]);
-        expect(
-          await during(() => store.cancel("late", { force: true })),
-        ).toEqual(["late"]);
+        expect(await during(() => store.cancel("late", { force: true }))).toEqual(["late"]);
       }),
     );
   });
@@ -378,8 +357,7 @@ function givingUp(backend: Backend): void {
         const lock = { ...byAnn, retry: never };
         for (const id of ["p.n:x_1", "p.n:x_2"]) {
           await store.createLocked({ id, function: "f" }, lock);
-          if (id === "p.n:x_1")
-            await store.append(id, 2, [step("booked")], { fence: ann });
+          if (id === "p.n:x_1") await store.append(id, 2, [step("booked")], { fence: ann });
           await store.unlock(id, id === "p.n:x_1" ? 3 : 2, {
             holder: ann,
             reason: "busy",
@@ -391,12 +369,10 @@ function givingUp(backend: Backend): void {
         expect(await kindsOf(fixture, "p.n:x_1")).toBe(
           "created locked stepFinished unlocked locked attemptTimedOut cancellationRequested",
         );
-        expect(await kindsOf(fixture, "p.n:x_2")).toBe(
-          "created locked unlocked locked finished",
-        );
-        expect(
-          (await responsesOf(fixture, "p")).map(([, , , ...rest]) => rest),
-        ).toEqual([["p.n:x_2", "timedOut", 4]]);
+        expect(await kindsOf(fixture, "p.n:x_2")).toBe("created locked unlocked locked finished");
+        expect((await responsesOf(fixture, "p")).map(([, , , ...rest]) => rest)).toEqual([
+          ["p.n:x_2", "timedOut", 4],
+        ]);
       }),
     );
   });

@@ -47,10 +47,7 @@ async function taken(
 }
 
 /** Whether code of a version would find something to lock. */
-async function isAwaited(
-  store: Executions,
-  codeVersion?: string,
-): Promise<boolean> {
+async function isAwaited(store: Executions, codeVersion?: string): Promise<boolean> {
   const options = codeVersion === undefined ? {} : { codeVersion };
   const wait = store.waitForPending(["f"], { ...options, timeout: 0 });
   return wait.then(
@@ -87,9 +84,7 @@ export function executionCodeVersionsSuite(backend: Backend): void {
           functions: ["f"],
           limit: 9,
         });
-        expect(locked).toMatchObject([
-          { id: "a", nextVersion: 7, previousCodeVersion: "v2" },
-        ]);
+        expect(locked).toMatchObject([{ id: "a", nextVersion: 7, previousCodeVersion: "v2" }]);
         expect(await kindsOf(fixture, "a")).toBe(
           "created locked stepFinished unlocked locked parked locked",
         );
@@ -130,14 +125,13 @@ export function executionCodeVersionsSuite(backend: Backend): void {
         const { store } = fixture;
         await parkedByNewer(fixture);
         for (const options of [byAnn, { ...byAnn, codeVersion: "v2" }])
-          expect(
-            await refusal(fixture, () => store.lock("a", 6, options)),
-          ).toBe("EXECUTION_PARKED");
+          expect(await refusal(fixture, () => store.lock("a", 6, options))).toBe(
+            "EXECUTION_PARKED",
+          );
         await store.lock("a", 6, { ...byAnn, codeVersion: "v3" });
         expect((await standing(fixture, "a")).lifecycle).toBe("active");
         await store.append("a", 7, [parked("v3")], { fence: ann });
-        for (const version of ["v2", "v3"])
-          expect(await taken(store, version)).toEqual([]);
+        for (const version of ["v2", "v3"]) expect(await taken(store, version)).toEqual([]);
         expect(await taken(store, "v1")).toEqual(["a"]);
       }),
     );
@@ -171,10 +165,7 @@ export function executionCodeVersionsSuite(backend: Backend): void {
     );
 
     test.each([
-      [
-        "it is unparked by hand",
-        (fixture: ExecutionFixture) => fixture.store.unpark("a"),
-      ],
+      ["it is unparked by hand", (fixture: ExecutionFixture) => fixture.store.unpark("a")],
       [
         "it is cancelled: any code may end it",
         (fixture: ExecutionFixture) => fixture.store.cancel("a"),

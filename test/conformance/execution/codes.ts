@@ -1,11 +1,7 @@
 import type { ErrorCode } from "../../../src/model/errors.ts";
 import type { StepName } from "./steps.ts";
 
-const lifecycle = [
-  "EXECUTION_PAUSED",
-  "EXECUTION_CANCELLING",
-  "EXECUTION_PARKED",
-] as const;
+const lifecycle = ["EXECUTION_PAUSED", "EXECUTION_CANCELLING", "EXECUTION_PARKED"] as const;
 const lock = [
   "EXECUTION_FINISHED",
   "LOCK_EXPIRY_INVALID",
@@ -32,12 +28,7 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
     "EXECUTION_FINISHED",
     "EXECUTION_CANCELLING",
   ],
-  createLocked: [
-    "EXECUTION_EXISTS",
-    "EXECUTION_BEING_REMOVED",
-    "EXECUTION_NOT_FOUND",
-    ...lock,
-  ],
+  createLocked: ["EXECUTION_EXISTS", "EXECUTION_BEING_REMOVED", "EXECUTION_NOT_FOUND", ...lock],
   append: [
     ...place,
     ...lock,
@@ -62,24 +53,9 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
   unpauseDelay: ["DELAY_NOT_FOUND"],
   signal: ["EXECUTION_NOT_FOUND", "EXECUTION_FINISHED", "SIGNAL_CONFLICT"],
   receive: [...place, ...lifecycle, "EVENTS_INVALID"],
-  pause: [
-    "EXECUTION_NOT_FOUND",
-    "EXECUTION_FINISHED",
-    "EXECUTION_RUNNING",
-    ...lifecycle,
-  ],
-  unpause: [
-    "EXECUTION_NOT_FOUND",
-    "EXECUTION_FINISHED",
-    "EXECUTION_NOT_PAUSED",
-    ...lifecycle,
-  ],
-  unpark: [
-    "EXECUTION_NOT_FOUND",
-    "EXECUTION_FINISHED",
-    "EXECUTION_NOT_PARKED",
-    ...lifecycle,
-  ],
+  pause: ["EXECUTION_NOT_FOUND", "EXECUTION_FINISHED", "EXECUTION_RUNNING", ...lifecycle],
+  unpause: ["EXECUTION_NOT_FOUND", "EXECUTION_FINISHED", "EXECUTION_NOT_PAUSED", ...lifecycle],
+  unpark: ["EXECUTION_NOT_FOUND", "EXECUTION_FINISHED", "EXECUTION_NOT_PARKED", ...lifecycle],
   cancel: ["EXECUTION_NOT_FOUND"],
   cancelByForce: ["EXECUTION_NOT_FOUND"],
   cancelActivity: ["EXECUTION_NOT_FOUND", "EVENTS_INVALID"],
@@ -89,12 +65,7 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
   expireDeadline: ["EXECUTION_NOT_FOUND"],
   releaseDead: ["EXECUTION_NOT_FOUND"],
   pruneHistory: ["EXECUTION_NOT_FOUND"],
-  fork: [
-    "EXECUTION_NOT_FOUND",
-    "FORK_POINT_INVALID",
-    "EXECUTION_EXISTS",
-    "EVENTS_INVALID",
-  ],
+  fork: ["EXECUTION_NOT_FOUND", "FORK_POINT_INVALID", "EXECUTION_EXISTS", "EVENTS_INVALID"],
   retry: [
     "EXECUTION_NOT_FOUND",
     "FORK_POINT_INVALID",

@@ -33,11 +33,7 @@ async function startedAnew({ store }: ExecutionFixture): Promise<void> {
   await store.append(
     "a",
     1,
-    [
-      delayRequested("Delay_a.o:1_1", T0 + 50),
-      childRequested("o:2", "a.o:2_1", "g"),
-      continued,
-    ],
+    [delayRequested("Delay_a.o:1_1", T0 + 50), childRequested("o:2", "a.o:2_1", "g"), continued],
     { children: [{ id: "a.o:2_1", function: "g" }] },
   );
 }
@@ -58,10 +54,7 @@ export function executionContinuedSuite(backend: Backend): void {
         });
         // Its own delays, asked for in the same append or later, are its own.
         await store.create({ id: "b", function: "f" });
-        await store.append("b", 1, [
-          continued,
-          delayRequested("Delay_b.o1:1_1", T0 + 200),
-        ]);
+        await store.append("b", 1, [continued, delayRequested("Delay_b.o1:1_1", T0 + 200)]);
         expect(await openDelays(fixture)).toEqual(["Delay_b.o1:1_1"]);
       }),
     );
@@ -115,13 +108,8 @@ export function executionContinuedSuite(backend: Backend): void {
         await startedAnew(fixture);
         await store.append("a", 4, [delayRequested("Delay_a.o1:1_1", T0 + 1)]);
         await store.fork("a", 4, { id: "b" });
-        expect((await store.tree("b")).items.map(({ id }) => id)).toEqual([
-          "b",
-        ]);
-        expect(await openDelays(fixture)).toEqual([
-          "Delay_a.o1:1_1",
-          "Delay_b.o1:1_1",
-        ]);
+        expect((await store.tree("b")).items.map(({ id }) => id)).toEqual(["b"]);
+        expect(await openDelays(fixture)).toEqual(["Delay_a.o1:1_1", "Delay_b.o1:1_1"]);
         expect(await stateOfExecution(database, "b")).toMatchObject({
           historyFrom: 3,
           responsesFrom: 1,
@@ -130,10 +118,7 @@ export function executionContinuedSuite(backend: Backend): void {
         });
         // Up to an event of the run before it is that run.
         await store.fork("a", 2, { id: "c" });
-        expect((await store.tree("c")).items.map(({ id }) => id)).toEqual([
-          "c",
-          "c.o:2_1",
-        ]);
+        expect((await store.tree("c")).items.map(({ id }) => id)).toEqual(["c", "c.o:2_1"]);
         expect(await responsesOf(fixture, "c")).toEqual([]);
       }),
     );
@@ -163,12 +148,9 @@ export function executionContinuedSuite(backend: Backend): void {
 /** Run "a" with an open child in set "x" of its first run, started anew. */
 async function withLateChild({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f" });
-  await store.append(
-    "a",
-    1,
-    [childRequested("n:x", "a.n:x_1", "g"), continued],
-    { children: [{ id: "a.n:x_1", function: "g" }] },
-  );
+  await store.append("a", 1, [childRequested("n:x", "a.n:x_1", "g"), continued], {
+    children: [{ id: "a.n:x_1", function: "g" }],
+  });
 }
 
 function sets(backend: Backend): void {
@@ -214,16 +196,12 @@ function sets(backend: Backend): void {
           ];
           for (const event of events)
             for (const all of [[event], [joinSetCreated("n1:x"), event]])
-              expect(
-                await refusal(fixture, () => store.append("a", 3, all)),
-              ).toBe("EVENTS_INVALID");
+              expect(await refusal(fixture, () => store.append("a", 3, all))).toBe(
+                "EVENTS_INVALID",
+              );
         }
         // In one append with the new start, each is of its own run.
-        await store.append("a", 3, [
-          joinSetCreated("n1:y"),
-          continued,
-          joinSetCreated("n2:y"),
-        ]);
+        await store.append("a", 3, [joinSetCreated("n1:y"), continued, joinSetCreated("n2:y")]);
       }),
     );
 
@@ -236,9 +214,7 @@ function sets(backend: Backend): void {
           await store.append(id, 1, [continued]);
         }
         const told = await Promise.allSettled(
-          ids.map((id, n) =>
-            store.append(id, 2, [joinSetCreated(n % 2 === 0 ? "n:x" : "n1:x")]),
-          ),
+          ids.map((id, n) => store.append(id, 2, [joinSetCreated(n % 2 === 0 ? "n:x" : "n1:x")])),
         );
         expect(told.map(({ status }) => status)).toEqual([
           "rejected",
@@ -305,16 +281,10 @@ function sets(backend: Backend): void {
         await store.append(
           "a",
           1,
-          [
-            ...children.map(({ id }) => childRequested("n:x", id, "g")),
-            continued,
-            waiting(0, T0),
-          ],
+          [...children.map(({ id }) => childRequested("n:x", id, "g")), continued, waiting(0, T0)],
           { children },
         );
-        await Promise.all(
-          children.map(({ id }) => store.finish(id, 1, result)),
-        );
+        await Promise.all(children.map(({ id }) => store.finish(id, 1, result)));
         expect((await standing(fixture, "a")).pending.kind).toBe("blocked");
         expect(await responsesOf(fixture, "a")).toHaveLength(4);
       }),

@@ -161,9 +161,7 @@ export function executionCreateSuite(backend: Backend): void {
       onExecutions(backend, async ({ database, store }) => {
         const tagsOf = async (): Promise<string> => {
           const found = await database.read("tags", () =>
-            rows<{ tag: string }>(
-              sql`SELECT tag FROM holdfast_execution_tag ORDER BY tag`,
-            ),
+            rows<{ tag: string }>(sql`SELECT tag FROM holdfast_execution_tag ORDER BY tag`),
           );
           return found.map(({ tag }) => tag).join(" ");
         };
@@ -179,9 +177,7 @@ export function executionCreateSuite(backend: Backend): void {
       "a child needs its parent",
       onExecutions(backend, async (fixture) => {
         expect(
-          await refusal(fixture, () =>
-            fixture.store.create({ id: "nobody.n:x_1", function: "f" }),
-          ),
+          await refusal(fixture, () => fixture.store.create({ id: "nobody.n:x_1", function: "f" })),
         ).toBe("EXECUTION_NOT_FOUND");
       }),
     );
@@ -219,9 +215,9 @@ export function executionCreateSuite(backend: Backend): void {
         await store.setProgress("a", null);
         expect(await progressOf()).toBe(null);
         expect(await kindsOf(fixture, "a")).toBe("created");
-        expect(
-          await refusal(fixture, () => store.setProgress("nobody", 1)),
-        ).toBe("EXECUTION_NOT_FOUND");
+        expect(await refusal(fixture, () => store.setProgress("nobody", 1))).toBe(
+          "EXECUTION_NOT_FOUND",
+        );
       }),
     );
   });

@@ -11,10 +11,7 @@ import type { ExecutionFixture } from "./fixture.ts";
 import { pastChecks } from "../past-checks.ts";
 
 /** Does what only somebody with a database shell can. */
-function edit(
-  { database }: ExecutionFixture,
-  statement: Statement,
-): Promise<void> {
+function edit({ database }: ExecutionFixture, statement: Statement): Promise<void> {
   return database.write("edit", () => pastChecks(database, statement));
 }
 
@@ -83,9 +80,7 @@ export function executionDamageSuite(backend: Backend): void {
           await store.signal("a", "go", 1);
           await edit(fixture, damage);
           for (let again = 0; again < 2; again += 1)
-            expect(
-              await refusal(fixture, () => store.lock("a", 2, byAnn)),
-            ).toBe(code);
+            expect(await refusal(fixture, () => store.lock("a", 2, byAnn))).toBe(code);
           await edit(fixture, repair);
           expect(await store.lock("a", 2, byAnn)).toMatchObject({
             nextVersion: 3,
@@ -121,8 +116,7 @@ export function executionDamageSuite(backend: Backend): void {
       "does not keep those that were found with it from being locked, however many cannot be read",
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
-        const create = (id: string) =>
-          store.create({ id, function: "f", input: id });
+        const create = (id: string) => store.create({ id, function: "f", input: id });
         const torn = Array.from({ length: 60 }, (_, n) => `b${n + 10}`);
         await Promise.all(torn.map(create));
         clock.advance(1);
@@ -131,8 +125,7 @@ export function executionDamageSuite(backend: Backend): void {
           fixture,
           sql`UPDATE holdfast_execution_event SET payload = 'torn' WHERE payload LIKE '"b%'`,
         );
-        const lock = (limit: number) =>
-          store.lockPending({ ...byAnn, functions: ["f"], limit });
+        const lock = (limit: number) => store.lockPending({ ...byAnn, functions: ["f"], limit });
         const one = await lock(1);
         expect(one.locked.map(({ id }) => id)).toEqual(["a"]);
         expect(one.damaged.map(({ key }) => key)).toEqual(torn);
@@ -150,10 +143,8 @@ export function executionDamageSuite(backend: Backend): void {
       "is not locked by who has another key, and is by who has the right one",
       onExecutions(backend, async (fixture) => {
         const { database, clock } = fixture;
-        const withKey = (key: string) =>
-          executions(database, { clock, payload: sealing(key) });
-        for (const id of ["a", "b"])
-          await withKey("one").create({ id, function: "f", input: id });
+        const withKey = (key: string) => executions(database, { clock, payload: sealing(key) });
+        for (const id of ["a", "b"]) await withKey("one").create({ id, function: "f", input: id });
         const lock = (key: string) =>
           withKey(key).lockPending({ ...byAnn, functions: ["f"], limit: 9 });
         const before = await dump(fixture);
@@ -182,9 +173,7 @@ export function executionDamageSuite(backend: Backend): void {
           details: { table: "holdfast_execution_event", key: "a" },
         });
         expect(await dump(fixture)).toEqual(before);
-        expect(
-          await store.lockPending({ ...byAnn, functions: ["f"], limit: 9 }),
-        ).toMatchObject({
+        expect(await store.lockPending({ ...byAnn, functions: ["f"], limit: 9 })).toMatchObject({
           locked: [{ id: "b", input: { cents: 500 } }],
           damaged: [{ table: "holdfast_execution_event", key: "a" }],
         });

@@ -5,15 +5,7 @@ import type { AnswerDelayOutcome } from "../../../src/stores/execution/timers/de
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { delayRequested, joinNext, step } from "./execution-events.ts";
-import {
-  T0,
-  dump,
-  onExecutions,
-  openDelays,
-  refusal,
-  responsesOf,
-  standing,
-} from "./fixture.ts";
+import { T0, dump, onExecutions, openDelays, refusal, responsesOf, standing } from "./fixture.ts";
 import type { ExecutionFixture } from "./fixture.ts";
 
 const delay = "Delay_a.o:1_1";
@@ -25,10 +17,7 @@ async function withDelay({ store }: ExecutionFixture): Promise<void> {
 }
 
 /** What whoever watches the clock does when a delay is due. */
-function expire(
-  { database, clock }: ExecutionFixture,
-  id = delay,
-): Promise<AnswerDelayOutcome> {
+function expire({ database, clock }: ExecutionFixture, id = delay): Promise<AnswerDelayOutcome> {
   return database.write(answerDelay, {
     delay: parseDelayId(id),
     at: clock.now(),
@@ -41,10 +30,7 @@ export function executionDelaysSuite(backend: Backend): void {
     test.each([
       ["while it is open", async () => undefined],
       ["after it expired", (fixture: ExecutionFixture) => expire(fixture)],
-      [
-        "after it was cancelled",
-        ({ store }: ExecutionFixture) => store.cancelDelay(delay),
-      ],
+      ["after it was cancelled", ({ store }: ExecutionFixture) => store.cancelDelay(delay)],
     ] as const)(
       "[E35] the same delay cannot be requested again %s, and log and version are unchanged",
       (_, meanwhile) =>
@@ -54,9 +40,7 @@ export function executionDelaysSuite(backend: Backend): void {
           await meanwhile(fixture);
           const again = delayRequested(delay, T0 + 500);
           for (const events of [[again], [step("first"), again]])
-            expect(
-              await refusal(fixture, () => store.append("a", 2, events)),
-            ).toBe("DELAY_EXISTS");
+            expect(await refusal(fixture, () => store.append("a", 2, events))).toBe("DELAY_EXISTS");
           expect(await store.append("a", 2, [step("goes on")])).toEqual({
             nextVersion: 3,
             at: T0,
@@ -87,9 +71,7 @@ export function executionDelaysSuite(backend: Backend): void {
         await withDelay(fixture);
         expect(await store.cancelDelay(delay)).toBe("answered");
         expect(await openDelays(fixture)).toEqual([]);
-        expect(await responsesOf(fixture, "a")).toEqual([
-          [1, T0, "o:1", delay, "cancelled", null],
-        ]);
+        expect(await responsesOf(fixture, "a")).toEqual([[1, T0, "o:1", delay, "cancelled", null]]);
         const before = await dump(fixture);
         expect(await store.cancelDelay(delay)).toBe("alreadyCancelled");
         expect(await dump(fixture)).toEqual(before);
@@ -139,9 +121,9 @@ export function executionDelaysSuite(backend: Backend): void {
           () => store.unpauseDelay(delay),
         ])
           expect(await refusal(fixture, call)).toBe("DELAY_NOT_FOUND");
-        expect(
-          await refusal(fixture, () => store.cancelDelay("Delay_b.o:1_1")),
-        ).toBe("EXECUTION_NOT_FOUND");
+        expect(await refusal(fixture, () => store.cancelDelay("Delay_b.o:1_1"))).toBe(
+          "EXECUTION_NOT_FOUND",
+        );
       }),
     );
 
@@ -155,9 +137,9 @@ export function executionDelaysSuite(backend: Backend): void {
           delayRequested("Delay_b.o:1_1", T0),
           { ...delayRequested(delay, T0), joinSet: "o:2" },
         ] as ReturnType<typeof delayRequested>[])
-          expect(
-            await refusal(fixture, () => store.append("a", 1, [event])),
-          ).toBe("EVENTS_INVALID");
+          expect(await refusal(fixture, () => store.append("a", 1, [event]))).toBe(
+            "EVENTS_INVALID",
+          );
       }),
     );
 

@@ -6,11 +6,7 @@ import type { FunctionName } from "../../../src/model/ids/function-name.ts";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import { namedJoinSet } from "../../../src/model/ids/join-set-id.ts";
 import type { JoinSetId } from "../../../src/model/ids/join-set-id.ts";
-import type {
-  ExecutorId,
-  OwnerId,
-  RunId,
-} from "../../../src/model/ids/prefixed-id.ts";
+import type { ExecutorId, OwnerId, RunId } from "../../../src/model/ids/prefixed-id.ts";
 import type { RetryPolicy } from "../../../src/model/time/retry-policy.ts";
 import type { ChildDraft } from "../../../src/stores/execution/log/children.ts";
 import type { EventDraft } from "./steps.ts";
@@ -110,8 +106,7 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
       return {
         kind: "cancellationRequested",
         reason: flag ? "drafted" : null,
-        cause:
-          (["request", "deadline", "force"] as const)[index - 1] ?? "force",
+        cause: (["request", "deadline", "force"] as const)[index - 1] ?? "force",
       };
     case "parked":
       return {
@@ -154,9 +149,7 @@ export function seenOf(
   { responses }: Pick<DraftPlace, "responses">,
   { seen, index, flag }: Pick<EventDraft, "seen" | "index" | "flag">,
 ): number {
-  return seen === 3 && index === 3 && flag
-    ? responses + 1
-    : Math.min(seen, responses);
+  return seen === 3 && index === 3 && flag ? responses + 1 : Math.min(seen, responses);
 }
 
 type History = Extract<GivenEvent, { readonly call?: number }>;
@@ -296,8 +289,7 @@ export function childrenOfDraft(
     ...(role && { role }),
     ...(flag && inMs > 10 && { locked: { holder: worker, lease: inMs } }),
   };
-  if (draft.kind === "scheduled")
-    return [{ ...shape, id: `later-${index}`, scheduledBy: id }];
+  if (draft.kind === "scheduled") return [{ ...shape, id: `later-${index}`, scheduledBy: id }];
   if (draft.kind !== "childRequested" || (flag && index === 3)) return [];
   return [{ ...shape, id: childId(id, ownSet(continuations, draft), index) }];
 }

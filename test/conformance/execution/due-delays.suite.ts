@@ -35,9 +35,10 @@ export function executionDueDelaysSuite(backend: Backend): void {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const answered = store.waitForResponses("a", 0);
-        expect(
-          await store.append("a", 1, [sleep(1, T0), sleep(2, T0 + 1)]),
-        ).toEqual({ nextVersion: 3, at: T0 });
+        expect(await store.append("a", 1, [sleep(1, T0), sleep(2, T0 + 1)])).toEqual({
+          nextVersion: 3,
+          at: T0,
+        });
         expect(await responsesOf(fixture, "a")).toEqual([
           [1, T0, "n:x", delay(1), "expired", null],
         ]);
@@ -101,9 +102,7 @@ export function executionDueDelaysSuite(backend: Backend): void {
           [sleep(3, T0), sleep(3, T0 + 9)],
           [sleep(3, T0 + 9), sleep(3, T0)],
         ])
-          expect(
-            await refusal(fixture, () => store.append("a", 3, events)),
-          ).toBe("DELAY_EXISTS");
+          expect(await refusal(fixture, () => store.append("a", 3, events))).toBe("DELAY_EXISTS");
       }),
     );
 
@@ -112,17 +111,9 @@ export function executionDueDelaysSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
-        await store.append("a", 1, [
-          sleep(1, T0),
-          { kind: "continued", input: 1 },
-        ]);
+        await store.append("a", 1, [sleep(1, T0), { kind: "continued", input: 1 }]);
         expect(await responsesOf(fixture, "a")).toEqual([]);
-        await store.finish(
-          "a",
-          3,
-          { kind: "timedOut" },
-          { events: [step("last")] },
-        );
+        await store.finish("a", 3, { kind: "timedOut" }, { events: [step("last")] });
         await store.create({ id: "b", function: "f" });
         await store.finish(
           "b",
@@ -139,8 +130,7 @@ export function executionDueDelaysSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
-        const append = () =>
-          store.append("a", 1, [sleep(1, T0 - 1), sleep(2, T0 + 5)]);
+        const append = () => store.append("a", 1, [sleep(1, T0 - 1), sleep(2, T0 + 5)]);
         expect(await append()).toEqual({ nextVersion: 3, at: T0 });
         const before = await dump(fixture);
         // By now the second is over too; its own timer answers it.
@@ -182,12 +172,9 @@ function withdrawal(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
-        await store.append(
-          "a",
-          1,
-          [sleep(1, T0 + 9), sleep(2, T0), sleep(3, T0), waiting(0, T0)],
-          { withdraw: [delay(1), delay(2)] },
-        );
+        await store.append("a", 1, [sleep(1, T0 + 9), sleep(2, T0), sleep(3, T0), waiting(0, T0)], {
+          withdraw: [delay(1), delay(2)],
+        });
         expect(await openDelays(fixture)).toEqual([]);
         expect(await sources(fixture)).toEqual([delay(3)]);
       }),
@@ -225,13 +212,8 @@ function withdrawal(backend: Backend): void {
         await store.create({ id: "b", function: "f" });
         await store.append("b", 1, [delayRequested("Delay_b.n:x_1", T0 + 9)]);
         await store.append("a", 1, [sleep(1, T0 + 9)]);
-        const withdraw = (
-          list: readonly string[],
-          events: readonly GivenEvent[] = [step("s")],
-        ) =>
-          refusal(fixture, () =>
-            store.append("a", 2, events, { withdraw: list }),
-          );
+        const withdraw = (list: readonly string[], events: readonly GivenEvent[] = [step("s")]) =>
+          refusal(fixture, () => store.append("a", 2, events, { withdraw: list }));
         expect(await withdraw(["Delay_b.n:x_1"])).toBe("EVENTS_INVALID");
         expect(await withdraw(["a.n:x_1"])).toBe("ID_MALFORMED");
         expect(await withdraw([delay(1)], [sleep(1, T0)])).toBe("DELAY_EXISTS");
@@ -246,11 +228,7 @@ function withdrawal(backend: Backend): void {
         const many = Array.from({ length: 1_001 }, (_, n) => delay(n + 1));
         expect(await withdraw(many)).toBe("EVENTS_INVALID");
         expect(
-          (
-            await rejection(
-              store.append("a", 2, [step("s")], { withdraw: many }),
-            )
-          ).details,
+          (await rejection(store.append("a", 2, [step("s")], { withdraw: many }))).details,
         ).toMatchObject({ reason: "tooMany" });
       }),
     );

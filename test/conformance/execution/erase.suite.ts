@@ -24,9 +24,7 @@ async function ended({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "ada.n:x_1", function: "g", input: "secret child" });
   await store.signal("ada", "go", "secret signal");
   await store.setProgress("ada", "secret progress");
-  await store.log("ada", [
-    { level: "info", message: "secret line", data: "secret data" },
-  ]);
+  await store.log("ada", [{ level: "info", message: "secret line", data: "secret data" }]);
   await store.finish("ada.n:x_1", 1, ok);
   await store.finish("ada", 1, ok);
 }
@@ -114,9 +112,9 @@ export function executionEraseSuite(backend: Backend): void {
         await store.removeFinished({ olderThan: "10 days" });
         expect(await writtenIn(database)).not.toMatch(/secret/);
         expect(await store.erase("ada")).toEqual({ rows: 0, erasedAt: T0 });
-        expect(
-          await rejection(store.create({ id: "ada", function: "f" })),
-        ).toMatchObject({ code: "EXECUTION_ERASED" });
+        expect(await rejection(store.create({ id: "ada", function: "f" }))).toMatchObject({
+          code: "EXECUTION_ERASED",
+        });
         expect(await store.removeFinished({ olderThan: "10 days" })).toEqual({
           trees: 0,
           rows: 0,
@@ -162,9 +160,9 @@ export function executionEraseSuite(backend: Backend): void {
         expect(await store.erase("ada")).toMatchObject({
           erasedAt: T0 + 1_000,
         });
-        expect(
-          await rejection(store.create({ id: "ada", function: "f" })),
-        ).toMatchObject({ code: "EXECUTION_ERASED" });
+        expect(await rejection(store.create({ id: "ada", function: "f" }))).toMatchObject({
+          code: "EXECUTION_ERASED",
+        });
       }),
     );
 

@@ -4,22 +4,8 @@ import type { ExecutionResult } from "../../../src/model/execution/result.ts";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  childRequested,
-  delayRequested,
-  joinNext,
-  step,
-  waiting,
-} from "./execution-events.ts";
-import {
-  T0,
-  ann,
-  byAnn,
-  kindsOf,
-  onExecutions,
-  refusal,
-  standing,
-} from "./fixture.ts";
+import { childRequested, delayRequested, joinNext, step, waiting } from "./execution-events.ts";
+import { T0, ann, byAnn, kindsOf, onExecutions, refusal, standing } from "./fixture.ts";
 
 const long = "x".repeat(5_000);
 const holder = { ...ann, owner: null };
@@ -87,12 +73,8 @@ export function executionEventsSuite(backend: Backend): void {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         for (const [field, event] of faults) {
-          const call = () =>
-            store.append("a", 1, [step("fine"), event as GivenEvent]);
-          expect([field, await refusal(fixture, call)]).toEqual([
-            field,
-            "EVENTS_INVALID",
-          ]);
+          const call = () => store.append("a", 1, [step("fine"), event as GivenEvent]);
+          expect([field, await refusal(fixture, call)]).toEqual([field, "EVENTS_INVALID"]);
           const { details } = await rejection(call());
           expect(details).toMatchObject({ id: "a", reason: "field" });
           expect(details?.["path"]).toBe(`events[1].${field}`);
@@ -110,17 +92,14 @@ export function executionEventsSuite(backend: Backend): void {
       ["response", [waiting(1, T0)]],
       ["response", [{ kind: "signalReceived", signal: "go", seq: 1 }]],
       ["tooMany", Array.from({ length: 1_001 }, () => step("s"))],
-    ] as const)(
-      "that cannot be are refused with a reason: %s",
-      (reason, events) =>
-        onExecutions(backend, async (fixture) => {
-          const { store } = fixture;
-          await store.create({ id: "a", function: "f" });
-          const call = () =>
-            store.append("a", 1, events as unknown as readonly GivenEvent[]);
-          expect(await refusal(fixture, call)).toBe("EVENTS_INVALID");
-          expect((await rejection(call())).details).toMatchObject({ reason });
-        })(),
+    ] as const)("that cannot be are refused with a reason: %s", (reason, events) =>
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await store.create({ id: "a", function: "f" });
+        const call = () => store.append("a", 1, events as unknown as readonly GivenEvent[]);
+        expect(await refusal(fixture, call)).toBe("EVENTS_INVALID");
+        expect((await rejection(call())).details).toMatchObject({ reason });
+      })(),
     );
 
     test(
@@ -131,9 +110,7 @@ export function executionEventsSuite(backend: Backend): void {
         const children = Array.from({ length: 1_001 }, () => ({
           function: "g",
         }));
-        const error = await rejection(
-          store.append("a", 1, [step("s")], { children }),
-        );
+        const error = await rejection(store.append("a", 1, [step("s")], { children }));
         expect(error).toMatchObject({
           code: "EVENTS_INVALID",
           details: { reason: "tooMany", events: 1, children: 1_001 },
@@ -160,9 +137,9 @@ export function executionEventsSuite(backend: Backend): void {
           seq,
         });
         for (const seq of [1, 3, 4])
-          expect(
-            await refusal(fixture, () => store.append("a", 1, [take(seq)])),
-          ).toBe("EVENTS_INVALID");
+          expect(await refusal(fixture, () => store.append("a", 1, [take(seq)]))).toBe(
+            "EVENTS_INVALID",
+          );
         await store.append("a", 1, [take(2)]);
         expect(await store.receive("a", "go", 2)).toMatchObject({
           seq: 3,
@@ -177,9 +154,9 @@ export function executionEventsSuite(backend: Backend): void {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", 1);
-        expect(
-          await refusal(fixture, () => store.append("a", 1, [waiting(2, T0)])),
-        ).toBe("EVENTS_INVALID");
+        expect(await refusal(fixture, () => store.append("a", 1, [waiting(2, T0)]))).toBe(
+          "EVENTS_INVALID",
+        );
         await store.append("a", 1, [waiting(1, T0)]);
         expect((await standing(fixture, "a")).pending.kind).toBe("blocked");
         await store.signal("a", "go", 2);
@@ -216,11 +193,9 @@ function seen(backend: Backend): void {
               reason: "response",
             });
           }
-        expect(
-          await refusal(fixture, () =>
-            store.receive("a", "go", 1, { seen: 2 }),
-          ),
-        ).toBe("EVENTS_INVALID");
+        expect(await refusal(fixture, () => store.receive("a", "go", 1, { seen: 2 }))).toBe(
+          "EVENTS_INVALID",
+        );
         let version = 1;
         for (const event of kinds)
           version = (await store.append("a", version, [event(1)])).nextVersion;
@@ -229,9 +204,7 @@ function seen(backend: Backend): void {
         const { key } = await store.lock("b", 1, byAnn);
         const known = { key, fence: ann };
         expect(
-          await refusal(fixture, () =>
-            store.append("b", 2, [step("quiet", null, 1, 1)], known),
-          ),
+          await refusal(fixture, () => store.append("b", 2, [step("quiet", null, 1, 1)], known)),
         ).toBe("EVENTS_INVALID");
         await store.append("b", 2, [step("quiet")], known);
       }),
@@ -242,9 +215,7 @@ function seen(backend: Backend): void {
       onExecutions(backend, async ({ store }) => {
         const ids = ["a", "b", "c", "d", "e", "f"];
         await Promise.all(ids.map((id) => store.create({ id, function: "f" })));
-        await Promise.all(
-          ids.slice(0, 3).map((id) => store.signal(id, "go", 1)),
-        );
+        await Promise.all(ids.slice(0, 3).map((id) => store.signal(id, "go", 1)));
         const told = await Promise.allSettled(
           ids.map((id) => store.append(id, 1, [step("s", null, 1, 1)])),
         );
@@ -272,9 +243,7 @@ function hashes(backend: Backend): void {
         };
         await store.create({ id: "a", function: "f" });
         const forged = { resultKind: "completed", resultHash: "x" };
-        await store.append("a", 1, [
-          { kind: "finished", ...forged, result: failed },
-        ]);
+        await store.append("a", 1, [{ kind: "finished", ...forged, result: failed }]);
         expect(await store.lastEvent("a")).toMatchObject({
           event: {
             resultKind: "failed",
@@ -323,12 +292,12 @@ function hashes(backend: Backend): void {
         await store.create({ id: "p", function: "f" });
         await store.create({ id: "p.n:x_1", function: "f" });
         const done = { kind: "completed", value: 1 } as const;
-        expect(
-          await store.finish("p.n:x_1", 1, done, { events: [step("last")] }),
-        ).toEqual({ nextVersion: 2, at: T0, parent: { id: "p", seq: 1 } });
-        expect(await kindsOf(fixture, "p.n:x_1")).toBe(
-          "created stepFinished finished",
-        );
+        expect(await store.finish("p.n:x_1", 1, done, { events: [step("last")] })).toEqual({
+          nextVersion: 2,
+          at: T0,
+          parent: { id: "p", seq: 1 },
+        });
+        expect(await kindsOf(fixture, "p.n:x_1")).toBe("created stepFinished finished");
         expect((await store.responses("p")).items).toMatchObject([
           { response: { child: "p.n:x_1", finishedVersion: 2, result: done } },
         ]);

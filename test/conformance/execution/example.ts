@@ -125,11 +125,7 @@ export const example: readonly Step[] = [
   step("expireDeadline", "run-3"),
 ];
 
-function step(
-  call: StepName,
-  on: string,
-  more: Partial<Omit<Step, "call" | "on">> = {},
-): Step {
+function step(call: StepName, on: string, more: Partial<Omit<Step, "call" | "on">> = {}): Step {
   return {
     call,
     of: 0,
@@ -148,9 +144,6 @@ function append(on: string, ...events: readonly EventDraft[]): Step {
   return step("append", on, { events });
 }
 
-function draft(
-  kind: EventDraft["kind"],
-  more: Partial<Omit<EventDraft, "kind">> = {},
-): EventDraft {
+function draft(kind: EventDraft["kind"], more: Partial<Omit<EventDraft, "kind">> = {}): EventDraft {
   return { kind, ...plain, ...more };
 }

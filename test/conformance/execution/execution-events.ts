@@ -16,12 +16,7 @@ export function joinSetCreated(joinSet: string): GivenEvent {
 }
 
 /** A recorded result; replay would match it by its call number. */
-export function step(
-  name: string,
-  value: unknown = null,
-  call = 0,
-  seen = 0,
-): GivenEvent {
+export function step(name: string, value: unknown = null, call = 0, seen = 0): GivenEvent {
   return {
     kind: "stepFinished",
     name,
@@ -32,11 +27,7 @@ export function step(
   };
 }
 
-export function childRequested(
-  joinSet: string,
-  child: string,
-  name: string,
-): GivenEvent {
+export function childRequested(joinSet: string, child: string, name: string): GivenEvent {
   return {
     kind: "childRequested",
     joinSet: parseJoinSetId(joinSet),
@@ -61,11 +52,7 @@ export function delayRequested(delay: string, expiresAt: number): GivenEvent {
   };
 }
 
-export function joinNext(
-  joinSet: string,
-  runExpiresAt: number,
-  isClosing = false,
-): GivenEvent {
+export function joinNext(joinSet: string, runExpiresAt: number, isClosing = false): GivenEvent {
   return {
     kind: "joinNext",
     joinSet: parseJoinSetId(joinSet),
@@ -94,11 +81,7 @@ export function joinNextTried(
   return { kind: "joinNextTried", joinSet: parseJoinSetId(joinSet), outcome };
 }
 
-export function waiting(
-  seen: number,
-  runExpiresAt: number,
-  wakeAt?: number,
-): GivenEvent {
+export function waiting(seen: number, runExpiresAt: number, wakeAt?: number): GivenEvent {
   const wait = { kind: "waiting", runExpiresAt, call: 0, seen } as const;
   return wakeAt === undefined ? wait : { ...wait, wakeAt };
 }

@@ -3,10 +3,7 @@ import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { parseOwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import { expireLock } from "../../../src/stores/execution/timers/expire.ts";
-import {
-  heldBy,
-  releaseExecution,
-} from "../../../src/stores/execution/timers/release.ts";
+import { heldBy, releaseExecution } from "../../../src/stores/execution/timers/release.ts";
 import type { Backend } from "../backend.ts";
 import { step, waiting } from "./execution-events.ts";
 import {
@@ -93,9 +90,7 @@ export function executionExpirySuite(backend: Backend): void {
         await store.lock(id, 3, { ...byAnn, retry });
         clock.advance(1_000);
         expect(await expire(fixture)).toBe("expired");
-        expect(await kindsOf(fixture, id)).toBe(
-          "created locked attemptTimedOut locked finished",
-        );
+        expect(await kindsOf(fixture, id)).toBe("created locked attemptTimedOut locked finished");
         expect(await responsesOf(fixture, "p")).toEqual([
           [1, T0 + 2_300, "n:x", id, "timedOut", 4],
         ]);
@@ -122,9 +117,7 @@ export function executionExpirySuite(backend: Backend): void {
         await store.append(id, 2, [step("further")], { fence: ann });
         clock.advance(1_000);
         await expire(fixture);
-        expect(await kindsOf(fixture, id)).toBe(
-          "created locked stepFinished unlocked",
-        );
+        expect(await kindsOf(fixture, id)).toBe("created locked stepFinished unlocked");
         expect((await standing(fixture, id)).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 1_000,
@@ -175,21 +168,19 @@ export function executionExpirySuite(backend: Backend): void {
     test.each([
       ["activity", "created locked cancellationRequested finished"],
       ["workflow", "created locked cancellationRequested unlocked"],
-    ] as const)(
-      "while an %s is being cancelled does not retry it",
-      (role, kinds) =>
-        onExecutions(backend, async (fixture) => {
-          await lockedChild(fixture, role);
-          await fixture.store.cancel(id);
-          fixture.clock.advance(1_000);
-          expect(await expire(fixture)).toBe("expired");
-          expect(await kindsOf(fixture, id)).toBe(kinds);
-          expect(await standing(fixture, id)).toMatchObject(
-            role === "activity"
-              ? { pending: { kind: "finished", resultKind: "cancelled" } }
-              : { pending: { kind: "pending" }, lifecycle: "cancelling" },
-          );
-        })(),
+    ] as const)("while an %s is being cancelled does not retry it", (role, kinds) =>
+      onExecutions(backend, async (fixture) => {
+        await lockedChild(fixture, role);
+        await fixture.store.cancel(id);
+        fixture.clock.advance(1_000);
+        expect(await expire(fixture)).toBe("expired");
+        expect(await kindsOf(fixture, id)).toBe(kinds);
+        expect(await standing(fixture, id)).toMatchObject(
+          role === "activity"
+            ? { pending: { kind: "finished", resultKind: "cancelled" } }
+            : { pending: { kind: "pending" }, lifecycle: "cancelling" },
+        );
+      })(),
     );
   });
 
@@ -250,10 +241,7 @@ function deaths(backend: Backend): void {
           kind: "pending",
           dueAt: T0 + 310,
         });
-        const { deaths: counted, failures } = await stateOfExecution(
-          database,
-          id,
-        );
+        const { deaths: counted, failures } = await stateOfExecution(database, id);
         expect([counted, failures]).toEqual([0, 0]);
       }),
     );
@@ -356,9 +344,7 @@ function deaths(backend: Backend): void {
       "is recorded once, and only for what it held",
       onExecutions(backend, async (fixture) => {
         const { database, store, clock } = fixture;
-        const held = async (
-          owner = database.owner,
-        ): Promise<readonly string[]> =>
+        const held = async (owner = database.owner): Promise<readonly string[]> =>
           (
             await database.read(heldBy(executionContext(database)), {
               owner,

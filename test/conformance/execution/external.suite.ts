@@ -3,12 +3,7 @@ import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  attemptFailed,
-  delayRequested,
-  step,
-  waiting,
-} from "./execution-events.ts";
+import { attemptFailed, delayRequested, step, waiting } from "./execution-events.ts";
 import {
   T0,
   byAnn,
@@ -47,14 +42,14 @@ export function executionExternalSuite(backend: Backend): void {
           leaseUntil: null,
           lastLock: null,
         });
-        expect(
-          await store.lockPending({ ...byAnn, functions: ["ask"], limit: 1 }),
-        ).toEqual({ locked: [], damaged: [], isLimited: false });
+        expect(await store.lockPending({ ...byAnn, functions: ["ask"], limit: 1 })).toEqual({
+          locked: [],
+          damaged: [],
+          isLimited: false,
+        });
         // Nothing that reaches it is its resolution.
         await store.signal(id, "go", 1);
-        expect(await refusal(fixture, () => store.lock(id, 1, byAnn))).toBe(
-          "LOCK_BLOCKED",
-        );
+        expect(await refusal(fixture, () => store.lock(id, 1, byAnn))).toBe("LOCK_BLOCKED");
       }),
     );
 
@@ -90,9 +85,7 @@ export function executionExternalSuite(backend: Backend): void {
         const id = await external(fixture);
         clock.advance(5);
         expect(await store.resolve(id, yes)).toBe("resolved");
-        expect(await responsesOf(fixture, "p")).toEqual([
-          [1, T0 + 5, "n:x", id, "completed", 1],
-        ]);
+        expect(await responsesOf(fixture, "p")).toEqual([[1, T0 + 5, "n:x", id, "completed", 1]]);
         const before = await dump(fixture);
         expect(
           await store.resolve(id, {
@@ -115,9 +108,7 @@ export function executionExternalSuite(backend: Backend): void {
         const { store } = fixture;
         const id = await external(fixture);
         await store.resolve(id, yes);
-        expect(await refusal(fixture, () => store.resolve(id, other))).toBe(
-          "RESOLUTION_CONFLICT",
-        );
+        expect(await refusal(fixture, () => store.resolve(id, other))).toBe("RESOLUTION_CONFLICT");
         const error = await rejection(store.resolve(id, other));
         expect(error.details).toEqual({ id, resultKind: "completed" });
       })(),
@@ -129,12 +120,8 @@ export function executionExternalSuite(backend: Backend): void {
         const { store } = fixture;
         const id = await external(fixture);
         await store.cancel(id);
-        expect(await refusal(fixture, () => store.resolve(id, yes))).toBe(
-          "RESOLUTION_CONFLICT",
-        );
-        expect(await kindsOf(fixture, id)).toBe(
-          "created cancellationRequested finished",
-        );
+        expect(await refusal(fixture, () => store.resolve(id, yes))).toBe("RESOLUTION_CONFLICT");
+        expect(await kindsOf(fixture, id)).toBe("created cancellationRequested finished");
       }),
     );
 
@@ -160,9 +147,7 @@ export function executionExternalSuite(backend: Backend): void {
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "b", function: "f", role: "activity" });
         for (const id of ["a", "b"])
-          expect(await refusal(fixture, () => store.resolve(id, yes))).toBe(
-            "NOT_EXTERNAL",
-          );
+          expect(await refusal(fixture, () => store.resolve(id, yes))).toBe("NOT_EXTERNAL");
         expect(await refusal(fixture, () => store.resolve("nobody", yes))).toBe(
           "EXECUTION_NOT_FOUND",
         );
@@ -174,11 +159,7 @@ export function executionExternalSuite(backend: Backend): void {
 }
 
 /** Puts an answer of `child` into the parent's responses, as nothing of ours does. */
-function forge(
-  { database }: ExecutionFixture,
-  child: string,
-  valueHash: string,
-): Promise<void> {
+function forge({ database }: ExecutionFixture, child: string, valueHash: string): Promise<void> {
   return database.write("forge", function* () {
     yield* run(sql`
       INSERT INTO holdfast_execution_response
@@ -201,11 +182,9 @@ function doubleAnswers(backend: Backend): void {
         const before = await dump(fixture);
         await store.finish("p.n:x_1", 1, yes);
         expect(await dump(fixture)).toEqual(before);
-        expect(
-          await refusal(fixture, () =>
-            store.finish("p.n:x_1", 1, { kind: "timedOut" }),
-          ),
-        ).toBe("EXECUTION_FINISHED");
+        expect(await refusal(fixture, () => store.finish("p.n:x_1", 1, { kind: "timedOut" }))).toBe(
+          "EXECUTION_FINISHED",
+        );
         expect(await responsesOf(fixture, "p")).toHaveLength(1);
       }),
     );

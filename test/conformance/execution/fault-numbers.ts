@@ -28,11 +28,7 @@ export function grouped<T, K>(
  * Versions from 0, responses from 1, questions and answers of each inbox from
  * 1: without a gap, but for what was pruned before a new start.
  */
-export function numberFaults({
-  row,
-  events,
-  responses,
-}: Story): readonly string[] {
+export function numberFaults({ row, events, responses }: Story): readonly string[] {
   const faults: string[] = [];
   const dense = (what: string, numbers: readonly number[], from: number) => {
     if (numbers.some((number, index) => number !== from + index))
@@ -62,8 +58,7 @@ export function numberFaults({
   for (const { version, responses: there, seen } of events) {
     if (there < before || there > row.responses)
       faults.push(`event ${version} had ${there} responses`);
-    if (seen > there)
-      faults.push(`event ${version} had seen ${seen} of ${there} responses`);
+    if (seen > there) faults.push(`event ${version} had seen ${seen} of ${there} responses`);
     before = there;
   }
   const asked = events.filter(({ ordinal }) => ordinal !== null);
@@ -86,11 +81,7 @@ function ordinalOf({ ordinal }: { readonly ordinal: number | null }): number {
  * Which run read each signal, told again from the new starts: in each, what it
  * did not leave. Of what was pruned the last start alone tells.
  */
-export function readFaults({
-  row,
-  events,
-  responses,
-}: Story): readonly string[] {
+export function readFaults({ row, events, responses }: Story): readonly string[] {
   const faults: string[] = [];
   const signals = responses.filter(({ kind }) => kind === "signal");
   const readBy = new Map<number, number>();
@@ -104,9 +95,7 @@ export function readFaults({
       taken.add(event.seq);
     }
     if (event.kind !== "continued") continue;
-    const left = event.left.flatMap(([a, b]) =>
-      Array.from({ length: b - a + 1 }, (_, n) => a + n),
-    );
+    const left = event.left.flatMap(([a, b]) => Array.from({ length: b - a + 1 }, (_, n) => a + n));
     const there = signals.filter(({ seq }) => seq <= logged.responses);
     if (version <= row.pruned_before) {
       starts = event.continuation;
@@ -120,18 +109,14 @@ export function readFaults({
     const expected: number[] = [];
     for (const { seq } of there) {
       if (readBy.has(seq)) continue;
-      const isNamed =
-        event.unread?.some(([a, b]) => a <= seq && seq <= b) ?? true;
+      const isNamed = event.unread?.some(([a, b]) => a <= seq && seq <= b) ?? true;
       if (!taken.has(seq) && (seq > event.seen || isNamed)) expected.push(seq);
       else readBy.set(seq, starts - 1);
     }
     if (!isDeepStrictEqual(left, expected))
-      faults.push(
-        `start ${starts} left ${left.join()}, not ${expected.join()}`,
-      );
+      faults.push(`start ${starts} left ${left.join()}, not ${expected.join()}`);
   }
   for (const { seq, read_by: told } of responses)
-    if (told !== (readBy.get(seq) ?? null))
-      faults.push(`response ${seq} is read by ${told}`);
+    if (told !== (readBy.get(seq) ?? null)) faults.push(`response ${seq} is read by ${told}`);
   return faults;
 }

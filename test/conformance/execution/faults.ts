@@ -4,17 +4,9 @@ import type { Renewal } from "../../../src/model/execution/fold-pending.ts";
 import { foldExecution } from "../../../src/model/execution/fold.ts";
 import type { PendingState } from "../../../src/model/execution/state.ts";
 import { splitToParts } from "../../../src/model/ids/execution-id.ts";
-import {
-  eventOf,
-  responseOf,
-} from "../../../src/stores/execution/event-row.ts";
+import { eventOf, responseOf } from "../../../src/stores/execution/event-row.ts";
 import { stateOf } from "../../../src/stores/execution/state-row.ts";
-import {
-  grouped,
-  numberFaults,
-  readFaults,
-  type Story,
-} from "./fault-numbers.ts";
+import { grouped, numberFaults, readFaults, type Story } from "./fault-numbers.ts";
 import type { Tables } from "./tables.ts";
 
 type ExecutionRow = Tables["executions"][number];
@@ -64,35 +56,14 @@ function folding(
   const state = stateOf(row);
   return isDeepStrictEqual(state, fold)
     ? []
-    : [
-        `its state ${JSON.stringify(state)} is not the fold ${JSON.stringify(fold)}`,
-      ];
+    : [`its state ${JSON.stringify(state)} is not the fold ${JSON.stringify(fold)}`];
 }
 
 /** The columns that a state may fill; the partial indexes believe them. */
-const columnsOf: Readonly<
-  Record<PendingState["kind"], readonly (keyof ExecutionRow)[]>
-> = {
-  pending: [
-    "due_at",
-    "lease_until",
-    "executor",
-    "run",
-    "owner",
-    "seen",
-    "wake_at",
-  ],
+const columnsOf: Readonly<Record<PendingState["kind"], readonly (keyof ExecutionRow)[]>> = {
+  pending: ["due_at", "lease_until", "executor", "run", "owner", "seen", "wake_at"],
   locked: ["lease_until", "lock_version", "executor", "run", "owner"],
-  blocked: [
-    "lease_until",
-    "executor",
-    "run",
-    "owner",
-    "inbox",
-    "ordinal",
-    "is_closing",
-    "seen",
-  ],
+  blocked: ["lease_until", "executor", "run", "owner", "inbox", "ordinal", "is_closing", "seen"],
   finished: ["finished_at", "result_kind"],
 };
 const allColumns = new Set(Object.values(columnsOf).flat());
@@ -149,9 +120,7 @@ function openDelays(story: Story): readonly string[] {
       ({ version, withdrawn }) =>
         version >= asked &&
         withdrawn !== null &&
-        (JSON.parse(withdrawn) as string[]).some((member) =>
-          delay.endsWith(`.${member}`),
-        ),
+        (JSON.parse(withdrawn) as string[]).some((member) => delay.endsWith(`.${member}`)),
     );
   const expected = events
     .filter(({ version }) => version > row.history_from)
@@ -160,9 +129,7 @@ function openDelays(story: Story): readonly string[] {
       event.kind === "delayRequested" &&
       row.state !== "finished" &&
       !takenBack(event.delay, version)
-        ? [
-            `${event.delay} in ${splitDelayId(event.delay).joinSet} at ${event.expiresAt}`,
-          ]
+        ? [`${event.delay} in ${splitDelayId(event.delay).joinSet} at ${event.expiresAt}`]
         : [],
     )
     .filter((line) => !answered.has(line.split(" ")[0] ?? ""))
@@ -176,16 +143,10 @@ function openDelays(story: Story): readonly string[] {
 }
 
 /** A child belongs to the execution its id tells, and its end was told there, once and truly. */
-function families({
-  executions,
-  responses,
-  events,
-}: Tables): readonly string[] {
+function families({ executions, responses, events }: Tables): readonly string[] {
   const byId = new Map(executions.map((row) => [row.id, row]));
   const ends = new Map(
-    events
-      .filter(({ kind }) => kind === "finished")
-      .map((end) => [end.execution, end]),
+    events.filter(({ kind }) => kind === "finished").map((end) => [end.execution, end]),
   );
   const toldOf = grouped(responses, ({ child }) => child);
   const faults: string[] = [];
@@ -197,9 +158,7 @@ function families({
     const told = toldOf.get(row.key) ?? [];
     const end = ends.get(row.key);
     const isRight =
-      row.state === "finished" &&
-      row.parent !== null &&
-      !isForgotten(row, parent, told)
+      row.state === "finished" && row.parent !== null && !isForgotten(row, parent, told)
         ? told.length === 1 &&
           told[0]?.execution === row.parent &&
           told[0].source === row.id &&
@@ -207,9 +166,7 @@ function families({
           told[0].outcome === row.result_kind
         : told.length === 0;
     if (!isRight)
-      faults.push(
-        `${row.id}: ${row.state}, and its parent was told ${JSON.stringify(told)}`,
-      );
+      faults.push(`${row.id}: ${row.state}, and its parent was told ${JSON.stringify(told)}`);
   }
   return faults;
 }
@@ -233,12 +190,7 @@ function isForgotten(
 /** Rows of executions that do not exist. */
 function strays(tables: Tables): readonly string[] {
   const keys = new Set(tables.executions.map(({ key }) => key));
-  return [
-    ...tables.events,
-    ...tables.responses,
-    ...tables.delays,
-    ...tables.tags,
-  ]
+  return [...tables.events, ...tables.responses, ...tables.delays, ...tables.tags]
     .filter(({ execution }) => !keys.has(execution))
     .map((row) => `of nobody: ${JSON.stringify(row)}`);
 }

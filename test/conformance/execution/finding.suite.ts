@@ -7,9 +7,7 @@ import type { ExecutionFixture } from "./fixture.ts";
 import { parentOf, result } from "./parent.ts";
 import { createMany, newExecution } from "./records.ts";
 
-type On = (
-  body: (fixture: ExecutionFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ExecutionFixture) => Promise<void>) => () => Promise<void>;
 
 /** Finding runs, and seeing in the list why they do not go on. */
 export function executionFindingSuite(backend: Backend): void {
@@ -134,9 +132,7 @@ function interruptionTests(on: On): void {
       clock.advance(10);
       await store.expireTimers();
       const { items } = await store.list();
-      const shown = Object.fromEntries(
-        items.map(({ id, interruption }) => [id, interruption]),
-      );
+      const shown = Object.fromEntries(items.map(({ id, interruption }) => [id, interruption]));
       const expected = {
         new: { kind: "paused", since: T0 },
         paused: { kind: "paused", since: T0 + 10 },
@@ -298,15 +294,12 @@ function statusTests(on: On): void {
         const { items } = await store.list();
         const single: string[] = [];
         const filtered: string[] = [];
-        for (const { id } of items)
-          single.push(`${id} ${(await store.get(id)).status}`);
+        for (const { id } of items) single.push(`${id} ${(await store.get(id)).status}`);
         for (const status of executionStatuses)
           for (const { id } of (await store.list({ status })).items)
             filtered.push(`${id} ${status}`);
         expect(filtered.toSorted()).toEqual(single.toSorted());
-        expect(items.map(({ id, status }) => `${id} ${status}`)).toEqual(
-          single,
-        );
+        expect(items.map(({ id, status }) => `${id} ${status}`)).toEqual(single);
         const { counts, unreadable } = await store.count();
         expect(unreadable).toBe(0);
         for (const { status, count } of counts)
@@ -345,10 +338,6 @@ async function oneOfEach(fixture: ExecutionFixture): Promise<void> {
   await store.signal("hot", "go", 1);
   for (const kind of ["completed", "timedOut"] as const) {
     await create(kind);
-    await store.finish(
-      kind,
-      1,
-      kind === "completed" ? result : { kind: "timedOut" },
-    );
+    await store.finish(kind, 1, kind === "completed" ? result : { kind: "timedOut" });
   }
 }

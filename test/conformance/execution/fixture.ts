@@ -1,9 +1,6 @@
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { ManualClock } from "../../../src/model/time/clock.ts";
-import {
-  parseExecutorId,
-  parseRunId,
-} from "../../../src/model/ids/prefixed-id.ts";
+import { parseExecutorId, parseRunId } from "../../../src/model/ids/prefixed-id.ts";
 import type { Holder } from "../../../src/model/execution/event.ts";
 import type { ExecutionState } from "../../../src/model/execution/state.ts";
 import { row, rows } from "../../../src/sql/operation.ts";
@@ -14,10 +11,7 @@ import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { LockOptions } from "../../../src/stores/execution/lock/terms.ts";
-import {
-  stateColumns,
-  stateOf,
-} from "../../../src/stores/execution/state-row.ts";
+import { stateColumns, stateOf } from "../../../src/stores/execution/state-row.ts";
 import type { StateRow } from "../../../src/stores/execution/state-row.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend, Place } from "../backend.ts";
@@ -79,14 +73,9 @@ export async function lockedIds(
 }
 
 /** What the state row says, without the columns a test has no opinion about. */
-export async function stateOfExecution(
-  database: Database,
-  id: string,
-): Promise<ExecutionState> {
+export async function stateOfExecution(database: Database, id: string): Promise<ExecutionState> {
   const found = await database.read("stateOfExecution", () =>
-    row<StateRow>(
-      sql`SELECT ${stateColumns} FROM holdfast_execution WHERE id = ${id}`,
-    ),
+    row<StateRow>(sql`SELECT ${stateColumns} FROM holdfast_execution WHERE id = ${id}`),
   );
   if (found === undefined) throw new Error(`There is no execution ${id}.`);
   return stateOf(found);
@@ -112,11 +101,7 @@ export async function logOf(
         JOIN holdfast_execution x ON x.key = e.execution
       WHERE x.id = ${id} ORDER BY e.version`),
   );
-  return found.map((event) => [
-    event.version,
-    event.kind,
-    JSON.parse(event.body) as object,
-  ]);
+  return found.map((event) => [event.version, event.kind, JSON.parse(event.body) as object]);
 }
 
 /** The kinds alone: "created locked finished". */
@@ -132,9 +117,7 @@ export async function kindsOf(
 export async function responsesOf(
   { database }: Pick<ExecutionFixture, "database">,
   id: string,
-): Promise<
-  readonly (readonly [number, number, string, string, string, number | null])[]
-> {
+): Promise<readonly (readonly [number, number, string, string, string, number | null])[]> {
   const found = await database.read("responsesOf", () =>
     rows<{
       seq: number;
@@ -163,9 +146,7 @@ export async function openDelays({
   database,
 }: Pick<ExecutionFixture, "database">): Promise<readonly string[]> {
   const found = await database.read("openDelays", () =>
-    rows<{ id: string }>(
-      sql`SELECT id FROM holdfast_execution_delay ORDER BY id`,
-    ),
+    rows<{ id: string }>(sql`SELECT id FROM holdfast_execution_delay ORDER BY id`),
   );
   return found.map(({ id }) => id);
 }
@@ -200,16 +181,11 @@ const dumpAtOnce: Statement = spelled({
 /** Every row of the execution log, for telling whether anything was written. */
 export function dump({
   database,
-}: Pick<ExecutionFixture, "database">): Promise<
-  readonly (readonly object[])[]
-> {
-  return database.read("dump", function* (): Tx<
-    readonly (readonly object[])[]
-  > {
+}: Pick<ExecutionFixture, "database">): Promise<readonly (readonly object[])[]> {
+  return database.read("dump", function* (): Tx<readonly (readonly object[])[]> {
     const all: object[][] = [];
     if (database.dialect === "sqlite") {
-      for (const table of dumps)
-        all.push((yield* rows(table)).map((found) => ({ ...found })));
+      for (const table of dumps) all.push((yield* rows(table)).map((found) => ({ ...found })));
       return all;
     }
     for (const _ of tables) all.push([]);
@@ -231,8 +207,6 @@ export async function refusal(
   const { code } = await rejection(call());
   const after = await dump(fixture);
   if (JSON.stringify(after) !== JSON.stringify(before))
-    throw new Error(
-      `The call was refused (${code}) but left something behind.`,
-    );
+    throw new Error(`The call was refused (${code}) but left something behind.`);
   return code;
 }

@@ -30,11 +30,8 @@ export function executionFoldSuite(backend: Backend): void {
         const tally = new Tally();
         await fc.assert(
           // Reading all tables after every step is slow, so only some sequences are watched.
-          fc.asyncProperty(
-            steps,
-            fc.nat({ max: isDeep ? 2 : 5 }),
-            async (sequence, watch) =>
-              tally.add(await runSequence(database, sequence, watch === 0)),
+          fc.asyncProperty(steps, fc.nat({ max: isDeep ? 2 : 5 }), async (sequence, watch) =>
+            tally.add(await runSequence(database, sequence, watch === 0)),
           ),
           { numRuns: sequences, seed },
         );

@@ -28,10 +28,7 @@ async function family({ store }: ExecutionFixture): Promise<void> {
   await store.append("a", 2, [step("begun")], { fence: ann });
   await store.create({ id: child, function: "g" });
   await store.append(child, 1, [waiting(0, T0)]);
-  await store.createLocked(
-    { id: grandchild, function: "h", role: "activity" },
-    byAnn,
-  );
+  await store.createLocked({ id: grandchild, function: "h", role: "activity" }, byAnn);
   await store.create({ id: "a.n:x_2", function: "g", role: "external" });
   await store.create({ id: "a.n:x_3", function: "g" });
   await store.finish("a.n:x_3", 1, { kind: "completed", value: 1 });
@@ -45,9 +42,7 @@ export function executionForceSuite(backend: Backend): void {
         const { store, database } = fixture;
         await family(fixture);
         await store.create({ id: "b", function: "f" });
-        expect(await store.cancel("a", { force: true, reason: "gone" })).toBe(
-          "cancelled",
-        );
+        expect(await store.cancel("a", { force: true, reason: "gone" })).toBe("cancelled");
         for (const id of ["a", child, grandchild, "a.n:x_2"]) {
           expect(await store.result(id)).toEqual({
             kind: "cancelled",
@@ -83,37 +78,25 @@ export function executionForceSuite(backend: Backend): void {
         const { store } = fixture;
         await family(fixture);
         await store.finish("a", 3, { kind: "completed", value: 1 });
-        expect(await store.cancel("a", { force: true })).toBe(
-          "alreadyFinished",
-        );
+        expect(await store.cancel("a", { force: true })).toBe("alreadyFinished");
         for (const id of [child, grandchild])
           expect((await store.result(id))?.kind).toBe("cancelled");
         const after = await dump(fixture);
-        expect(await store.cancel("a", { force: true })).toBe(
-          "alreadyFinished",
-        );
+        expect(await store.cancel("a", { force: true })).toBe("alreadyFinished");
         expect(await dump(fixture)).toEqual(after);
-        expect(
-          await refusal(fixture, () => store.cancel("nobody", { force: true })),
-        ).toBe("EXECUTION_NOT_FOUND");
+        expect(await refusal(fixture, () => store.cancel("nobody", { force: true }))).toBe(
+          "EXECUTION_NOT_FOUND",
+        );
       }),
     );
 
     test.each([
-      [
-        "is being cancelled",
-        (id: string, { store }: ExecutionFixture) => store.cancel(id),
-      ],
-      [
-        "is paused",
-        (id: string, { store }: ExecutionFixture) => store.pause(id),
-      ],
+      ["is being cancelled", (id: string, { store }: ExecutionFixture) => store.cancel(id)],
+      ["is paused", (id: string, { store }: ExecutionFixture) => store.pause(id)],
       [
         "is parked",
         (id: string, { store }: ExecutionFixture) =>
-          store.append(id, 3, [
-            { kind: "parked", code: "X", reason: "x", codeVersion: null },
-          ]),
+          store.append(id, 3, [{ kind: "parked", code: "X", reason: "x", codeVersion: null }]),
       ],
     ] as const)("[R9] also of what %s", (_, before) =>
       onExecutions(backend, async (fixture) => {
@@ -124,9 +107,7 @@ export function executionForceSuite(backend: Backend): void {
         expect(await store.cancel("a", { force: true })).toBe("cancelled");
         expect(await store.result("a")).toEqual({ kind: "cancelled" });
         expect(
-          await refusal(fixture, () =>
-            store.append("a", 5, [step("late")], { fence: ann }),
-          ),
+          await refusal(fixture, () => store.append("a", 5, [step("late")], { fence: ann })),
         ).toBe("EXECUTION_FINISHED");
       })(),
     );
@@ -138,13 +119,10 @@ export function executionForceSuite(backend: Backend): void {
         await family(fixture);
         const abort = new AbortController();
         const stop = database.subscribe((hint) => {
-          if (hint.kind === "change" && hint.operation === runInterrupted)
-            abort.abort();
+          if (hint.kind === "change" && hint.operation === runInterrupted) abort.abort();
         });
         const { signal } = abort;
-        const { code } = await rejection(
-          store.cancel("a", { force: true, signal }),
-        );
+        const { code } = await rejection(store.cancel("a", { force: true, signal }));
         expect(code).toBe("ABORTED");
         stop();
         expect(await standing(fixture, "a")).toMatchObject({
@@ -163,14 +141,8 @@ export function executionForceSuite(backend: Backend): void {
               }),
             "EXECUTION_CANCELLING",
           ],
-          [
-            () => store.unlock("a", 4, { holder: ann, reason: "late" }),
-            "EXECUTION_CANCELLING",
-          ],
-          [
-            () => store.create({ id: "a.n:late_1", function: "g" }),
-            "EXECUTION_CANCELLING",
-          ],
+          [() => store.unlock("a", 4, { holder: ann, reason: "late" }), "EXECUTION_CANCELLING"],
+          [() => store.create({ id: "a.n:late_1", function: "g" }), "EXECUTION_CANCELLING"],
         ] as const)
           expect(await refusal(fixture, call)).toBe(refused);
         expect(await store.cancel("a")).toBe("alreadyCancelling");
@@ -191,18 +163,14 @@ export function executionForceSuite(backend: Backend): void {
           calls.push(
             store
               .create({ id: `a.n:x_${n}`, function: "g" })
-              .then(() =>
-                store.create({ id: `a.n:x_${n}.n:y_1`, function: "g" }),
-              ),
+              .then(() => store.create({ id: `a.n:x_${n}.n:y_1`, function: "g" })),
           );
         await Promise.all(calls);
         expect(await store.cancel("a", { force: true })).toBe("cancelled");
         const { items, next } = await store.tree("a", { limit: 200 });
         expect(next).toBeUndefined();
         expect(items.length).toBe(141);
-        expect(
-          items.filter(({ state }) => state.pending.kind !== "finished"),
-        ).toEqual([]);
+        expect(items.filter(({ state }) => state.pending.kind !== "finished")).toEqual([]);
       }),
     );
 
@@ -211,18 +179,15 @@ export function executionForceSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store, database } = fixture;
         const ids = ["a", "a.n:w_1", "a.n:w_2"];
-        for (const id of ids)
-          await store.createLocked({ id, function: "f" }, byAnn);
+        for (const id of ids) await store.createLocked({ id, function: "f" }, byAnn);
         /** Asks for children until it is refused. */
         const work = async (id: string): Promise<unknown> => {
           for (let n = 1, version = 2; ; n += 1) {
             const next = `${id}.n:x_${n}`;
-            const asked = store.append(
-              id,
-              version,
-              [childRequested("n:x", next, "g")],
-              { fence: ann, children: [{ id: next, function: "g" }] },
-            );
+            const asked = store.append(id, version, [childRequested("n:x", next, "g")], {
+              fence: ann,
+              children: [{ id: next, function: "g" }],
+            });
             const refused = await asked.then(
               () => undefined,
               (error: unknown) => (error as { readonly code?: string }).code,
@@ -234,20 +199,16 @@ export function executionForceSuite(backend: Backend): void {
         const workers = ids.map(work);
         expect(await store.cancel("a", { force: true })).toBe("cancelled");
         for (const refused of await Promise.all(workers))
-          expect([
-            "EXECUTION_FINISHED",
-            "EXECUTION_CANCELLING",
-            "VERSION_CONFLICT",
-          ]).toContain(refused);
+          expect(["EXECUTION_FINISHED", "EXECUTION_CANCELLING", "VERSION_CONFLICT"]).toContain(
+            refused,
+          );
         let after: string | undefined;
         do {
           const page = await store.tree("a", {
             limit: 500,
             ...(after !== undefined && { after }),
           });
-          expect(
-            page.items.filter(({ state }) => state.pending.kind !== "finished"),
-          ).toEqual([]);
+          expect(page.items.filter(({ state }) => state.pending.kind !== "finished")).toEqual([]);
           after = page.next;
         } while (after !== undefined);
         await expectSound(database);
@@ -268,9 +229,7 @@ export function executionForceSuite(backend: Backend): void {
         });
         for (const { id } of items)
           expect(await store.cancel(id, { force: true })).toBe("cancelled");
-        expect(
-          (await store.list({ hideFinished: true })).items.map(({ id }) => id),
-        ).toEqual(["c"]);
+        expect((await store.list({ hideFinished: true })).items.map(({ id }) => id)).toEqual(["c"]);
       }),
     );
 
@@ -280,9 +239,7 @@ export function executionForceSuite(backend: Backend): void {
         expect(() => store.cancel.prepare("a", { force: true })).toThrow(
           expect.objectContaining({ code: "OPTION_INVALID" }),
         );
-        const { code } = await rejection(
-          store.cancel("a", { force: "yes" } as never),
-        );
+        const { code } = await rejection(store.cancel("a", { force: "yes" } as never));
         expect(code).toBe("OPTION_INVALID");
       }),
     );

@@ -69,12 +69,12 @@ export function executionForkPointsSuite(backend: Backend): void {
         await store.finish("a", 1, no);
         const retried = await store.retry("a", { id: "b" });
         const forked = await store.fork("a", 0, { id: "c" });
-        expect(
-          await refusal(fixture, () => store.fork("a", 0, { id: "b" })),
-        ).toBe("EXECUTION_EXISTS");
-        expect(
-          await refusal(fixture, () => store.retry("a", { id: "c" })),
-        ).toBe("EXECUTION_EXISTS");
+        expect(await refusal(fixture, () => store.fork("a", 0, { id: "b" }))).toBe(
+          "EXECUTION_EXISTS",
+        );
+        expect(await refusal(fixture, () => store.retry("a", { id: "c" }))).toBe(
+          "EXECUTION_EXISTS",
+        );
         clock.advance(10);
         expect(await store.removeFinished({ olderThan: 1 })).toMatchObject({
           trees: 1,
@@ -100,9 +100,9 @@ export function executionForkPointsSuite(backend: Backend): void {
         );
         await store.append("a", 1, requests.slice(0, 1_000));
         await store.append("a", 1_001, requests.slice(1_000));
-        expect(
-          await refusal(fixture, () => store.fork("a", 1_001, { id: "b" })),
-        ).toBe("FORK_TOO_LARGE");
+        expect(await refusal(fixture, () => store.fork("a", 1_001, { id: "b" }))).toBe(
+          "FORK_TOO_LARGE",
+        );
         const { details } = await rejection(store.fork("a", 1_001));
         expect(details).toMatchObject({ what: "open requests", max: 1_000 });
         await store.fork("a", 1_000, { id: "b" });
@@ -180,11 +180,7 @@ export function executionForkPointsSuite(backend: Backend): void {
         const { store } = fixture;
         await withChild(fixture);
         await store.finish("a.n:x_1", 1, no);
-        await store.append("a", 2, [
-          step("before"),
-          joinNext("n:x", T0),
-          step("tell somebody"),
-        ]);
+        await store.append("a", 2, [step("before"), joinNext("n:x", T0), step("tell somebody")]);
         await store.finish("a", 5, no);
         await store.retry("a", { id: "b" });
         expect(await store.created("b")).toMatchObject({

@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  childRequested,
-  delayRequested,
-  joinNext,
-  step,
-  waiting,
-} from "./execution-events.ts";
+import { childRequested, delayRequested, joinNext, step, waiting } from "./execution-events.ts";
 import {
   T0,
   ann,
@@ -75,9 +69,7 @@ export function executionForkSuite(backend: Backend): void {
           nextVersion: 4,
           existed: false,
         });
-        expect(await kindsOf(fixture, "b")).toBe(
-          "created locked stepFinished forked",
-        );
+        expect(await kindsOf(fixture, "b")).toBe("created locked stepFinished forked");
         expect((await logOf(fixture, "b"))[0]?.[2]).toMatchObject({
           forkedFrom: { execution: "a", version: 2, isRetry: false },
           scheduledAt: T0,
@@ -134,15 +126,10 @@ export function executionForkSuite(backend: Backend): void {
         expect(await responsesOf(fixture, "b")).toEqual([
           [1, T0, "n:x", "a.n:x_1", "completed", 1],
         ]);
-        expect(await openDelays(fixture)).toEqual([
-          "Delay_a.o:4_1",
-          "Delay_b.o:4_1",
-        ]);
+        expect(await openDelays(fixture)).toEqual(["Delay_a.o:4_1", "Delay_b.o:4_1"]);
         const locked = await store.lock("b", 9, byAnn);
         expect(locked).toMatchObject({
-          responses: [
-            { response: { result: { kind: "completed", value: "answer" } } },
-          ],
+          responses: [{ response: { result: { kind: "completed", value: "answer" } } }],
           history: [
             { version: 2 },
             // Answered: the id is the one that the answer carries.
@@ -189,11 +176,7 @@ export function executionForkSuite(backend: Backend): void {
           functions: ["g"],
           limit: 9,
         });
-        expect(locked.map(({ id }) => id)).toEqual([
-          "a.n:x_2",
-          "b.n:x_1",
-          "b.n:x_2",
-        ]);
+        expect(locked.map(({ id }) => id)).toEqual(["a.n:x_2", "b.n:x_1", "b.n:x_2"]);
       }),
     );
 
@@ -209,9 +192,9 @@ export function executionForkSuite(backend: Backend): void {
           existed: true,
         });
         expect(await dump(fixture)).toEqual(before);
-        expect(
-          await refusal(fixture, () => store.fork("a", 2, { id: "b" })),
-        ).toBe("EXECUTION_EXISTS");
+        expect(await refusal(fixture, () => store.fork("a", 2, { id: "b" }))).toBe(
+          "EXECUTION_EXISTS",
+        );
         // Without an id each is another copy.
         const third = await store.fork("a", 3);
         expect(third.id).toMatch(/^E_/);
@@ -350,13 +333,9 @@ function retries(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
-        expect(await refusal(fixture, () => store.retry("a"))).toBe(
-          "NOT_FAILED",
-        );
+        expect(await refusal(fixture, () => store.retry("a"))).toBe("NOT_FAILED");
         await store.finish("a", 1, { kind: "completed", value: 1 });
-        expect(await refusal(fixture, () => store.retry("a"))).toBe(
-          "NOT_FAILED",
-        );
+        expect(await refusal(fixture, () => store.retry("a"))).toBe("NOT_FAILED");
       }),
     );
   });

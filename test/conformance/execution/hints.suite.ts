@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Database } from "../../../src/sql/database.ts";
-import {
-  pendingWork,
-  runInterrupted,
-  timerSet,
-} from "../../../src/stores/execution/topics.ts";
+import { pendingWork, runInterrupted, timerSet } from "../../../src/stores/execution/topics.ts";
 import type { Backend } from "../backend.ts";
 import { step } from "./execution-events.ts";
 import { ann, byAnn, onExecutions } from "./fixture.ts";
@@ -79,10 +75,7 @@ export function executionHintsSuite(backend: Backend): void {
         const due = heard(database, pendingWork);
         const timed = heard(database, timerSet);
         await store.createLocked({ id: "a", function: "f" }, byAnn);
-        await store.createLocked(
-          { id: "b", function: "f", deadline: 5_000 },
-          byAnn,
-        );
+        await store.createLocked({ id: "b", function: "f", deadline: 5_000 }, byAnn);
         // Once for a lock, and for a deadline.
         expect(timed).toEqual(["a", "b", "b"]);
         expect(due).toEqual([]);

@@ -39,13 +39,13 @@ export function executionHotWaitsSuite(backend: Backend): void {
         const pick = { functions: ["parent"], limit: 1 };
         for (const holder of [annLater, bob]) {
           expect(
-            await refusal(fixture, () =>
-              store.lock("p", version, { holder, lease: 1_000 }),
-            ),
+            await refusal(fixture, () => store.lock("p", version, { holder, lease: 1_000 })),
           ).toBe("LOCK_NOT_DUE");
-          expect(
-            await store.lockPending({ holder, lease: 1_000, ...pick }),
-          ).toEqual({ locked: [], damaged: [], isLimited: false });
+          expect(await store.lockPending({ holder, lease: 1_000, ...pick })).toEqual({
+            locked: [],
+            damaged: [],
+            isLimited: false,
+          });
         }
         // The worker that kept it goes on writing, without another lock.
         await store.append("p", version, [step("goes on")], { fence: ann });
@@ -71,9 +71,7 @@ export function executionHotWaitsSuite(backend: Backend): void {
           functions: ["parent"],
           limit: 1,
         });
-        expect(locked.map(({ id, failures }) => [id, failures])).toEqual([
-          ["p", 0],
-        ]);
+        expect(locked.map(({ id, failures }) => [id, failures])).toEqual([["p", 0]]);
         const { deaths } = await stateOfExecution(database, "p");
         expect(deaths).toBe(0);
         expect(

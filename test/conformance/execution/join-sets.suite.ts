@@ -9,14 +9,7 @@ import {
   joinSetCreated,
   step,
 } from "./execution-events.ts";
-import {
-  T0,
-  byAnn,
-  onExecutions,
-  refusal,
-  responsesOf,
-  standing,
-} from "./fixture.ts";
+import { T0, byAnn, onExecutions, refusal, responsesOf, standing } from "./fixture.ts";
 import { parentOf, result } from "./parent.ts";
 
 export function executionJoinSetsSuite(backend: Backend): void {
@@ -44,9 +37,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
       (isClosing) =>
         onExecutions(backend, async (fixture) => {
           const version = await parentOf(fixture, ["p.n:x_1"]);
-          await fixture.store.append("p", version, [
-            joinNext("n:x", T0 + 700, isClosing),
-          ]);
+          await fixture.store.append("p", version, [joinNext("n:x", T0 + 700, isClosing)]);
           expect((await standing(fixture, "p")).pending).toEqual({
             kind: "blocked",
             on: { kind: "joinSet", joinSet: "n:x", ordinal: 1, isClosing },
@@ -158,9 +149,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
           ["p", [{ kind: "attemptTimedOut", dueAt: T0 } as const]],
         ] as const)
           expect(
-            await refusal(fixture, () =>
-              store.append("p.n:x_1", 1, events, { respondTo }),
-            ),
+            await refusal(fixture, () => store.append("p.n:x_1", 1, events, { respondTo })),
           ).toBe("EVENTS_INVALID");
       }),
     );
@@ -187,12 +176,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
       "[E47] the n-th question to a set meets its n-th response; closing ones count, those too many do not",
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
-        let version = await parentOf(fixture, [
-          "p.n:x_1",
-          "p.n:x_2",
-          "p.n:x_3",
-          "p.n:y_1",
-        ]);
+        let version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2", "p.n:x_3", "p.n:y_1"]);
         const ask = async (joinSet: string, isClosing = false) => {
           await store.append("p", version, [joinNext(joinSet, T0, isClosing)]);
           version += 1;
@@ -226,10 +210,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
         const version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2"]);
-        await store.append("p", version, [
-          joinNext("n:x", T0),
-          joinNext("n:x", T0),
-        ]);
+        await store.append("p", version, [joinNext("n:x", T0), joinNext("n:x", T0)]);
         const blocked = {
           kind: "blocked",
           on: { kind: "joinSet", joinSet: "n:x", ordinal: 2, isClosing: false },
@@ -239,9 +220,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
         expect((await standing(fixture, "p")).pending).toEqual(blocked);
         await store.finish("p.n:x_2", 1, result);
         expect((await standing(fixture, "p")).pending).toEqual(blocked);
-        expect(
-          await refusal(fixture, () => store.lock("p", version + 2, byAnn)),
-        ).toBe("LOCK_BLOCKED");
+        expect(await refusal(fixture, () => store.lock("p", version + 2, byAnn))).toBe(
+          "LOCK_BLOCKED",
+        );
         clock.advance(5);
         await store.finish("p.n:x_1", 1, result);
         expect((await standing(fixture, "p")).pending).toMatchObject({
@@ -256,14 +237,8 @@ export function executionJoinSetsSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         const version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2"]);
-        await store.append("p", version, [
-          joinNext("n:x", T0),
-          joinNext("n:x", T0),
-        ]);
-        await Promise.all([
-          store.finish("p.n:x_1", 1, result),
-          store.finish("p.n:x_2", 1, result),
-        ]);
+        await store.append("p", version, [joinNext("n:x", T0), joinNext("n:x", T0)]);
+        await Promise.all([store.finish("p.n:x_1", 1, result), store.finish("p.n:x_2", 1, result)]);
         expect((await standing(fixture, "p")).pending.kind).toBe("pending");
       }),
     );
@@ -297,10 +272,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
         const version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2"]);
         await store.finish("p.n:x_1", 1, result);
         // Without a place of its own the question after it would meet the same response, and be due at once.
-        await store.append("p", version, [
-          joinNextTried("n:x", "found"),
-          joinNext("n:x", T0),
-        ]);
+        await store.append("p", version, [joinNextTried("n:x", "found"), joinNext("n:x", T0)]);
         expect((await standing(fixture, "p")).pending).toMatchObject({
           kind: "blocked",
           on: { kind: "joinSet", joinSet: "n:x", ordinal: 2 },
@@ -337,9 +309,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
           joinNextTried("n:x", "allProcessed"),
           found,
         ]);
-        expect(
-          await refusal(fixture, () => store.append("p", version + 3, [found])),
-        ).toBe("EVENTS_INVALID");
+        expect(await refusal(fixture, () => store.append("p", version + 3, [found]))).toBe(
+          "EVENTS_INVALID",
+        );
       }),
     );
 

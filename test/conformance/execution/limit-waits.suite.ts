@@ -2,10 +2,7 @@ import { describe, expect, test } from "vitest";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
-import {
-  pendingWork,
-  placeFreed,
-} from "../../../src/stores/execution/topics.ts";
+import { pendingWork, placeFreed } from "../../../src/stores/execution/topics.ts";
 import { releaseExecution } from "../../../src/stores/execution/timers/release.ts";
 import { executionId } from "./awaited-executions.ts";
 import type { Backend } from "../backend.ts";
@@ -33,9 +30,7 @@ const endings: Readonly<Record<string, Ending>> = {
   "is to be tried again later": (store, { clock }) =>
     store.append("a", 2, [attemptFailed(clock.now() + hourMs)]),
   "is parked": (store) =>
-    store.append("a", 2, [
-      { kind: "parked", code: "STUCK", reason: "why", codeVersion: null },
-    ]),
+    store.append("a", 2, [{ kind: "parked", code: "STUCK", reason: "why", codeVersion: null }]),
   "is given back by its worker since it was paused": async (store) => {
     await store.pause("a");
     await store.unlock("a", 3, { holder: ann, reason: "paused" });
@@ -121,8 +116,7 @@ export function executionLimitWaitsSuite(backend: Backend): void {
       fixture(async ({ database, watched, clock }) => {
         const store = executions(database, { clock });
         const perKey = [{ name: "f", perKeyMax: 1 }];
-        for (const id of ["a", "b"])
-          await store.create({ id, function: "f", concurrencyKey: "k" });
+        for (const id of ["a", "b"]) await store.create({ id, function: "f", concurrencyKey: "k" });
         await store.create({ id: "c", function: "f", startAt: { in: 50 } });
         await store.lockPending({ ...byAnn, functions: perKey, limit: 9 });
         const wait = store.waitForPending(perKey, { timeout });

@@ -26,8 +26,7 @@ export function executionLimitsSuite(backend: Backend): void {
     test(
       "of a function at most so many are held at once; one that ends or is given back makes room",
       onExecutions(backend, async ({ store }) => {
-        for (const id of ["a", "b", "c", "d"])
-          await store.create({ id, function: "f" });
+        for (const id of ["a", "b", "c", "d"]) await store.create({ id, function: "f" });
         expect(await take(store, 9, { concurrencyMax: 2 })).toEqual(["a", "b"]);
         expect(await take(store, 9, { concurrencyMax: 2 })).toEqual([]);
         await store.finish("a", 2, { kind: "completed", value: 1 });
@@ -54,20 +53,11 @@ export function executionLimitsSuite(backend: Backend): void {
           await store.create({ id, function: "f", concurrencyKey });
         await store.create({ id: "d", function: "f" });
         await store.create({ id: "f", function: "f" });
-        expect(await take(store, 9, { perKeyMax: 1 })).toEqual([
-          "a",
-          "c",
-          "d",
-          "f",
-        ]);
+        expect(await take(store, 9, { perKeyMax: 1 })).toEqual(["a", "c", "d", "f"]);
         expect(await take(store, 9, { perKeyMax: 1 })).toEqual([]);
         expect(await take(store, 9, { perKeyMax: 2 })).toEqual(["b"]);
-        expect(
-          await take(store, 9, { perKeyMax: 3, concurrencyMax: 5 }),
-        ).toEqual([]);
-        expect(
-          await take(store, 9, { perKeyMax: 3, concurrencyMax: 6 }),
-        ).toEqual(["e"]);
+        expect(await take(store, 9, { perKeyMax: 3, concurrencyMax: 5 })).toEqual([]);
+        expect(await take(store, 9, { perKeyMax: 3, concurrencyMax: 6 })).toEqual(["e"]);
       }),
     );
 
@@ -120,9 +110,7 @@ export function executionLimitsSuite(backend: Backend): void {
         const other = executions(shared, { clock: manualClock(T0) });
         const max = { concurrencyMax: 5, perKeyMax: 3 };
         const rounds = await Promise.all(
-          Array.from({ length: 8 }, (_, n) =>
-            take(n % 2 === 0 ? store : other, 2, max),
-          ),
+          Array.from({ length: 8 }, (_, n) => take(n % 2 === 0 ? store : other, 2, max)),
         );
         const taken = rounds.flat();
         expect(taken).toHaveLength(5);
@@ -136,8 +124,7 @@ export function executionLimitsSuite(backend: Backend): void {
       onExecutions(backend, async ({ store, clock }) => {
         const isLimited = async (limit: number, max: FunctionLimits) => {
           const functions = [{ name: "f", ...max }];
-          return (await store.lockPending({ ...byBob, functions, limit }))
-            .isLimited;
+          return (await store.lockPending({ ...byBob, functions, limit })).isLimited;
         };
         expect(await isLimited(9, { concurrencyMax: 0 })).toBe(false);
         for (const id of ["a", "b", "c", "d"])
@@ -157,8 +144,7 @@ export function executionLimitsSuite(backend: Backend): void {
     test(
       "a function named twice is served once, under the stricter of its limits",
       onExecutions(backend, async ({ store }) => {
-        for (const id of ["a", "b", "c", "d", "e", "f"])
-          await store.create({ id, function: "f" });
+        for (const id of ["a", "b", "c", "d", "e", "f"]) await store.create({ id, function: "f" });
         const four = await store.lockPending({
           ...byBob,
           functions: ["f", "f"],
@@ -180,10 +166,7 @@ export function executionLimitsSuite(backend: Backend): void {
         await queueUp(store, 1_050, () => "full");
         clock.advance(1);
         await store.create({ id: "keyless", function: "f" });
-        expect(await take(store, 9, { perKeyMax: 1 })).toEqual([
-          "a1000",
-          "keyless",
-        ]);
+        expect(await take(store, 9, { perKeyMax: 1 })).toEqual(["a1000", "keyless"]);
         expect(await take(store, 9, { perKeyMax: 1 })).toEqual([]);
       }),
     );
@@ -193,8 +176,7 @@ export function executionLimitsSuite(backend: Backend): void {
       onExecutions(backend, async ({ store, clock }) => {
         const keys = 450;
         await queueUp(store, keys, (n) => `k${1_000 + n}`);
-        for (let held = 0; held < keys;)
-          held += (await take(store, 100, { perKeyMax: 1 })).length;
+        for (let held = 0; held < keys;) held += (await take(store, 100, { perKeyMax: 1 })).length;
         await queueUp(store, 3 * keys, (n) => `k${1_000 + (n % keys)}`, "b");
         clock.advance(1);
         await store.create({ id: "late", function: "f", concurrencyKey: "zz" });
@@ -209,8 +191,7 @@ export function executionLimitsSuite(backend: Backend): void {
     test(
       "[R13] one that was answered counts once it is locked again, and not before",
       onExecutions(backend, async ({ store, clock }) => {
-        for (const id of ["a", "b", "c"])
-          await store.create({ id, function: "f" });
+        for (const id of ["a", "b", "c"]) await store.create({ id, function: "f" });
         await take(store, 1, { concurrencyMax: 1 });
         await store.append("a", 2, [waiting(0, T0 + 500)]);
         await store.signal("a", "go", 1);

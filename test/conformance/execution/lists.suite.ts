@@ -14,8 +14,7 @@ import { pastChecks } from "../past-checks.ts";
 
 const clock = manualClock(100);
 
-const ids = (page: Page<ExecutionSummary>): string[] =>
-  page.items.map((item) => item.id);
+const ids = (page: Page<ExecutionSummary>): string[] => page.items.map((item) => item.id);
 
 function list(
   database: Database,
@@ -82,9 +81,7 @@ export function executionListsSuite(backend: Backend): void {
         const names = Array.from({ length: 30 }, (_, n) => `run-${n + 10}`);
         await createMany(
           database,
-          names.map((name, n) =>
-            newExecution(name, { at: 1_000 + Math.floor(n / 13) }),
-          ),
+          names.map((name, n) => newExecution(name, { at: 1_000 + Math.floor(n / 13) })),
         );
         const newestFirst = names.toReversed();
         for (const limit of [1, 4, 7, 13, 30, 100]) {
@@ -93,9 +90,7 @@ export function executionListsSuite(backend: Backend): void {
           expect(down).toHaveLength(Math.ceil(30 / limit));
           const oldest = down.at(-1)?.items.at(-1);
           if (oldest === undefined) throw new Error("Nothing was listed");
-          expect(await upwards(database, {}, limit, oldest)).toEqual(
-            newestFirst,
-          );
+          expect(await upwards(database, {}, limit, oldest)).toEqual(newestFirst);
         }
       }),
     );
@@ -125,10 +120,7 @@ export function executionListsSuite(backend: Backend): void {
         expect(ids(await list(database, newerThan(newer), 2))).toEqual(["e"]);
         // What is newer than an execution that is gone is known all the same.
         const gone = { createdAt: 2, id: "cc" };
-        expect(ids(await list(database, { newerThan: gone }, 2))).toEqual([
-          "e",
-          "d",
-        ]);
+        expect(ids(await list(database, { newerThan: gone }, 2))).toEqual(["e", "d"]);
       }),
     );
 
@@ -164,10 +156,7 @@ export function executionListsSuite(backend: Backend): void {
           [{ function: "mail/send" }, "k c.n:x_1.n:y_1 c.n:x_1"],
           [{ functionPrefix: "orders/" }, "j i h g f e d c b a"],
           [{ functionPrefix: "orders/r" }, "c"],
-          [
-            { functionPrefix: "" },
-            "k j i h g f e d c.n:x_1.n:y_1 c.n:x_1 c b a",
-          ],
+          [{ functionPrefix: "" }, "k j i h g f e d c.n:x_1.n:y_1 c.n:x_1 c b a"],
           [{ functionPrefix: "mail/sendé" }, ""],
           [{ topLevelOnly: true }, "k j i h g f e d c b a"],
           [{ parent: id("c") }, "c.n:x_1"],
@@ -193,10 +182,7 @@ export function executionListsSuite(backend: Backend): void {
         for (const [filter, expected] of cases)
           for (const limit of [1, 3, 100]) {
             const down = await pages(database, filter, limit);
-            expect([filter, down.flatMap(ids).join(" ")]).toEqual([
-              filter,
-              expected,
-            ]);
+            expect([filter, down.flatMap(ids).join(" ")]).toEqual([filter, expected]);
             const oldest = down.flatMap(({ items }) => items).at(-1);
             if (oldest === undefined) continue;
             const up = await upwards(database, filter, limit, oldest);
@@ -237,11 +223,7 @@ export function executionListsSuite(backend: Backend): void {
           expect(all.map(ids)).toEqual([[], ["run-50"]]);
           const [oldest] = second.items;
           if (oldest === undefined) throw new Error("Nothing was listed");
-          const up = await pages(
-            database,
-            { ...filter, newerThan: oldest },
-            10,
-          );
+          const up = await pages(database, { ...filter, newerThan: oldest }, 10);
           expect(up.map(ids)).toEqual([[], []]);
         }
         // An index of its own, or few rows, need no second page.
@@ -278,14 +260,7 @@ export function executionListsSuite(backend: Backend): void {
             { code: "CURSOR_INVALID", details: { reason } },
           ]);
         expect(
-          ids(
-            await list(
-              database,
-              { topLevelOnly: true, hideFinished: false },
-              1,
-              next,
-            ),
-          ),
+          ids(await list(database, { topLevelOnly: true, hideFinished: false }, 1, next)),
         ).toEqual(["a"]);
       }),
     );
@@ -316,13 +291,9 @@ export function executionListsSuite(backend: Backend): void {
     test(
       "a damaged row is named, and the pages go on past it",
       onDatabase(async (database) => {
-        for (const [n, name] of ["a", "b", "c"].entries())
-          await create(database, name, { at: n });
+        for (const [n, name] of ["a", "b", "c"].entries()) await create(database, name, { at: n });
         await database.write("damage", () =>
-          pastChecks(
-            database,
-            sql`UPDATE holdfast_execution SET due_at = NULL WHERE id = 'b'`,
-          ),
+          pastChecks(database, sql`UPDATE holdfast_execution SET due_at = NULL WHERE id = 'b'`),
         );
         const all = await pages(database, {}, 1);
         expect(all.map(ids)).toEqual([["c"], [], ["a"]]);

@@ -29,10 +29,7 @@ export function executionLoadedSuite(backend: Backend): void {
           deaths: 0,
           cancellation: null,
         });
-        await store.append("a", 2, [
-          step("s"),
-          { kind: "continued", input: 2 },
-        ]);
+        await store.append("a", 2, [step("s"), { kind: "continued", input: 2 }]);
         const lock = { ...byAnn, retry };
         await store.lock("a", 4, lock);
         await database.write(releaseExecution(executionContext(database)), {
@@ -50,9 +47,10 @@ export function executionLoadedSuite(backend: Backend): void {
           history: [],
         });
         const copy = await store.fork("a", 2, { id: "copy" });
-        expect(await store.lock("copy", copy.nextVersion, byAnn)).toMatchObject(
-          { tags: ["eu", "vip"], historyFrom: 0 },
-        );
+        expect(await store.lock("copy", copy.nextVersion, byAnn)).toMatchObject({
+          tags: ["eu", "vip"],
+          historyFrom: 0,
+        });
         expect((await store.get("copy")).tags).toEqual(["eu", "vip"]);
         expect((await store.list({ tag: "vip" })).items.length).toBe(2);
       }),
@@ -81,9 +79,9 @@ export function executionLoadedSuite(backend: Backend): void {
           previousCodeVersion: "v2",
         });
         await store.unlock("a", 6, { holder: ann, reason: "busy" });
-        expect(
-          await store.lock("a", 7, { ...byAnn, holder: annLater }),
-        ).toMatchObject({ previousCodeVersion: "v2" });
+        expect(await store.lock("a", 7, { ...byAnn, holder: annLater })).toMatchObject({
+          previousCodeVersion: "v2",
+        });
       }),
     );
   });
@@ -152,9 +150,7 @@ export function executionLoadedSuite(backend: Backend): void {
           hasMoreHistory: false,
         });
         expect(await lockedIds(store, 9, "f")).toEqual([]);
-        expect(await refusal(fixture, () => store.load("nobody"))).toBe(
-          "EXECUTION_NOT_FOUND",
-        );
+        expect(await refusal(fixture, () => store.load("nobody"))).toBe("EXECUTION_NOT_FOUND");
       }),
     );
   });

@@ -55,9 +55,9 @@ export function executionLockRulesSuite(backend: Backend): void {
           limit: 10,
         });
         clock.advance(3_600_000);
-        expect(await database.write("lock", lock, { isolation })).toMatchObject(
-          { leaseUntil: T0 + 3_601_000 },
-        );
+        expect(await database.write("lock", lock, { isolation })).toMatchObject({
+          leaseUntil: T0 + 3_601_000,
+        });
         const { locked } = await database.write("lock due", lockDue, {
           isolation,
         });
@@ -78,9 +78,7 @@ export function executionLockRulesSuite(backend: Backend): void {
           clock.set(T0 + laterMs);
           for (const take of ["lock", "extend"] as const)
             expect(
-              await refusal(fixture, () =>
-                store[take]("a", 2, { holder, lease: 1_000 }),
-              ),
+              await refusal(fixture, () => store[take]("a", 2, { holder, lease: 1_000 })),
             ).toBe("LOCK_HELD");
         }
       })(),
@@ -112,9 +110,7 @@ export function executionLockRulesSuite(backend: Backend): void {
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [event]);
         for (const options of [byAnn, byBob])
-          expect(
-            await refusal(fixture, () => store.lock("a", 3, options)),
-          ).toBe("LOCK_BLOCKED");
+          expect(await refusal(fixture, () => store.lock("a", 3, options))).toBe("LOCK_BLOCKED");
       })(),
     );
 
@@ -125,9 +121,9 @@ export function executionLockRulesSuite(backend: Backend): void {
         await store.create({ id: "a", function: "f" });
         await store.finish("a", 1, { kind: "completed", value: 1 });
         for (const version of [1, 2])
-          expect(
-            await refusal(fixture, () => store.lock("a", version, byAnn)),
-          ).toBe("EXECUTION_FINISHED");
+          expect(await refusal(fixture, () => store.lock("a", version, byAnn))).toBe(
+            "EXECUTION_FINISHED",
+          );
       }),
     );
 
@@ -136,9 +132,7 @@ export function executionLockRulesSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await store.create({ id: "a", function: "f", startAt: { in: 50 } });
-        expect(await refusal(fixture, () => store.lock("a", 1, byAnn))).toBe(
-          "LOCK_NOT_DUE",
-        );
+        expect(await refusal(fixture, () => store.lock("a", 1, byAnn))).toBe("LOCK_NOT_DUE");
         const error = await rejection(store.lock("a", 1, byAnn));
         expect(error.details).toEqual({ id: "a", dueAt: T0 + 50 });
         expect(error.retryable).toBe(true);
@@ -155,9 +149,7 @@ export function executionLockRulesSuite(backend: Backend): void {
         for (const holder of [annLater, bob])
           for (const take of ["lock", "extend"] as const)
             expect(
-              await refusal(fixture, () =>
-                store[take]("a", 3, { holder, lease: 1_000 }),
-              ),
+              await refusal(fixture, () => store[take]("a", 3, { holder, lease: 1_000 })),
             ).toBe("LOCK_NOT_DUE");
         expect(await store.extend("a", 3, byAnn)).toEqual({
           nextVersion: 4,
@@ -180,15 +172,13 @@ export function executionLockRulesSuite(backend: Backend): void {
             retry: { maxRetries: 1, backoffMs: 1, backoffMaxMs: 1 },
             codeVersion: null,
           }) as const;
-        expect(
-          await refusal(fixture, () => store.append("a", 1, [locked(ann, T0)])),
-        ).toBe("LOCK_EXPIRY_INVALID");
+        expect(await refusal(fixture, () => store.append("a", 1, [locked(ann, T0)]))).toBe(
+          "LOCK_EXPIRY_INVALID",
+        );
         await store.append("a", 1, [locked(ann, T0 + 9)]);
-        expect(
-          await refusal(fixture, () =>
-            store.append("a", 2, [locked(bob, T0 + 9)]),
-          ),
-        ).toBe("LOCK_HELD");
+        expect(await refusal(fixture, () => store.append("a", 2, [locked(bob, T0 + 9)]))).toBe(
+          "LOCK_HELD",
+        );
         await store.append("a", 2, [locked(ann, T0 + 99)]);
         expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "locked",
@@ -241,8 +231,7 @@ export function executionLockRulesSuite(backend: Backend): void {
       onExecutions(backend, async ({ store, database }) => {
         const never = { maxRetries: 0, backoffMs: 1, backoffMaxMs: 1 };
         const once = { maxRetries: 1, backoffMs: 2, backoffMaxMs: 3 };
-        const retryOfA = async () =>
-          (await stateOfExecution(database, "a")).retry;
+        const retryOfA = async () => (await stateOfExecution(database, "a")).retry;
         await store.create({ id: "a", function: "f", role: "activity" });
         await store.lockPending({
           ...byAnn,
@@ -263,19 +252,13 @@ export function executionLockRulesSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
-        expect(await refusal(fixture, () => store.lock("a", 2, byAnn))).toBe(
-          "VERSION_CONFLICT",
-        );
+        expect(await refusal(fixture, () => store.lock("a", 2, byAnn))).toBe("VERSION_CONFLICT");
         await store.lock("a", 1, byAnn);
-        expect(await refusal(fixture, () => store.lock("a", 1, byBob))).toBe(
-          "LOCK_HELD",
+        expect(await refusal(fixture, () => store.lock("a", 1, byBob))).toBe("LOCK_HELD");
+        expect(await refusal(fixture, () => store.lock("a", 1, byAnn))).toBe("VERSION_CONFLICT");
+        expect(await refusal(fixture, () => store.lock("nobody", 1, byAnn))).toBe(
+          "EXECUTION_NOT_FOUND",
         );
-        expect(await refusal(fixture, () => store.lock("a", 1, byAnn))).toBe(
-          "VERSION_CONFLICT",
-        );
-        expect(
-          await refusal(fixture, () => store.lock("nobody", 1, byAnn)),
-        ).toBe("EXECUTION_NOT_FOUND");
       }),
     );
   });
@@ -285,10 +268,7 @@ export function executionLockRulesSuite(backend: Backend): void {
       "gives what locking would, at version 2",
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
-        const outcome = await store.createLocked(
-          { id: "a", function: "f", input: 5 },
-          byAnn,
-        );
+        const outcome = await store.createLocked({ id: "a", function: "f", input: 5 }, byAnn);
         expect(outcome).toMatchObject({
           id: "a",
           existed: false,
@@ -305,10 +285,7 @@ export function executionLockRulesSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await store.create({ id: "a", function: "f", input: 5 });
-        const outcome = await store.createLocked(
-          { id: "a", function: "f", input: 5 },
-          byAnn,
-        );
+        const outcome = await store.createLocked({ id: "a", function: "f", input: 5 }, byAnn);
         expect(outcome).toMatchObject({ existed: true, nextVersion: 1 });
         expect("locked" in outcome).toBe(false);
         expect(await kindsOf(fixture, "a")).toBe("created");
@@ -349,10 +326,7 @@ export function executionLockRulesSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         expect(
           await refusal(fixture, () =>
-            fixture.store.createLocked(
-              { id: "a", function: "f", ...options },
-              byAnn,
-            ),
+            fixture.store.createLocked({ id: "a", function: "f", ...options }, byAnn),
           ),
         ).toBe(code);
       })(),

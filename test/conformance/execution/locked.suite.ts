@@ -111,9 +111,7 @@ export function executionLockedSuite(backend: Backend): void {
       onExecutions(backend, async ({ store }) => {
         await store.create({ id: "a", function: "f" });
         await Promise.all(
-          Array.from({ length: 201 }, (_, n) =>
-            store.signal("a", "go", n, { key: `k${n}` }),
-          ),
+          Array.from({ length: 201 }, (_, n) => store.signal("a", "go", n, { key: `k${n}` })),
         );
         const locked = await store.lock("a", 1, byAnn);
         expect(locked.responses.map(({ seq }) => seq)).toEqual(
@@ -161,18 +159,12 @@ export function executionLockedSuite(backend: Backend): void {
       onExecutions(backend, async ({ store }) => {
         const large = "x".repeat(300_000);
         await store.create({ id: "a", function: "f" });
-        const steps = Array.from({ length: 6 }, (_, n) =>
-          step(`s${n}`, n === 1 ? "small" : large),
-        );
+        const steps = Array.from({ length: 6 }, (_, n) => step(`s${n}`, n === 1 ? "small" : large));
         await store.append("a", 1, steps);
-        for (const key of ["k1", "k2"])
-          await store.signal("a", "go", large, { key });
+        for (const key of ["k1", "k2"]) await store.signal("a", "go", large, { key });
         const locked = await store.lock("a", 7, byAnn);
         expect(
-          locked.history.map(({ version, event }) => [
-            version,
-            "name" in event && event.name,
-          ]),
+          locked.history.map(({ version, event }) => [version, "name" in event && event.name]),
         ).toEqual([
           [1, "s0"],
           [2, "s1"],
@@ -205,8 +197,7 @@ export function executionLockedSuite(backend: Backend): void {
           functions: ["f"],
           limit: 1,
         });
-        const [{ history, historyUpTo, hasMoreHistory } = neverLocked()] =
-          locked;
+        const [{ history, historyUpTo, hasMoreHistory } = neverLocked()] = locked;
         expect({ history, hasMoreHistory }).toEqual({
           history: [],
           hasMoreHistory: true,

@@ -17,9 +17,11 @@ export function executionLockingSuite(backend: Backend): void {
     test(
       "[E21] an empty store gives an empty list",
       onExecutions(backend, async ({ store }) => {
-        expect(
-          await store.lockPending({ ...byAnn, functions: ["f"], limit: 5 }),
-        ).toEqual({ locked: [], damaged: [], isLimited: false });
+        expect(await store.lockPending({ ...byAnn, functions: ["f"], limit: 5 })).toEqual({
+          locked: [],
+          damaged: [],
+          isLimited: false,
+        });
       }),
     );
 
@@ -47,8 +49,7 @@ export function executionLockingSuite(backend: Backend): void {
             nextVersion: 2,
             input: { n: 1 },
             // The SHA-256 of holdfast:execution:1:{"n":1}, from another program.
-            inputHash:
-              "a7cbdc126bd7a68bc5f75d07447e0edeb9febb893e4ad3a62721d63bb7705ec1",
+            inputHash: "a7cbdc126bd7a68bc5f75d07447e0edeb9febb893e4ad3a62721d63bb7705ec1",
             startedAt: T0,
             // From another program too, as in seed.test.ts.
             seed: 0x02c0_bdbf_4814_20f8n,
@@ -107,19 +108,14 @@ export function executionLockingSuite(backend: Backend): void {
         for (const [id, after] of Object.entries(due))
           await store.create({ id, function: "f", startAt: { in: after } });
         clock.advance(1_000);
-        expect(await lockedIds(store, 3, "f")).toEqual([
-          "a-first",
-          "b-second",
-          "c-last",
-        ]);
+        expect(await lockedIds(store, 3, "f")).toEqual(["a-first", "b-second", "c-last"]);
       }),
     );
 
     test(
       "functions share what is locked: thousands of one keep none of another waiting",
       onExecutions(backend, async ({ store, clock }) => {
-        for (let n = 10; n < 40; n += 1)
-          await store.create({ id: `f-${n}`, function: "f" });
+        for (let n = 10; n < 40; n += 1) await store.create({ id: `f-${n}`, function: "f" });
         clock.advance(1_000);
         for (const id of ["g-1", "g-2", "h-1"])
           await store.create({ id, function: id.slice(0, 1) });
@@ -137,8 +133,7 @@ export function executionLockingSuite(backend: Backend): void {
     test(
       "functions of which the caller has less come first",
       onExecutions(backend, async ({ store, clock }) => {
-        for (const id of ["f-1", "f-2", "f-3"])
-          await store.create({ id, function: "f" });
+        for (const id of ["f-1", "f-2", "f-3"]) await store.create({ id, function: "f" });
         clock.advance(1_000);
         await store.create({ id: "g-1", function: "g" });
         const take = async (load: number): Promise<readonly string[]> => {
@@ -164,15 +159,13 @@ export function executionLockingSuite(backend: Backend): void {
       ["before", 999],
       ["exactly at", 1_000],
       ["after", 5_000],
-    ])(
-      "[E24] what is locked is not given out again %s the end of its lease",
-      (_, laterMs) =>
-        onExecutions(backend, async ({ store, clock }) => {
-          await store.create({ id: "a", function: "f" });
-          await store.lockPending({ ...byAnn, functions: ["f"], limit: 1 });
-          clock.advance(laterMs);
-          expect(await lockedIds(store, 1, "f")).toEqual([]);
-        })(),
+    ])("[E24] what is locked is not given out again %s the end of its lease", (_, laterMs) =>
+      onExecutions(backend, async ({ store, clock }) => {
+        await store.create({ id: "a", function: "f" });
+        await store.lockPending({ ...byAnn, functions: ["f"], limit: 1 });
+        clock.advance(laterMs);
+        expect(await lockedIds(store, 1, "f")).toEqual([]);
+      })(),
     );
 
     test(
@@ -200,26 +193,23 @@ export function executionLockingSuite(backend: Backend): void {
     test.each([
       ["timed out", { kind: "attemptTimedOut", dueAt: T0 + 300 } as const],
       ["failed", attemptFailed(T0 + 300)],
-    ])(
-      "[E26] an attempt that %s, with 300 ms to wait, is not due 100 ms too early",
-      (_, event) =>
-        onExecutions(backend, async ({ store, clock, database }) => {
-          await store.create({ id: "a", function: "f" });
-          await store.lock("a", 1, byAnn);
-          await store.append("a", 2, [event], { fence: ann });
-          clock.advance(200);
-          expect(await lockedIds(store, 1, "f")).toEqual([]);
-          clock.advance(100);
-          expect(await lockedIds(store, 1, "f")).toEqual(["a"]);
-          expect((await stateOfExecution(database, "a")).failures).toBe(1);
-        })(),
+    ])("[E26] an attempt that %s, with 300 ms to wait, is not due 100 ms too early", (_, event) =>
+      onExecutions(backend, async ({ store, clock, database }) => {
+        await store.create({ id: "a", function: "f" });
+        await store.lock("a", 1, byAnn);
+        await store.append("a", 2, [event], { fence: ann });
+        clock.advance(200);
+        expect(await lockedIds(store, 1, "f")).toEqual([]);
+        clock.advance(100);
+        expect(await lockedIds(store, 1, "f")).toEqual(["a"]);
+        expect((await stateOfExecution(database, "a")).failures).toBe(1);
+      })(),
     );
 
     test(
       "[E30] a round takes at most what it asked for, and nothing of other functions",
       onExecutions(backend, async ({ store }) => {
-        for (const id of ["a", "b", "c"])
-          await store.create({ id, function: "f" });
+        for (const id of ["a", "b", "c"]) await store.create({ id, function: "f" });
         await store.create({ id: "other", function: "g" });
         expect(await lockedIds(store, 2, "f")).toEqual(["a", "b"]);
         expect(await lockedIds(store, 100, "f")).toEqual(["c"]);
@@ -271,12 +261,7 @@ export function executionLockingSuite(backend: Backend): void {
           ["_c", "g"],
         ] as const)
           await store.create({ id, function: name });
-        expect(await lockedIds(store, 9, "f", "g")).toEqual([
-          "B",
-          "_c",
-          "a",
-          "b",
-        ]);
+        expect(await lockedIds(store, 9, "f", "g")).toEqual(["B", "_c", "a", "b"]);
       }),
     );
 

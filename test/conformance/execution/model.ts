@@ -12,10 +12,7 @@ import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import type { AppendOptions } from "../../../src/stores/execution/log/append.ts";
-import {
-  executionContext,
-  type ExecutionContext,
-} from "../../../src/stores/execution/context.ts";
+import { executionContext, type ExecutionContext } from "../../../src/stores/execution/context.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { StateRow } from "../../../src/stores/execution/state-row.ts";
@@ -80,8 +77,7 @@ const nobody: PeekRow = {
 
 /** What a call is meant for. Some calls go to others all the same. */
 const fitting: Partial<Record<StepName, (row: PeekRow) => boolean>> = {
-  append: ({ state, lifecycle }) =>
-    state !== "finished" && lifecycle === "active",
+  append: ({ state, lifecycle }) => state !== "finished" && lifecycle === "active",
   finish: ({ state }) => state !== "finished",
   lock: ({ state, lifecycle }) => state === "pending" && lifecycle === "active",
   extend: ({ state }) => state === "locked",
@@ -91,8 +87,7 @@ const fitting: Partial<Record<StepName, (row: PeekRow) => boolean>> = {
   unpause: ({ lifecycle }) => lifecycle === "paused",
   unpark: ({ lifecycle }) => lifecycle === "parked",
   cancelByForce: ({ state }) => state !== "finished",
-  cancelActivity: ({ role, state }) =>
-    role === "activity" && state !== "finished",
+  cancelActivity: ({ role, state }) => role === "activity" && state !== "finished",
   resolve: ({ role }) => role === "external",
   expireLock: ({ state }) => state === "locked",
   expireDeadline: ({ deadline_at: deadlineAt, state }) =>
@@ -129,11 +124,7 @@ export class ExecutionModel {
     try {
       const answer = await calls[call](this, step);
       const outcome = JSON.stringify(answer, (name, value: unknown) =>
-        name === "key"
-          ? undefined
-          : typeof value === "bigint"
-            ? String(value)
-            : value,
+        name === "key" ? undefined : typeof value === "bigint" ? String(value) : value,
       )?.replaceAll(this.database.owner, "Own");
       const isEventful = !uneventful.has(outcome ?? "");
       return { call, isEventful, ...(outcome !== undefined && { outcome }) };
@@ -162,8 +153,7 @@ export class ExecutionModel {
       lease,
     });
     const leaseUntil = this.clock.now() + lease;
-    for (const { id, version, responses } of (await peek(this.database))
-      .executions) {
+    for (const { id, version, responses } of (await peek(this.database)).executions) {
       if (lost.includes(id)) continue;
       const renewal = { version, responses, leaseUntil };
       this.renewals.set(id, [...(this.renewals.get(id) ?? []), renewal]);
@@ -189,11 +179,8 @@ export class ExecutionModel {
   fence(step: Step): Pick<AppendOptions, "fence"> {
     const { executor, run } = this.target(step);
     if (step.fence === "none") return {};
-    if (step.fence === "wrong")
-      return { fence: this.worker({ worker: 1 - step.worker }) };
-    return executor !== null && run !== null
-      ? { fence: { executor, run } }
-      : {};
+    if (step.fence === "wrong") return { fence: this.worker({ worker: 1 - step.worker }) };
+    return executor !== null && run !== null ? { fence: { executor, run } } : {};
   }
 
   /** An open delay, or one that may never have been. */
@@ -208,11 +195,7 @@ export class ExecutionModel {
     const open = delays[step.of % Math.max(1, delays.length)];
     return step.seen > 0 && step.on === undefined && open !== undefined
       ? (open.id as DelayId)
-      : delayId(
-          this.target(step).id,
-          setOf(step.set, this.target(step).continuations),
-          step.index,
-        );
+      : delayId(this.target(step).id, setOf(step.set, this.target(step).continuations), step.index);
   }
 
   place(step: Step): DraftPlace {

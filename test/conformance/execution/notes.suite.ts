@@ -19,17 +19,11 @@ import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { append, create, patched, run } from "./records.ts";
 
-const messages = (page: Page<LogLine>): string[] =>
-  page.items.map(({ message }) => message);
+const messages = (page: Page<LogLine>): string[] => page.items.map(({ message }) => message);
 
-const told = ({ execution, message }: LogLine): string =>
-  `${execution} ${message}`;
+const told = ({ execution, message }: LogLine): string => `${execution} ${message}`;
 
-function say(
-  database: Database,
-  name: string,
-  ...lines: readonly string[]
-): Promise<void> {
+function say(database: Database, name: string, ...lines: readonly string[]): Promise<void> {
   return executions(database).log(
     name,
     lines.map((message): LogEntry => ({ level: "info", message })),
@@ -42,8 +36,7 @@ const following = (
   name: string,
   { next }: Page<LogLine>,
   options: ListLogsOptions,
-): Promise<Page<LogLine>> =>
-  executions(database).logs(name, { ...options, after: String(next) });
+): Promise<Page<LogLine>> => executions(database).logs(name, { ...options, after: String(next) });
 
 export function executionNotesSuite(backend: Backend): void {
   const onDatabase = (body: (database: Database) => Promise<void>) => () =>
@@ -117,9 +110,9 @@ export function executionNotesSuite(backend: Backend): void {
         expect(second.next).toBeUndefined();
         expect(messages(await logs("a.n:x_1", options))).toEqual(["1", "4"]);
         for (const includeDerived of [true, false])
-          expect(
-            await rejection(logs("nobody", { includeDerived })),
-          ).toMatchObject({ code: "EXECUTION_NOT_FOUND" });
+          expect(await rejection(logs("nobody", { includeDerived }))).toMatchObject({
+            code: "EXECUTION_NOT_FOUND",
+          });
         expect(await logs("a/1", { from: 1_000_000 })).toEqual({
           items: [],
           damaged: [],
@@ -131,12 +124,10 @@ export function executionNotesSuite(backend: Backend): void {
     test(
       "of a tree are found beyond many of others",
       onDatabase(async (database) => {
-        for (const name of ["a", "a.n:x_1", "noisy"])
-          await create(database, name);
+        for (const name of ["a", "a.n:x_1", "noisy"]) await create(database, name);
         const noise = Array.from({ length: 150 }, () => "noise");
         const noises = async (times: number) => {
-          for (let n = 0; n < times; n += 1)
-            await say(database, "noisy", ...noise);
+          for (let n = 0; n < times; n += 1) await say(database, "noisy", ...noise);
         };
         await noises(1);
         await say(database, "a", "first");
@@ -179,16 +170,12 @@ export function executionNotesSuite(backend: Backend): void {
         await create(database, "a");
         const line = { level: "info", message: "m" } as const;
         const refused = (name: string, ...lines: readonly object[]) =>
-          rejection(
-            executions(database).log(name, lines as readonly (typeof line)[]),
-          );
+          rejection(executions(database).log(name, lines as readonly (typeof line)[]));
         expect(await refused("nobody", line)).toMatchObject({
           code: "EXECUTION_NOT_FOUND",
         });
         expect(await refused("a")).toMatchObject({ code: "OPTION_INVALID" });
-        expect(
-          await refused("a", line, { ...line, level: "loud" as LogLevel }),
-        ).toMatchObject({
+        expect(await refused("a", line, { ...line, level: "loud" as LogLevel })).toMatchObject({
           code: "OPTION_INVALID",
           details: { option: "level" },
         });
@@ -215,22 +202,15 @@ export function executionNotesSuite(backend: Backend): void {
   });
 
   describe("backtraces", () => {
-    const range = (
-      from: number,
-      to: number,
-      stack: string,
-    ): BacktraceDraft => ({
+    const range = (from: number, to: number, stack: string): BacktraceDraft => ({
       from,
       to,
       stack,
     });
     const read = (database: Database, which: WhichBacktrace, name = "a") =>
       executions(database).backtrace(name, which);
-    const add = (
-      database: Database,
-      name: string,
-      ...ranges: readonly BacktraceDraft[]
-    ) => executions(database).addBacktraces(name, ranges);
+    const add = (database: Database, name: string, ...ranges: readonly BacktraceDraft[]) =>
+      executions(database).addBacktraces(name, ranges);
 
     test(
       "[E88] the first, the last and the one of a version are found; a range begins with its first version and ends before its last",
@@ -272,12 +252,12 @@ export function executionNotesSuite(backend: Backend): void {
           expect(await rejection(read(database, which))).toMatchObject({
             code: "BACKTRACE_NOT_FOUND",
           });
-        expect(
-          await rejection(read(database, "first", "nobody")),
-        ).toMatchObject({ code: "EXECUTION_NOT_FOUND" });
-        expect(
-          await rejection(add(database, "nobody", range(0, 1, "h"))),
-        ).toMatchObject({ code: "EXECUTION_NOT_FOUND" });
+        expect(await rejection(read(database, "first", "nobody"))).toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
+        });
+        expect(await rejection(add(database, "nobody", range(0, 1, "h")))).toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
+        });
       }),
     );
 
@@ -301,9 +281,7 @@ export function executionNotesSuite(backend: Backend): void {
           [3, hash("outer")],
           [4, undefined],
         ]);
-        expect(
-          (await list(false)).every(([, found]) => found === undefined),
-        ).toBe(true);
+        expect((await list(false)).every(([, found]) => found === undefined)).toBe(true);
       }),
     );
 
@@ -316,9 +294,7 @@ export function executionNotesSuite(backend: Backend): void {
         await add(database, "b", range(0, 9, "same"));
         // The same again is the call repeated.
         await add(database, "b", range(0, 9, "same"));
-        const error = await rejection(
-          add(database, "a", range(7, 8, "new"), range(1, 5, "other")),
-        );
+        const error = await rejection(add(database, "a", range(7, 8, "new"), range(1, 5, "other")));
         expect(error).toMatchObject({
           code: "BACKTRACE_EXISTS",
           details: { id: "a", from: 1 },
@@ -326,9 +302,7 @@ export function executionNotesSuite(backend: Backend): void {
         const stacks = await database.read("stacks", () =>
           rows(sql`SELECT hash, stack FROM holdfast_execution_stack`),
         );
-        expect(stacks).toEqual([
-          { hash: database.sha256Hex("same"), stack: "same" },
-        ]);
+        expect(stacks).toEqual([{ hash: database.sha256Hex("same"), stack: "same" }]);
         expect(await read(database, "last")).toMatchObject({ from: 1 });
       }),
     );
@@ -337,15 +311,14 @@ export function executionNotesSuite(backend: Backend): void {
       "a range is not empty, and a stack has at most 64 KiB",
       onDatabase(async (database) => {
         await create(database, "a");
-        const refused = (given: BacktraceDraft) =>
-          rejection(add(database, "a", given));
+        const refused = (given: BacktraceDraft) => rejection(add(database, "a", given));
         for (const given of [range(2, 2, "h"), range(-1, 2, "h")])
           expect(await refused(given)).toMatchObject({
             code: "OPTION_INVALID",
           });
-        expect(
-          await refused({ ...range(0, 1, "h"), stack: "x".repeat(65_537) }),
-        ).toMatchObject({ code: "VALUE_TOO_LARGE" });
+        expect(await refused({ ...range(0, 1, "h"), stack: "x".repeat(65_537) })).toMatchObject({
+          code: "VALUE_TOO_LARGE",
+        });
       }),
     );
   });

@@ -12,10 +12,7 @@ const seed = 0x586d_07f2_8908_894fn;
 const seedAnew = 0x79f7_be97_0f21_a398n;
 
 /** What the code of a run computes from, as a worker is given it. */
-async function origin(
-  { store }: ExecutionFixture,
-  id: string,
-): Promise<Record<string, unknown>> {
+async function origin({ store }: ExecutionFixture, id: string): Promise<Record<string, unknown>> {
   const { nextVersion } = (await store.get(id)) as { nextVersion: number };
   const locked = await store.lock(id, nextVersion, byAnn);
   const { seed: given, startedAt, created, continuations } = locked;

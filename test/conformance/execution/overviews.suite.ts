@@ -3,10 +3,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
-import type {
-  CountProgress,
-  ExecutionCount,
-} from "../../../src/stores/execution/read/counts.ts";
+import type { CountProgress, ExecutionCount } from "../../../src/stores/execution/read/counts.ts";
 import type { PageOptions } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -14,21 +11,14 @@ import { create } from "./records.ts";
 import { standingExecutions } from "./standing-executions.ts";
 import { pastChecks } from "../past-checks.ts";
 
-const told = (of: ExecutionCount): string =>
-  `${of.function} ${of.status} ${of.count}`;
+const told = (of: ExecutionCount): string => `${of.function} ${of.status} ${of.count}`;
 
 export function executionOverviewsSuite(backend: Backend): void {
   const onDatabase = (body: (database: Database) => Promise<void>) => () =>
     withDatabase(backend, body);
 
   describe("the tree of an execution", () => {
-    const names = [
-      "order",
-      "order.n:a_1",
-      "order.n:a_1.o:1_1",
-      "order.n:a_10",
-      "order.n:a_2",
-    ];
+    const names = ["order", "order.n:a_1", "order.n:a_1.o:1_1", "order.n:a_10", "order.n:a_2"];
     // Ids that begin the same and lie around the tree.
     const others = ["orde", "order-1", "order/1", "order1", "order-1.n:a_1"];
 
@@ -65,8 +55,7 @@ export function executionOverviewsSuite(backend: Backend): void {
         await create(database, "order-1.n:a_1");
         const { tree } = executions(database);
         const { next: after } = await tree("order-1", { limit: 1 });
-        const read = (name: string, options: PageOptions = {}) =>
-          rejection(tree(name, options));
+        const read = (name: string, options: PageOptions = {}) => rejection(tree(name, options));
         expect(await read("order")).toMatchObject({
           code: "EXECUTION_NOT_FOUND",
         });
@@ -127,10 +116,7 @@ export function executionOverviewsSuite(backend: Backend): void {
         await create(database, "a");
         await create(database, "b");
         await database.write("damage", () =>
-          pastChecks(
-            database,
-            sql`UPDATE holdfast_execution SET state = 'odd' WHERE id = 'b'`,
-          ),
+          pastChecks(database, sql`UPDATE holdfast_execution SET state = 'odd' WHERE id = 'b'`),
         );
         expect(await count()).toEqual({
           counts: [{ function: "orders/fulfil", status: "pending", count: 1 }],

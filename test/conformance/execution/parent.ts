@@ -13,10 +13,7 @@ export async function parentOf(
   const { nextVersion } = await store.append(
     "p",
     1,
-    [
-      joinSetCreated("n:x"),
-      ...children.map((id) => childRequested(id.slice(2, 5), id, "f")),
-    ],
+    [joinSetCreated("n:x"), ...children.map((id) => childRequested(id.slice(2, 5), id, "f"))],
     { children: children.map((id) => ({ id, function: "f" })) },
   );
   return nextVersion;

@@ -74,23 +74,15 @@ export function executionPauseSuite(backend: Backend): void {
           },
         });
         expect(
-          await refusal(fixture, () =>
-            store.append("a", 2, [step("mine")], { fence: ann }),
-          ),
+          await refusal(fixture, () => store.append("a", 2, [step("mine")], { fence: ann })),
         ).toBe("VERSION_CONFLICT");
         expect(
-          await refusal(fixture, () =>
-            store.append("a", 3, [step("mine")], { fence: bob }),
-          ),
+          await refusal(fixture, () => store.append("a", 3, [step("mine")], { fence: bob })),
         ).toBe("LOCK_LOST");
         await store.append("a", 3, [step("mine")], { fence: ann });
-        expect(await refusal(fixture, () => store.extend("a", 4, byAnn))).toBe(
-          "EXECUTION_PAUSED",
-        );
+        expect(await refusal(fixture, () => store.extend("a", 4, byAnn))).toBe("EXECUTION_PAUSED");
         await store.unlock("a", 4, { holder: ann, reason: "paused" });
-        expect(await kindsOf(fixture, "a")).toBe(
-          "created locked paused stepFinished unlocked",
-        );
+        expect(await kindsOf(fixture, "a")).toBe("created locked paused stepFinished unlocked");
         expect(await lockedIds(store, 9, "f")).toEqual([]);
         for (const call of [
           () => store.lock("a", 5, byAnn),
@@ -197,9 +189,7 @@ export function executionPauseSuite(backend: Backend): void {
         await store.append("a", 4, [step("goes on")], { fence: ann });
         clock.advance(1_000);
         expect(
-          await refusal(fixture, () =>
-            store.append("a", 5, [step("late")], { fence: ann }),
-          ),
+          await refusal(fixture, () => store.append("a", 5, [step("late")], { fence: ann })),
         ).toBe("EXECUTION_PAUSED");
       }),
     );
@@ -214,9 +204,7 @@ export function executionPauseSuite(backend: Backend): void {
         await store.signal("a", "go", 1);
         clock.advance(1_500);
         await store.pause("a");
-        expect(await kindsOf(fixture, "a")).toBe(
-          "created locked waiting paused",
-        );
+        expect(await kindsOf(fixture, "a")).toBe("created locked waiting paused");
         expect(await lockedIds(store, 9, "f")).toEqual([]);
         await store.unpause("a");
         expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
@@ -282,14 +270,8 @@ export function executionPauseSuite(backend: Backend): void {
         await store.cancel("cancelling");
         await store.append("parked", 1, [parked]);
         for (const [call, code] of [
-          [
-            () => store.append("active", 1, [{ kind: "unpaused" }]),
-            "EXECUTION_NOT_PAUSED",
-          ],
-          [
-            () => store.append("active", 1, [{ kind: "unparked" }]),
-            "EXECUTION_NOT_PARKED",
-          ],
+          [() => store.append("active", 1, [{ kind: "unpaused" }]), "EXECUTION_NOT_PAUSED"],
+          [() => store.append("active", 1, [{ kind: "unparked" }]), "EXECUTION_NOT_PARKED"],
           [() => store.pause("finished"), "EXECUTION_FINISHED"],
           [() => store.unpause("finished"), "EXECUTION_FINISHED"],
           [() => store.unpark("finished"), "EXECUTION_FINISHED"],
@@ -351,9 +333,9 @@ function parking(backend: Backend): void {
         const { store, database } = fixture;
         const delay = "Delay_a.o:1_1";
         const due = async (): Promise<readonly string[]> =>
-          (
-            await database.read(expiredTimers, { at: T0 + 100, limit: 9 })
-          ).timers.map((timer) => timer.kind);
+          (await database.read(expiredTimers, { at: T0 + 100, limit: 9 })).timers.map(
+            (timer) => timer.kind,
+          );
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [delayRequested(delay, T0 + 100)]);
         expect(await due()).toEqual(["delay"]);

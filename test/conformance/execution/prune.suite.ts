@@ -43,8 +43,7 @@ const month = 31 * 24 * 60 * 60 * 1_000;
 async function continuedRun({ store, clock }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f", input: "old" });
   await store.lock("a", 1, { ...byAnn, codeVersion: "v7" });
-  for (const key of ["1", "2", "3"])
-    await store.signal("a", "go", key, { key });
+  for (const key of ["1", "2", "3"]) await store.signal("a", "go", key, { key });
   await store.append(
     "a",
     2,
@@ -60,14 +59,9 @@ async function continuedRun({ store, clock }: ExecutionFixture): Promise<void> {
       ],
     },
   );
-  await store.append(
-    "a.n:x_1",
-    1,
-    [childRequested("n:y", "a.n:x_1.n:y_1", "h")],
-    {
-      children: [{ id: "a.n:x_1.n:y_1", function: "h" }],
-    },
-  );
+  await store.append("a.n:x_1", 1, [childRequested("n:y", "a.n:x_1.n:y_1", "h")], {
+    children: [{ id: "a.n:x_1.n:y_1", function: "h" }],
+  });
   await store.finish("a.n:x_1.n:y_1", 1, result);
   await store.finish("a.n:x_1", 2, result);
   await store.append("a", 5, [
@@ -100,29 +94,20 @@ export function executionPruneSuite(backend: Backend): void {
           skipped: 0,
         });
         // The last lock stays: it tells who held it, and how it is retried.
-        expect(
-          (await logOf(fixture, "a")).map(([version, kind]) => [version, kind]),
-        ).toEqual([
+        expect((await logOf(fixture, "a")).map(([version, kind]) => [version, kind])).toEqual([
           [0, "created"],
           [1, "locked"],
           [7, "continued"],
           [8, "stepFinished"],
         ]);
-        expect((await responsesOf(fixture, "a")).map(([seq]) => seq)).toEqual([
-          2,
-        ]);
-        expect((await store.tree("a")).items.map(({ id }) => id)).toEqual([
-          "a",
-          "a.n:x_2",
-        ]);
+        expect((await responsesOf(fixture, "a")).map(([seq]) => seq)).toEqual([2]);
+        expect((await store.tree("a")).items.map(({ id }) => id)).toEqual(["a", "a.n:x_2"]);
         expect(await stateOfExecution(database, "a")).toEqual(before);
         expect(await store.load("a")).toEqual(loaded);
-        expect((await store.backtrace("a", { version: 8 })).stack).toBe(
-          "at three",
+        expect((await store.backtrace("a", { version: 8 })).stack).toBe("at three");
+        expect((await rejection(store.backtrace("a", { version: 5 }))).code).toBe(
+          "BACKTRACE_NOT_FOUND",
         );
-        expect(
-          (await rejection(store.backtrace("a", { version: 5 }))).code,
-        ).toBe("BACKTRACE_NOT_FOUND");
         await expectSound(database);
         // Again there is nothing left to do.
         const all = await dump(fixture);
@@ -177,9 +162,12 @@ export function executionPruneSuite(backend: Backend): void {
       "[R14] does all in one call, however small its slices are",
       onExecutions(backend, async (fixture) => {
         await continuedRun(fixture);
-        expect(
-          await fixture.store.pruneHistory("a", { rowsPerSlice: 1 }),
-        ).toEqual({ events: 5, responses: 3, trees: 1, skipped: 0 });
+        expect(await fixture.store.pruneHistory("a", { rowsPerSlice: 1 })).toEqual({
+          events: 5,
+          responses: 3,
+          trees: 1,
+          skipped: 0,
+        });
       }),
     );
 
@@ -202,9 +190,7 @@ export function executionPruneSuite(backend: Backend): void {
         );
         // The signal is gone, and the event is still there that took it.
         expect(await responsesOf(fixture, "a")).toEqual([]);
-        expect(await kindsOf(fixture, "a")).toBe(
-          "created signalReceived continued",
-        );
+        expect(await kindsOf(fixture, "a")).toBe("created signalReceived continued");
         await store.signal("a", "go", 2);
         expect(await store.receive("a", "go", 3)).toMatchObject({
           seq: 2,
@@ -221,8 +207,7 @@ export function executionPruneSuite(backend: Backend): void {
         for (let n = 0; n < 260; n += 1) await store.signal("a", "go", n);
         let version = 1;
         for (let n = 0; n < 130; n += 1)
-          version = (await store.append("a", version, [step(`s${n}`)]))
-            .nextVersion;
+          version = (await store.append("a", version, [step(`s${n}`)])).nextVersion;
         await store.append("a", version, [continued(260, [255])]);
         clock.advance(month);
         const late = store.waitForResponses("a", 260);
@@ -240,10 +225,7 @@ export function executionPruneSuite(backend: Backend): void {
           [131],
           expect.any(String),
         ]);
-        expect(await versions({ newestFirst: true, from: 100 })).toEqual([
-          [0],
-          undefined,
-        ]);
+        expect(await versions({ newestFirst: true, from: 100 })).toEqual([[0], undefined]);
         const seqs = async (options: object) =>
           (await store.responses("a", options)).items.map(({ seq }) => seq);
         expect(await seqs({})).toEqual([255, 261]);
@@ -268,24 +250,19 @@ export function executionPruneSuite(backend: Backend): void {
         await store.fork("a", 8, { id: "whole" });
         await store.pruneHistory("a");
         await store.fork("a", 8, { id: "b" });
-        const [one, other] = await Promise.all([
-          store.load("whole"),
-          store.load("b"),
-        ]);
+        const [one, other] = await Promise.all([store.load("whole"), store.load("b")]);
         expect({ ...other, id: one.id, key: one.key }).toEqual(one);
         // A copy of the copy has the same gap.
         await store.fork("b", 7, { id: "c" });
-        expect(await kindsOf(fixture, "c")).toBe(
-          "created locked continued forked",
-        );
+        expect(await kindsOf(fixture, "c")).toBe("created locked continued forked");
         for (const id of ["a", "b", "c"])
           for (const version of [1, 6]) {
             expect(await refusal(fixture, () => store.fork(id, version))).toBe(
               "FORK_POINT_INVALID",
             );
-            expect(
-              (await rejection(store.fork(id, version))).details,
-            ).toMatchObject({ prunedBefore: 7 });
+            expect((await rejection(store.fork(id, version))).details).toMatchObject({
+              prunedBefore: 7,
+            });
           }
         await store.fork("a", 0, { id: "anew" });
         expect(await store.load("anew")).toMatchObject({
@@ -398,22 +375,15 @@ export function executionPruneSuite(backend: Backend): void {
           }),
         );
         for (const id of ["a.n:x_1", "a.n:x_1.n:y_1"]) {
-          expect((await rejection(store.get(id))).code).toBe(
-            "EXECUTION_NOT_FOUND",
-          );
-          expect((await rejection(store.fork(id, 0))).code).toBe(
-            "EXECUTION_NOT_FOUND",
-          );
+          expect((await rejection(store.get(id))).code).toBe("EXECUTION_NOT_FOUND");
+          expect((await rejection(store.fork(id, 0))).code).toBe("EXECUTION_NOT_FOUND");
         }
-        expect(
-          (await rejection(store.create({ id: "a.n:x_1", function: "g" })))
-            .code,
-        ).toBe("EXECUTION_BEING_REMOVED");
+        expect((await rejection(store.create({ id: "a.n:x_1", function: "g" }))).code).toBe(
+          "EXECUTION_BEING_REMOVED",
+        );
         await expectSound(database);
         // Retention goes on with it too.
-        expect(
-          await store.removeFinished({ olderThan: month * 12 }),
-        ).toMatchObject({ trees: 1 });
+        expect(await store.removeFinished({ olderThan: month * 12 })).toMatchObject({ trees: 1 });
         expect(await store.pruneHistory("a")).toMatchObject({ trees: 0 });
         await expectSound(database);
       }),
@@ -434,9 +404,9 @@ export function executionPruneSuite(backend: Backend): void {
           existed: true,
         });
         expect((await store.load("a")).unreadSignals).toEqual([]);
-        expect(
-          await store.pruneHistory("a", { signalMemory: "1 day" }),
-        ).toMatchObject({ responses: 2 });
+        expect(await store.pruneHistory("a", { signalMemory: "1 day" })).toMatchObject({
+          responses: 2,
+        });
         // By now it is another one, behind all that there were.
         expect(await store.signal("a", "go", 1, { key: "1" })).toEqual({
           seq: 3,
@@ -455,8 +425,7 @@ export function executionPruneSuite(backend: Backend): void {
         await store.append("a", 2, [step("before")], { fence: bob });
         await store.unlock("a", 3, { holder: bob, reason: "r" });
         await store.lock("a", 4, byAnn);
-        const append = () =>
-          store.append("a", 5, [continued(), waiting(0, T0)], { fence: ann });
+        const append = () => store.append("a", 5, [continued(), waiting(0, T0)], { fence: ann });
         const first = await append();
         await store.pruneHistory("a");
         clock.advance(1);
@@ -483,9 +452,7 @@ export function executionPruneSuite(backend: Backend): void {
           trees: 0,
           skipped: 0,
         });
-        expect(await refusal(fixture, () => store.pruneHistory("b"))).toBe(
-          "EXECUTION_NOT_FOUND",
-        );
+        expect(await refusal(fixture, () => store.pruneHistory("b"))).toBe("EXECUTION_NOT_FOUND");
         expect(await kindsOf(fixture, "a")).toBe("created stepFinished");
       }),
     );

@@ -33,8 +33,7 @@ async function both(
 ): Promise<readonly [Answer, Answer]> {
   const [a, b] = contenders;
   if (a === undefined || b === undefined) throw new Error("It takes two.");
-  if (round % 2 === 0)
-    return Promise.all([a.ask(commands[0]), b.ask(commands[1])]);
+  if (round % 2 === 0) return Promise.all([a.ask(commands[0]), b.ask(commands[1])]);
   const second = b.ask(commands[1]);
   return [await a.ask(commands[0]), await second];
 }
@@ -106,9 +105,7 @@ export function executionRaces(arena: () => Arena): void {
     const store = executions(database);
     const expected = await Promise.all(
       Array.from({ length: 1_000 }, (_, index) =>
-        store
-          .create({ id: `queue-${index}`, function: "race/queue" })
-          .then(({ id }) => id),
+        store.create({ id: `queue-${index}`, function: "race/queue" }).then(({ id }) => id),
       ),
     );
     const command = {
@@ -116,9 +113,7 @@ export function executionRaces(arena: () => Arena): void {
       functions: ["race/queue"],
       limit: 7,
     } as const;
-    const answers = await Promise.all(
-      contenders.slice(0, 2).map((one) => one.ask(command)),
-    );
+    const answers = await Promise.all(contenders.slice(0, 2).map((one) => one.ask(command)));
     const locked = answers.flatMap(({ value }) => value as readonly string[]);
     expect(locked.toSorted()).toEqual(expected.toSorted());
     const tables = await readTables(database);
@@ -160,9 +155,7 @@ export function executionRaces(arena: () => Arena): void {
       ]);
       const isInTime = finished.code === undefined;
       expect([finished.code, expired.value]).toEqual(
-        isInTime
-          ? [undefined, "notExpired"]
-          : ["EXECUTION_FINISHED", "expired"],
+        isInTime ? [undefined, "notExpired"] : ["EXECUTION_FINISHED", "expired"],
       );
       expect(await told(database, names)).toEqual({
         responses: [`${id} ${isInTime ? "completed" : "timedOut"}`],
@@ -183,9 +176,7 @@ export function executionRaces(arena: () => Arena): void {
       ]);
       const isCancelled = answers[0].value === "answered";
       expect(answers.map(({ value }) => value)).toEqual(
-        isCancelled
-          ? ["answered", "alreadyCancelled"]
-          : ["alreadyExpired", "answered"],
+        isCancelled ? ["answered", "alreadyCancelled"] : ["alreadyExpired", "answered"],
       );
       expect((await told(database, names)).responses).toEqual([
         `${delay} ${isCancelled ? "cancelled" : "expired"}`,
@@ -223,9 +214,7 @@ export function executionRaces(arena: () => Arena): void {
       const ofKey = locked.filter((id) => Number(id.slice(8)) % 3 === 0);
       expect([locked.length, ofKey.length]).toEqual([3, 1]);
       await Promise.all(
-        locked.map((id) =>
-          store.finish(id, 2, { kind: "completed", value: null }),
-        ),
+        locked.map((id) => store.finish(id, 2, { kind: "completed", value: null })),
       );
     }
     expect(faultsIn(await readTables(database))).toEqual([]);

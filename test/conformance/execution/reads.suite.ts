@@ -5,31 +5,16 @@ import { run as runStatement } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
-import type {
-  ListedEvent,
-  ListEventsOptions,
-} from "../../../src/stores/execution/read/events.ts";
+import type { ListedEvent, ListEventsOptions } from "../../../src/stores/execution/read/events.ts";
 import { finishedResult } from "../../../src/stores/execution/state-row.ts";
 import type { Page } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  append,
-  codec,
-  create,
-  finish,
-  id,
-  locked,
-  patched,
-} from "./records.ts";
+import { append, codec, create, finish, id, locked, patched } from "./records.ts";
 
-const versions = (page: Page<ListedEvent>): number[] =>
-  page.items.map((event) => event.version);
+const versions = (page: Page<ListedEvent>): number[] => page.items.map((event) => event.version);
 
-const list = (
-  database: Database,
-  options?: ListEventsOptions,
-): Promise<Page<ListedEvent>> =>
+const list = (database: Database, options?: ListEventsOptions): Promise<Page<ListedEvent>> =>
   executions(database).events("order-1", options);
 
 /** The page after another one of the same list. */
@@ -37,8 +22,7 @@ const following = (
   database: Database,
   { next }: Page<ListedEvent>,
   options?: ListEventsOptions,
-): Promise<Page<ListedEvent>> =>
-  list(database, { ...options, after: String(next) });
+): Promise<Page<ListedEvent>> => list(database, { ...options, after: String(next) });
 
 export function executionReadsSuite(backend: Backend): void {
   const onDatabase = (body: (database: Database) => Promise<void>) => () =>
@@ -107,29 +91,21 @@ export function executionReadsSuite(backend: Backend): void {
         await create(database, "order-1");
         await create(database, "order-1.n:pay_1");
         await append(database, "order-1.n:pay_1", 1, 10, locked(60));
-        await append(
-          database,
-          "order-1.n:pay_1",
-          2,
-          20,
-          codec.finished({ kind: "timedOut" }),
-        );
-        expect(await executions(database).get("order-1.n:pay_1")).toMatchObject(
-          {
-            parent: "order-1",
-            nextVersion: 2,
-            tags: [],
-            progress: null,
-            state: {
-              version: 2,
-              pending: {
-                kind: "finished",
-                finishedAt: 20,
-                resultKind: "timedOut",
-              },
+        await append(database, "order-1.n:pay_1", 2, 20, codec.finished({ kind: "timedOut" }));
+        expect(await executions(database).get("order-1.n:pay_1")).toMatchObject({
+          parent: "order-1",
+          nextVersion: 2,
+          tags: [],
+          progress: null,
+          state: {
+            version: 2,
+            pending: {
+              kind: "finished",
+              finishedAt: 20,
+              resultKind: "timedOut",
             },
           },
-        );
+        });
         expect(await executions(database).get("order-1")).toMatchObject({
           nextVersion: 1,
           state: { responses: 1 },
@@ -169,9 +145,7 @@ export function executionReadsSuite(backend: Backend): void {
           kind: "cancelled",
           reason: "no stock",
         });
-        expect(
-          await database.read("ended", () => finishedResult(id("order-1"))),
-        ).toMatchObject({
+        expect(await database.read("ended", () => finishedResult(id("order-1")))).toMatchObject({
           version: 1,
           finishedAt: 30,
           resultKind: "cancelled",
@@ -224,8 +198,7 @@ export function executionReadsSuite(backend: Backend): void {
             '{"kind":"completed","value":{"b":1,"a":{"d":2,"c":3}}}',
           );
         }
-        const stored = (name: string) =>
-          database.read("ended", () => finishedResult(id(name)));
+        const stored = (name: string) => database.read("ended", () => finishedResult(id(name)));
         const one = await stored("one");
         const two = await stored("two");
         expect(one?.resultHash).toBe(two?.resultHash);
@@ -261,12 +234,8 @@ export function executionReadsSuite(backend: Backend): void {
           event: { kind: "patched", patch: "e", call: 0, seen: 0 },
         });
         expect(second.next).toBeUndefined();
-        expect(versions(await list(database, { from: 4, limit: 4 }))).toEqual([
-          4, 5,
-        ]);
-        expect(versions(await list(database, { from: 2, limit: 1 }))).toEqual([
-          2,
-        ]);
+        expect(versions(await list(database, { from: 4, limit: 4 }))).toEqual([4, 5]);
+        expect(versions(await list(database, { from: 2, limit: 1 }))).toEqual([2]);
         for (const from of [6, Number.MAX_SAFE_INTEGER])
           expect(await list(database, { from, limit: 4 })).toMatchObject({
             items: [],
@@ -287,9 +256,7 @@ export function executionReadsSuite(backend: Backend): void {
         expect(versions(second)).toEqual([0]);
         expect(second.next).toBeUndefined();
         expect(await list(database, { ...down, from: 0 })).toEqual(second);
-        expect(versions(await list(database, { ...down, from: 99 }))).toEqual([
-          2, 1,
-        ]);
+        expect(versions(await list(database, { ...down, from: 99 }))).toEqual([2, 1]);
       }),
     );
 
@@ -312,8 +279,7 @@ export function executionReadsSuite(backend: Backend): void {
       onDatabase(async (database) => {
         await create(database, "order-1");
         const many = Array.from({ length: 700 }, (_, n) => patched(`p${n}`));
-        for (const from of [1, 701, 1_401])
-          await append(database, "order-1", from, 5, ...many);
+        for (const from of [1, 701, 1_401]) await append(database, "order-1", from, 5, ...many);
         await append(database, "order-1", 2_101, 6, {
           kind: "joinSetCreated",
           joinSet: parseJoinSetId("n:pay"),
@@ -336,15 +302,9 @@ export function executionReadsSuite(backend: Backend): void {
           expect(second.next).toBeUndefined();
         }
         const from = 101;
-        expect(
-          versions(await list(database, { ...options(true), from })),
-        ).toEqual([0]);
-        expect(
-          versions(await list(database, { ...options(false), from })),
-        ).toEqual([]);
-        expect(
-          versions(await list(database, { ...options(false), from: 102 })),
-        ).toEqual([2_101]);
+        expect(versions(await list(database, { ...options(true), from }))).toEqual([0]);
+        expect(versions(await list(database, { ...options(false), from }))).toEqual([]);
+        expect(versions(await list(database, { ...options(false), from: 102 }))).toEqual([2_101]);
       }),
     );
 
@@ -388,15 +348,11 @@ export function executionReadsSuite(backend: Backend): void {
         await create(database, "order-1");
         await append(database, "order-1", 1, 5, patched("a"), patched("b"));
         await database.write("damage", () =>
-          runStatement(
-            sql`UPDATE holdfast_execution_event SET body = 'torn' WHERE version = 1`,
-          ),
+          runStatement(sql`UPDATE holdfast_execution_event SET body = 'torn' WHERE version = 1`),
         );
         const page = await list(database);
         expect(versions(page)).toEqual([0, 2]);
-        expect(page.damaged).toEqual([
-          { table: "holdfast_execution_event", key: "order-1#1" },
-        ]);
+        expect(page.damaged).toEqual([{ table: "holdfast_execution_event", key: "order-1#1" }]);
         const error = await rejection(executions(database).event("order-1", 1));
         expect(error.code).toBe("CORRUPT_ROW");
       }),

@@ -142,9 +142,7 @@ function starts(backend: Backend): void {
         expect(await store.created("input")).toMatchObject({ input: 2 });
         const { items } = await store.events("a", { kinds: ["scheduled"] });
         expect(
-          items.map(({ event }) =>
-            event.kind === "scheduled" ? event.outcome : event.kind,
-          ),
+          items.map(({ event }) => (event.kind === "scheduled" ? event.outcome : event.kind)),
         ).toEqual(told.scheduled.map(({ outcome }) => outcome));
         // Asked again it answers as the first time, though all of them exist by now.
         const before = await dump(fixture);
@@ -160,9 +158,7 @@ function starts(backend: Backend): void {
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "old", function: "g" });
         await database.write("half removed", () =>
-          run(
-            sql`UPDATE holdfast_execution SET removing_at = 1 WHERE id = 'old'`,
-          ),
+          run(sql`UPDATE holdfast_execution SET removing_at = 1 WHERE id = 'old'`),
         );
         expect(
           await store.append("a", 1, [scheduled("old"), joinNext("n:x", T0)], {
@@ -187,11 +183,9 @@ function starts(backend: Backend): void {
           [scheduled("b"), [{ id: "b", function: "h" }]],
           [scheduled("a.n:x_1"), [{ id: "a.n:x_1", function: "g" }]],
         ] as const)
-          expect(
-            await refusal(fixture, () =>
-              store.append("a", 1, [event], { children }),
-            ),
-          ).toBe("EVENTS_INVALID");
+          expect(await refusal(fixture, () => store.append("a", 1, [event], { children }))).toBe(
+            "EVENTS_INVALID",
+          );
       }),
     );
 
@@ -209,9 +203,7 @@ function starts(backend: Backend): void {
           [2, 1],
           [1, 2],
         ] as const)
-          expect(await refusal(fixture, () => append(input, call))).toBe(
-            "VERSION_CONFLICT",
-          );
+          expect(await refusal(fixture, () => append(input, call))).toBe("VERSION_CONFLICT");
       }),
     );
 
@@ -225,24 +217,20 @@ function starts(backend: Backend): void {
         await store.append("a", 2, [joinNext("n:x", T0)]);
         await store.setProgress("a", 2, { fence: ann });
         for (const fence of [annLater, bob])
-          expect(
-            await refusal(fixture, () => store.setProgress("a", 3, { fence })),
-          ).toBe("LOCK_LOST");
+          expect(await refusal(fixture, () => store.setProgress("a", 3, { fence }))).toBe(
+            "LOCK_LOST",
+          );
         expect(await store.get("a")).toMatchObject({ progress: 2 });
         await store.unlock("a", 3, { holder: ann, reason: "r" });
         clock.advance(1);
         await store.append("a", 4, [waiting(0, T0)]);
         await store.finish("a", 5, { kind: "timedOut" });
-        expect(
-          await refusal(fixture, () =>
-            store.setProgress("a", 3, { fence: ann }),
-          ),
-        ).toBe("LOCK_LOST");
-        expect(
-          await refusal(fixture, () =>
-            store.setProgress("nobody", 3, { fence: ann }),
-          ),
-        ).toBe("EXECUTION_NOT_FOUND");
+        expect(await refusal(fixture, () => store.setProgress("a", 3, { fence: ann }))).toBe(
+          "LOCK_LOST",
+        );
+        expect(await refusal(fixture, () => store.setProgress("nobody", 3, { fence: ann }))).toBe(
+          "EXECUTION_NOT_FOUND",
+        );
       }),
     );
   });

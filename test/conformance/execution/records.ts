@@ -1,16 +1,10 @@
 import { sha256Hex } from "../../../src/host/hash.ts";
 import { executionCodec } from "../../../src/model/execution/codec.ts";
-import type {
-  Created,
-  ExecutionEvent,
-} from "../../../src/model/execution/event.ts";
+import type { Created, ExecutionEvent } from "../../../src/model/execution/event.ts";
 import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
 import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { parseFunctionName } from "../../../src/model/ids/function-name.ts";
-import {
-  parseExecutorId,
-  parseRunId,
-} from "../../../src/model/ids/prefixed-id.ts";
+import { parseExecutorId, parseRunId } from "../../../src/model/ids/prefixed-id.ts";
 import type { ExecutionResult } from "../../../src/model/execution/result.ts";
 import { unlimitedRetryPolicy } from "../../../src/model/time/retry-policy.ts";
 import { valueCodec } from "../../../src/model/values/value-codec.ts";
@@ -75,9 +69,7 @@ export async function createMany(
   // Those that a set may take are few statements on Postgres.
   const plain = executions.filter(({ created }) => created.tags.length === 0);
   const tagged = executions.filter(({ created }) => created.tags.length > 0);
-  await Promise.all(
-    plain.map((execution) => database.write(createExecution, execution)),
-  );
+  await Promise.all(plain.map((execution) => database.write(createExecution, execution)));
   await database.write("createMany", function* () {
     for (const execution of tagged) yield* createExecution(execution);
   });

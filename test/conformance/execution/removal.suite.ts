@@ -52,22 +52,10 @@ export function executionRemovalSuite(backend: Backend): void {
           [() => store.setProgress("a", 1), "EXECUTION_NOT_FOUND"],
           [() => store.waitForResult("a"), "EXECUTION_NOT_FOUND"],
           [() => store.waitForResponses("a", 0), "EXECUTION_NOT_FOUND"],
-          [
-            () => store.log("a.n:x_1", [{ level: "info", message: "late" }]),
-            "EXECUTION_NOT_FOUND",
-          ],
-          [
-            () => store.create({ id: "a.n:x_2", function: "g" }),
-            "EXECUTION_NOT_FOUND",
-          ],
-          [
-            () => store.create({ id: "a", function: "f", input: 1 }),
-            "EXECUTION_BEING_REMOVED",
-          ],
-          [
-            () => store.create({ id: "a", function: "other" }),
-            "EXECUTION_BEING_REMOVED",
-          ],
+          [() => store.log("a.n:x_1", [{ level: "info", message: "late" }]), "EXECUTION_NOT_FOUND"],
+          [() => store.create({ id: "a.n:x_2", function: "g" }), "EXECUTION_NOT_FOUND"],
+          [() => store.create({ id: "a", function: "f", input: 1 }), "EXECUTION_BEING_REMOVED"],
+          [() => store.create({ id: "a", function: "other" }), "EXECUTION_BEING_REMOVED"],
         ] as const)
           expect(await refusal(fixture, call)).toBe(code);
         const { items } = await store.list();
@@ -82,9 +70,9 @@ export function executionRemovalSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await halfRemoved(fixture);
-        expect(
-          await store.removeFinished({ function: "other", keepNewest: 1_000 }),
-        ).toMatchObject({ trees: 1 });
+        expect(await store.removeFinished({ function: "other", keepNewest: 1_000 })).toMatchObject({
+          trees: 1,
+        });
         expect((await store.list()).items).toEqual([]);
         expect(await store.create({ id: "a", function: "f" })).toMatchObject({
           existed: false,
@@ -160,12 +148,12 @@ export function executionRemovalSuite(backend: Backend): void {
             SELECT 'w' || i, 'workflow', 'k', 'h', 1, 1, 1, 'finished', 'active', i, 'completed', 0, 0, 0, 0
             FROM numbers`),
         );
-        expect(
-          await store.removeFinished({ function: "k", keepNewest: 4_100 }),
-        ).toMatchObject({ trees: 0 });
-        expect(
-          await store.removeFinished({ function: "k", keepNewest: 4_097 }),
-        ).toMatchObject({ trees: 3 });
+        expect(await store.removeFinished({ function: "k", keepNewest: 4_100 })).toMatchObject({
+          trees: 0,
+        });
+        expect(await store.removeFinished({ function: "k", keepNewest: 4_097 })).toMatchObject({
+          trees: 3,
+        });
         const oldest = await database.read("oldest", () =>
           row(sql`SELECT MIN(finished_at) AS at FROM holdfast_execution`),
         );
@@ -185,17 +173,13 @@ export function executionRemovalSuite(backend: Backend): void {
         await store.create({ id: "b", function: "f" });
         await store.lock("b", 1, byAnn);
         await store.cancel("b");
-        expect(
-          await refusal(fixture, () =>
-            store.create({ id: "b.n:x_1", function: "g" }),
-          ),
-        ).toBe("EXECUTION_CANCELLING");
+        expect(await refusal(fixture, () => store.create({ id: "b.n:x_1", function: "g" }))).toBe(
+          "EXECUTION_CANCELLING",
+        );
         await store.finish("a", 1, ok);
-        expect(
-          await refusal(fixture, () =>
-            store.create({ ...child, id: "a.n:x_2" }),
-          ),
-        ).toBe("EXECUTION_FINISHED");
+        expect(await refusal(fixture, () => store.create({ ...child, id: "a.n:x_2" }))).toBe(
+          "EXECUTION_FINISHED",
+        );
         // The same again is no new child.
         expect(await store.create(child)).toEqual({ ...first, existed: true });
       }),
@@ -225,9 +209,7 @@ export function executionRemovalSuite(backend: Backend): void {
       onExecutions(backend, async ({ store, database }) => {
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "a.n:x_1", function: "g" });
-        await database.write("lose", () =>
-          run(sql`DELETE FROM holdfast_execution WHERE id = 'a'`),
-        );
+        await database.write("lose", () => run(sql`DELETE FROM holdfast_execution WHERE id = 'a'`));
         for (const call of [
           () => store.create({ id: "a.n:x_2", function: "g" }),
           () => store.finish("a.n:x_1", 1, ok),

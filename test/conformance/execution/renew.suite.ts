@@ -46,9 +46,9 @@ export function executionRenewSuite(backend: Backend): void {
         await store.unlock("given-back", 2, { holder: ann, reason: "busy" });
         const unknown = { id: "unknown", key: 999_999 };
         clock.advance(600);
-        expect(
-          await store.renew([a, taken, b, ended, unknown, given], lease),
-        ).toEqual({ lost: ["taken", "ended", "unknown", "given-back"] });
+        expect(await store.renew([a, taken, b, ended, unknown, given], lease)).toEqual({
+          lost: ["taken", "ended", "unknown", "given-back"],
+        });
         for (const id of ["a", "b"]) {
           expect(await standing(fixture, id)).toMatchObject({
             version: 1,
@@ -158,19 +158,14 @@ export function executionRenewSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         const runs = [await held(fixture, "p")];
-        for (let n = 1; n <= 40; n += 1)
-          runs.push(await held(fixture, `p.n:x_${n}`));
+        for (let n = 1; n <= 40; n += 1) runs.push(await held(fixture, `p.n:x_${n}`));
         const done = { kind: "completed", value: 1 } as const;
-        const ends = runs
-          .slice(1)
-          .map(({ id }) => store.finish(id, 2, done, { fence: ann }));
+        const ends = runs.slice(1).map(({ id }) => store.finish(id, 2, done, { fence: ann }));
         const renewals = Array.from({ length: 20 }, (_, n) =>
           store.renew(n % 2 === 0 ? runs : runs.toReversed(), lease),
         );
         await Promise.all([...ends, ...renewals]);
-        expect((await store.renew(runs, lease)).lost).toEqual(
-          runs.slice(1).map(({ id }) => id),
-        );
+        expect((await store.renew(runs, lease)).lost).toEqual(runs.slice(1).map(({ id }) => id));
         expect((await store.responses("p")).items.length).toBe(40);
       }),
     );
@@ -192,11 +187,9 @@ export function executionRenewSuite(backend: Backend): void {
         expect(await store.renew([{ id: "b", key: a.key }], lease)).toEqual({
           lost: ["b"],
         });
-        expect(
-          await refusal(fixture, () =>
-            store.renew([a], { ...lease, lease: 0 }),
-          ),
-        ).toBe("LOCK_EXPIRY_INVALID");
+        expect(await refusal(fixture, () => store.renew([a], { ...lease, lease: 0 }))).toBe(
+          "LOCK_EXPIRY_INVALID",
+        );
         const many = Array.from({ length: 1_001 }, () => a);
         const { code } = await rejection(store.renew(many, lease));
         expect(code).toBe("OPTION_INVALID");

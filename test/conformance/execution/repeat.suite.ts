@@ -3,29 +3,12 @@ import { executions } from "../../../src/stores/execution/executions.ts";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  childRequested,
-  delayRequested,
-  joinNext,
-  step,
-} from "./execution-events.ts";
-import {
-  T0,
-  ann,
-  bob,
-  byAnn,
-  byBob,
-  dump,
-  onExecutions,
-  refusal,
-} from "./fixture.ts";
+import { childRequested, delayRequested, joinNext, step } from "./execution-events.ts";
+import { T0, ann, bob, byAnn, byBob, dump, onExecutions, refusal } from "./fixture.ts";
 import type { ExecutionFixture } from "./fixture.ts";
 
 /** Makes a call twice, as somebody does who could not learn its outcome: the second answers the same and writes nothing. */
-async function twice<T>(
-  fixture: ExecutionFixture,
-  call: () => Promise<T>,
-): Promise<T> {
+async function twice<T>(fixture: ExecutionFixture, call: () => Promise<T>): Promise<T> {
   const first = await call();
   const before = await dump(fixture);
   fixture.clock.advance(1);
@@ -57,9 +40,10 @@ export function executionRepeatSuite(backend: Backend): void {
                 typeof value === "bigint" ? Number(value) : value,
               ).replaceAll("Delay_a", `Delay_${id}`),
             ) as readonly GivenEvent[];
-            expect(
-              await twice(fixture, () => store.append(id, 2, own, options)),
-            ).toEqual({ nextVersion: 2 + events.length, at });
+            expect(await twice(fixture, () => store.append(id, 2, own, options))).toEqual({
+              nextVersion: 2 + events.length,
+              at,
+            });
           }
         })(),
     );
@@ -88,12 +72,7 @@ export function executionRepeatSuite(backend: Backend): void {
         await store.create({ id: "p.n:x_1", function: "f" });
         await store.lock("p.n:x_1", 1, byAnn);
         const finish = (fence = ann, value: object = done.value) =>
-          store.finish(
-            "p.n:x_1",
-            2,
-            { ...done, value },
-            { fence, events: [step("last")] },
-          );
+          store.finish("p.n:x_1", 2, { ...done, value }, { fence, events: [step("last")] });
         expect(await twice(fixture, finish)).toEqual({
           nextVersion: 3,
           at: T0,
@@ -105,10 +84,7 @@ export function executionRepeatSuite(backend: Backend): void {
           at: T0,
           parent: { id: "p", seq: 1 },
         });
-        for (const call of [
-          () => finish(bob),
-          () => finish(ann, { a: 2, b: 2 }),
-        ])
+        for (const call of [() => finish(bob), () => finish(ann, { a: 2, b: 2 })])
           expect(await refusal(fixture, call)).toBe("EXECUTION_FINISHED");
       }),
     );
@@ -119,8 +95,7 @@ export function executionRepeatSuite(backend: Backend): void {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
-        const append = () =>
-          store.append("a", 2, [step("mine")], { fence: ann });
+        const append = () => store.append("a", 2, [step("mine")], { fence: ann });
         const first = await append();
         await store.unlock("a", 3, { holder: ann, reason: "r" });
         fixture.clock.advance(1);
@@ -169,11 +144,9 @@ export function executionRepeatSuite(backend: Backend): void {
         });
         await salted.create({ id: "a", function: "f" });
         await twice(fixture, () => salted.append("a", 1, [step("s", [1, 2])]));
-        expect(
-          await refusal(fixture, () =>
-            salted.append("a", 1, [step("s", [1, 3])]),
-          ),
-        ).toBe("VERSION_CONFLICT");
+        expect(await refusal(fixture, () => salted.append("a", 1, [step("s", [1, 3])]))).toBe(
+          "VERSION_CONFLICT",
+        );
       }),
     );
 
@@ -184,14 +157,14 @@ export function executionRepeatSuite(backend: Backend): void {
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", "first", { key: "1" });
         await store.signal("a", "go", "second", { key: "2" });
-        expect(
-          await twice(fixture, () => store.receive("a", "go", 1, { call: 3 })),
-        ).toEqual({ seq: 1, value: "first", nextVersion: 2 });
-        expect(
-          await refusal(fixture, () =>
-            store.receive("a", "go", 1, { call: 4 }),
-          ),
-        ).toBe("VERSION_CONFLICT");
+        expect(await twice(fixture, () => store.receive("a", "go", 1, { call: 3 }))).toEqual({
+          seq: 1,
+          value: "first",
+          nextVersion: 2,
+        });
+        expect(await refusal(fixture, () => store.receive("a", "go", 1, { call: 4 }))).toBe(
+          "VERSION_CONFLICT",
+        );
       }),
     );
 
@@ -207,9 +180,7 @@ export function executionRepeatSuite(backend: Backend): void {
         await twice(fixture, () => store.setProgress("a", { n: 1 }));
         await twice(fixture, () => store.pauseDelay("Delay_a.n:x_1"));
         await twice(fixture, () => store.unpauseDelay("Delay_a.n:x_1"));
-        await twice(fixture, () =>
-          store.addBacktraces("a", [{ from: 0, to: 1, stack: "at f" }]),
-        );
+        await twice(fixture, () => store.addBacktraces("a", [{ from: 0, to: 1, stack: "at f" }]));
         const again = async (call: () => Promise<unknown>): Promise<void> => {
           await call();
           const before = await dump(fixture);

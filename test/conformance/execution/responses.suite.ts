@@ -19,8 +19,7 @@ export function executionResponsesSuite(backend: Backend): void {
     database: Database,
     options: ListResponsesOptions = {},
     limit = 2,
-  ): Promise<ResponsePage> =>
-    executions(database).responses("order-1", { limit, ...options });
+  ): Promise<ResponsePage> => executions(database).responses("order-1", { limit, ...options });
 
   const allPages = async (
     database: Database,
@@ -104,19 +103,14 @@ export function executionResponsesSuite(backend: Backend): void {
       "[E86] both directions answer in ascending order, and their cursors go on to the end",
       withFive(async (database) => {
         expect(await allPages(database, {})).toEqual([[1, 2], [3, 4], [5]]);
-        expect(await allPages(database, { backward: true })).toEqual([
-          [4, 5],
-          [2, 3],
-          [1],
-        ]);
+        expect(await allPages(database, { backward: true })).toEqual([[4, 5], [2, 3], [1]]);
       }),
     );
 
     test(
       "[E86] a list begins with the response of a number, whichever way it goes",
       withFive(async (database) => {
-        const at = async (options: ListResponsesOptions) =>
-          seqs(await list(database, options));
+        const at = async (options: ListResponsesOptions) => seqs(await list(database, options));
         const backward = true;
         expect(await at({ from: 3 })).toEqual([3, 4]);
         expect(await at({ from: 2 })).toEqual([2, 3]);
@@ -145,10 +139,7 @@ export function executionResponsesSuite(backend: Backend): void {
       withFive(async (database) => {
         const joinSet = "n:a";
         expect(await allPages(database, { joinSet })).toEqual([[1, 3], [5]]);
-        expect(await allPages(database, { joinSet, backward: true })).toEqual([
-          [3, 5],
-          [1],
-        ]);
+        expect(await allPages(database, { joinSet, backward: true })).toEqual([[3, 5], [1]]);
         expect(await allPages(database, { joinSet: "n:other" })).toEqual([[]]);
       }),
     );
@@ -158,9 +149,7 @@ export function executionResponsesSuite(backend: Backend): void {
       withFive(async (database) => {
         const { next } = await list(database);
         expect(
-          await rejection(
-            list(database, { backward: true, after: String(next) }),
-          ),
+          await rejection(list(database, { backward: true, after: String(next) })),
         ).toMatchObject({
           code: "CURSOR_INVALID",
           details: { reason: "filter" },
@@ -186,9 +175,7 @@ export function executionResponsesSuite(backend: Backend): void {
         );
         const page = await list(database, {}, 10);
         expect(seqs(page)).toEqual([1, 3, 4, 5]);
-        expect(page.damaged).toEqual([
-          { table: "holdfast_execution_response", key: "order-1#2" },
-        ]);
+        expect(page.damaged).toEqual([{ table: "holdfast_execution_response", key: "order-1#2" }]);
       }),
     );
   });

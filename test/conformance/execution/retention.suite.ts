@@ -34,9 +34,7 @@ function rowCounts({ database }: Fixture): Promise<readonly number[]> {
   return database.read("count", function* () {
     const counts: number[] = [];
     for (const table of tables) {
-      const found = yield* row<{ readonly n: number }>(
-        sql`SELECT count(*) AS n FROM ${table}`,
-      );
+      const found = yield* row<{ readonly n: number }>(sql`SELECT count(*) AS n FROM ${table}`);
       counts.push(found?.n ?? 0);
     }
     return counts;
@@ -125,14 +123,7 @@ export function executionRetentionSuite(backend: Backend): void {
           keepNewest: 2,
           function: "orders/fulfil",
         });
-        expect(await ids(fixture)).toEqual([
-          "c",
-          "d",
-          "other-a",
-          "other-b",
-          "other-c",
-          "other-d",
-        ]);
+        expect(await ids(fixture)).toEqual(["c", "d", "other-a", "other-b", "other-c", "other-d"]);
         await fixture.log.removeFinished({ keepNewest: 1 });
         expect(await ids(fixture)).toEqual(["d", "other-d"]);
       }),
@@ -161,10 +152,7 @@ export function executionRetentionSuite(backend: Backend): void {
       "removes only what ended so, past any number that did not",
       onFixture(async (fixture) => {
         const { log, clock } = fixture;
-        const end = async (
-          id: string,
-          result: ExecutionResult,
-        ): Promise<void> => {
+        const end = async (id: string, result: ExecutionResult): Promise<void> => {
           await log.create({ id, function: "f" });
           await log.finish(id, 1, result);
         };
@@ -186,15 +174,13 @@ export function executionRetentionSuite(backend: Backend): void {
         ).toMatchObject({ trees: 2 });
         for (const status of ["failed", "timedOut"] as const)
           expect((await log.list({ status })).items).toEqual([]);
-        expect(
-          await log.removeFinished({ ...policy, results: ["completed"] }),
-        ).toMatchObject({ trees: 120 });
+        expect(await log.removeFinished({ ...policy, results: ["completed"] })).toMatchObject({
+          trees: 120,
+        });
         expect(await ids(fixture)).toEqual(["cancelled"]);
         for (const results of ["failed", ["odd"], [1], [["failed"]]])
           expect(
-            await rejection(
-              log.removeFinished({ ...policy, results: results as never }),
-            ),
+            await rejection(log.removeFinished({ ...policy, results: results as never })),
           ).toMatchObject({ code: "OPTION_INVALID" });
       }),
     );
@@ -216,9 +202,7 @@ export function executionRetentionSuite(backend: Backend): void {
           kind: "completed",
           value: 3,
         });
-        expect((await log.backtrace("kept.n:a_1", "first")).stack).toBe(
-          "shared",
-        );
+        expect((await log.backtrace("kept.n:a_1", "first")).stack).toBe("shared");
       }),
     );
 
@@ -264,9 +248,7 @@ export function executionRetentionSuite(backend: Backend): void {
         expect(stopped.code).toBe("ABORTED");
         expect(await rowCounts(fixture)).not.toEqual(tables.map(() => 0));
         expect(await ids(fixture)).not.toContain("gone");
-        expect(
-          await fixture.log.removeFinished({ olderThan: 1 }),
-        ).toMatchObject({
+        expect(await fixture.log.removeFinished({ olderThan: 1 })).toMatchObject({
           trees: 1,
         });
         expect(await rowCounts(fixture)).toEqual(tables.map(() => 0));
@@ -299,9 +281,7 @@ export function executionRetentionSuite(backend: Backend): void {
         expect(await log.removeFinished({ olderThan: 1 })).toMatchObject({
           trees: 1,
         });
-        expect((await log.events("copy", { limit: 100 })).items).toHaveLength(
-          32,
-        );
+        expect((await log.events("copy", { limit: 100 })).items).toHaveLength(32);
         const again = await log.create({
           id: "gone",
           function: "orders/other",
@@ -314,22 +294,15 @@ export function executionRetentionSuite(backend: Backend): void {
     test(
       "asks what to remove, and refuses what makes no sense",
       onFixture(async ({ log }) => {
-        expect((await rejection(log.removeFinished({}))).code).toBe(
+        expect((await rejection(log.removeFinished({}))).code).toBe("OPTION_INVALID");
+        expect((await rejection(log.removeFinished({ keepNewest: -1 }))).code).toBe(
           "OPTION_INVALID",
         );
+        expect((await rejection(log.removeFinished({ olderThan: "soon" as "1s" }))).code).toBe(
+          "DURATION_INVALID",
+        );
         expect(
-          (await rejection(log.removeFinished({ keepNewest: -1 }))).code,
-        ).toBe("OPTION_INVALID");
-        expect(
-          (await rejection(log.removeFinished({ olderThan: "soon" as "1s" })))
-            .code,
-        ).toBe("DURATION_INVALID");
-        expect(
-          (
-            await rejection(
-              log.removeFinished({ keepNewest: 1 }, { rowsPerSlice: 0 }),
-            )
-          ).code,
+          (await rejection(log.removeFinished({ keepNewest: 1 }, { rowsPerSlice: 0 }))).code,
         ).toBe("OPTION_INVALID");
       }),
     );

@@ -26,16 +26,14 @@ export async function runSequence(
   for (const step of sequence) {
     const answer = await model.take(step, seen);
     told.push(answer);
-    if (answer.code !== undefined)
-      expect(codesOf[step.call]).toContain(answer.code);
+    if (answer.code !== undefined) expect(codesOf[step.call]).toContain(answer.code);
     if (isWatched) {
       const before = tables;
       tables = await readTables(database);
       if (answer.code !== undefined) expect(tables).toEqual(before);
       expect(faultsIn(tables, model.renewals)).toEqual([]);
       seen = tables;
-    } else if (answer.isEventful && step.call !== "clock")
-      seen = await peek(database);
+    } else if (answer.isEventful && step.call !== "clock") seen = await peek(database);
   }
   tables = await readTables(database);
   expect(faultsIn(tables, model.renewals)).toEqual([]);
@@ -61,9 +59,7 @@ export async function runAtOnce(
       await model.take(step, await peek(database));
     const seen = await peek(database);
     const answers = await Promise.all(
-      group
-        .filter(({ call }) => call !== "renew")
-        .map((step) => model.take(step, seen)),
+      group.filter(({ call }) => call !== "renew").map((step) => model.take(step, seen)),
     );
     for (const { call, code } of answers)
       if (code !== undefined) expect(codesOf[call]).toContain(code);

@@ -63,15 +63,14 @@ export function executionSignalsSuite(backend: Backend): void {
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", { x: 1, y: 2 }, { key: "k" });
         const before = await dump(fixture);
-        expect(
-          await store.signal("a", "go", { y: 2, x: 1 }, { key: "k" }),
-        ).toEqual({ seq: 1, existed: true });
+        expect(await store.signal("a", "go", { y: 2, x: 1 }, { key: "k" })).toEqual({
+          seq: 1,
+          existed: true,
+        });
         expect(await dump(fixture)).toEqual(before);
-        expect(
-          await refusal(fixture, () =>
-            store.signal("a", "go", { x: 2 }, { key: "k" }),
-          ),
-        ).toBe("SIGNAL_CONFLICT");
+        expect(await refusal(fixture, () => store.signal("a", "go", { x: 2 }, { key: "k" }))).toBe(
+          "SIGNAL_CONFLICT",
+        );
         // The key is the signal's own: another name may use it.
         expect(await store.signal("a", "stop", 3, { key: "k" })).toEqual({
           seq: 2,
@@ -139,9 +138,7 @@ export function executionSignalsSuite(backend: Backend): void {
         const error = await rejection(store.receive("a", "go", 7));
         expect(error.code).toBe("VERSION_CONFLICT");
         await store.receive("a", "go", 2, { fence: ann, call: 9, seen: 1 });
-        expect(await kindsOf(fixture, "a")).toBe(
-          "created locked signalReceived",
-        );
+        expect(await kindsOf(fixture, "a")).toBe("created locked signalReceived");
         await store.unlock("a", 3, { holder: ann, reason: "again" });
         expect(await store.lock("a", 4, byAnn)).toMatchObject({
           history: [

@@ -55,9 +55,7 @@ export function executionSleepingSuite(backend: Backend): void {
           expect(await openDelays(fixture)).toEqual([]);
           clock.set(dueAt - 1);
           expect(await lockedIds(store, 9, "f")).toEqual([]);
-          expect(await refusal(fixture, () => store.lock("a", 4, byBob))).toBe(
-            "LOCK_NOT_DUE",
-          );
+          expect(await refusal(fixture, () => store.lock("a", 4, byBob))).toBe("LOCK_NOT_DUE");
           clock.set(dueAt);
           await store.waitForPending(["f"], { timeout: 0 });
           expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
@@ -78,8 +76,7 @@ export function executionSleepingSuite(backend: Backend): void {
           clock.set(T0 + 40);
           const heard: string[] = [];
           database.subscribe((hint) => {
-            if (hint.kind === "change" && hint.operation === pendingWork)
-              heard.push(hint.key);
+            if (hint.kind === "change" && hint.operation === pendingWork) heard.push(hint.key);
           });
           await store.signal("a", "go", 1);
           expect(heard).toEqual(["f"]);
@@ -124,8 +121,7 @@ export function executionSleepingSuite(backend: Backend): void {
         const shown = async (): Promise<readonly unknown[]> => {
           const found: unknown[] = [];
           for (const status of ["blocked", "scheduled", "pending"] as const)
-            if ((await store.list({ status })).items.length > 0)
-              found.push(status);
+            if ((await store.list({ status })).items.length > 0) found.push(status);
           const { counts } = await store.count();
           return [...found, counts.map(({ status }) => status)];
         };
@@ -172,12 +168,7 @@ export function executionSleepingSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await sleeping(fixture, T0 + 500, T0 + 100);
-        await store.append(
-          "a",
-          4,
-          [step("t"), waiting(0, T0 + 500, T0 + 900)],
-          { fence: ann },
-        );
+        await store.append("a", 4, [step("t"), waiting(0, T0 + 500, T0 + 900)], { fence: ann });
         expect((await standing(fixture, "a")).pending).toMatchObject({
           dueAt: T0 + 900,
           leaseUntil: T0 + 500,
@@ -238,9 +229,9 @@ function extending(backend: Backend): void {
           await store.createLocked({ id: "a", function: "f" }, byAnn);
           await store.append("a", 2, [event], { fence: ann });
           clock.set(T0 + 400);
-          expect(
-            await refusal(fixture, () => store.extend("a", 3, byBob)),
-          ).toMatch(/^LOCK_(BLOCKED|NOT_DUE)$/);
+          expect(await refusal(fixture, () => store.extend("a", 3, byBob))).toMatch(
+            /^LOCK_(BLOCKED|NOT_DUE)$/,
+          );
           await store.extend("a", 3, byAnn);
           expect((await standing(fixture, "a")).pending).toMatchObject(pending);
           await store.append("a", 4, [step("goes on")], { fence: ann });
@@ -260,14 +251,10 @@ function extending(backend: Backend): void {
         const { store } = fixture;
         await store.createLocked({ id: "a", function: "f" }, byAnn);
         await store.append("a", 2, [waiting(0, T0)], { fence: ann });
-        expect(await refusal(fixture, () => store.extend("a", 3, byAnn))).toBe(
-          "LOCK_BLOCKED",
-        );
+        expect(await refusal(fixture, () => store.extend("a", 3, byAnn))).toBe("LOCK_BLOCKED");
         await store.signal("a", "go", 1);
         await store.lock("a", 3, { holder: bob, lease: 100 });
-        expect(await refusal(fixture, () => store.extend("a", 4, byAnn))).toBe(
-          "LOCK_HELD",
-        );
+        expect(await refusal(fixture, () => store.extend("a", 4, byAnn))).toBe("LOCK_HELD");
       }),
     );
   });

@@ -145,9 +145,7 @@ export const steps: fc.Arbitrary<readonly Step[]> = fc
   )
   .map(([first, then]) => [first, ...then]);
 
-function weighted<T extends string>(
-  table: Readonly<Record<T, number>>,
-): fc.Arbitrary<T> {
+function weighted<T extends string>(table: Readonly<Record<T, number>>): fc.Arbitrary<T> {
   return fc.oneof(
     ...Object.entries<number>(table).map(([name, weight]) => ({
       weight,

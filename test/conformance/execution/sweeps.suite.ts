@@ -27,12 +27,8 @@ export function executionSweepsSuite(backend: Backend): void {
       "ends what is late although another row contradicts itself, and names that",
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
-        for (const id of ["a", "b", "c"])
-          await store.create({ id, function: "f", deadline: 10 });
-        await edit(
-          fixture,
-          sql`UPDATE holdfast_execution SET due_at = NULL WHERE id = 'a'`,
-        );
+        for (const id of ["a", "b", "c"]) await store.create({ id, function: "f", deadline: 10 });
+        await edit(fixture, sql`UPDATE holdfast_execution SET due_at = NULL WHERE id = 'a'`);
         clock.advance(100);
         expect(await store.expireTimers()).toEqual({
           delays: 0,
@@ -77,10 +73,7 @@ export function executionSweepsSuite(backend: Backend): void {
             retry: { maxRetries: 0, backoffMs: 1, backoffMaxMs: 1 },
           });
         }
-        await edit(
-          fixture,
-          sql`DELETE FROM holdfast_execution WHERE id = 'gone'`,
-        );
+        await edit(fixture, sql`DELETE FROM holdfast_execution WHERE id = 'gone'`);
         clock.advance(1_000);
         expect(await store.expireTimers()).toMatchObject({
           locks: 1,
@@ -100,18 +93,16 @@ export function executionSweepsSuite(backend: Backend): void {
           await store.append(
             id,
             1,
-            [3, 1, 2].map((n) =>
-              delayRequested(`Delay_${id}.n:x_${n}`, T0 + n),
-            ),
+            [3, 1, 2].map((n) => delayRequested(`Delay_${id}.n:x_${n}`, T0 + n)),
           );
         }
         clock.advance(100);
         expect(await store.expireTimers()).toMatchObject({ delays: 60 });
         for (const id of ids) {
           const { items } = await store.responses(id);
-          expect(
-            items.map(({ response }) => "delay" in response && response.delay),
-          ).toEqual([1, 2, 3].map((n) => `Delay_${id}.n:x_${n}`));
+          expect(items.map(({ response }) => "delay" in response && response.delay)).toEqual(
+            [1, 2, 3].map((n) => `Delay_${id}.n:x_${n}`),
+          );
         }
       }),
     );
@@ -124,10 +115,7 @@ export function executionSweepsSuite(backend: Backend): void {
           await store.create({ id, function: "f" });
           await store.lock(id, 1, byAnn);
         }
-        await edit(
-          fixture,
-          sql`UPDATE holdfast_execution SET lock_version = NULL WHERE id = 'a'`,
-        );
+        await edit(fixture, sql`UPDATE holdfast_execution SET lock_version = NULL WHERE id = 'a'`);
         // As somebody sees it to whom this process is dead.
         const seen: Database = Object.create(database, {
           liveness: { value: () => Promise.resolve("dead") },
@@ -156,11 +144,7 @@ function bound(seen: Database, real: Database): Database {
   return new Proxy(seen, {
     get(target, name) {
       const isOwn = Object.hasOwn(target, name);
-      const value: unknown = Reflect.get(
-        isOwn ? target : real,
-        name,
-        isOwn ? target : real,
-      );
+      const value: unknown = Reflect.get(isOwn ? target : real, name, isOwn ? target : real);
       return typeof value === "function" && !isOwn
         ? (value as (...given: unknown[]) => unknown).bind(real)
         : value;
@@ -182,9 +166,7 @@ function damagedValues(backend: Backend): void {
         );
         const { items, damaged } = await store.events("a");
         expect(items.map(({ version }) => version)).toEqual([0, 2]);
-        expect(damaged).toEqual([
-          { table: "holdfast_execution_event", key: "a#1" },
-        ]);
+        expect(damaged).toEqual([{ table: "holdfast_execution_event", key: "a#1" }]);
         expect((await store.get("a")).nextVersion).toBe(3);
       }),
     );
@@ -207,14 +189,10 @@ function damagedValues(backend: Backend): void {
         );
         const responses = await store.responses("a");
         expect(responses.items.map(({ seq }) => seq)).toEqual([2]);
-        expect(responses.damaged).toEqual([
-          { table: "holdfast_execution_response", key: "a#1" },
-        ]);
+        expect(responses.damaged).toEqual([{ table: "holdfast_execution_response", key: "a#1" }]);
         const logs = await store.logs("a");
         expect(logs.items.map(({ data }) => data)).toEqual([2]);
-        expect(logs.damaged).toMatchObject([
-          { table: "holdfast_execution_log" },
-        ]);
+        expect(logs.damaged).toMatchObject([{ table: "holdfast_execution_log" }]);
       }),
     );
 
@@ -237,9 +215,7 @@ function damagedValues(backend: Backend): void {
         await picky.append("a", 1, [step("s", 1)]);
         const { items, damaged } = await picky.events("a");
         expect(items.map(({ version }) => version)).toEqual([1]);
-        expect(damaged).toEqual([
-          { table: "holdfast_execution_event", key: "a#0" },
-        ]);
+        expect(damaged).toEqual([{ table: "holdfast_execution_event", key: "a#0" }]);
       }),
     );
   });

@@ -2,10 +2,7 @@ import { rows, run } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type {
-  EventRow,
-  responseOf,
-} from "../../../src/stores/execution/event-row.ts";
+import type { EventRow, responseOf } from "../../../src/stores/execution/event-row.ts";
 import type { StateRow } from "../../../src/stores/execution/state-row.ts";
 
 interface ExecutionRow extends StateRow {
@@ -61,18 +58,14 @@ export interface Tables {
 export function readTables(database: Database): Promise<Tables> {
   return database.read("readTables", function* (): Tx<Tables> {
     return {
-      executions: yield* rows<ExecutionRow>(
-        sql`SELECT * FROM holdfast_execution ORDER BY key`,
-      ),
+      executions: yield* rows<ExecutionRow>(sql`SELECT * FROM holdfast_execution ORDER BY key`),
       events: yield* rows<EventTableRow>(
         sql`SELECT * FROM holdfast_execution_event ORDER BY execution, version`,
       ),
       responses: yield* rows<ResponseTableRow>(
         sql`SELECT * FROM holdfast_execution_response ORDER BY execution, seq`,
       ),
-      delays: yield* rows<DelayRow>(
-        sql`SELECT * FROM holdfast_execution_delay ORDER BY id`,
-      ),
+      delays: yield* rows<DelayRow>(sql`SELECT * FROM holdfast_execution_delay ORDER BY id`),
       tags: yield* rows<Tables["tags"][number]>(
         sql`SELECT * FROM holdfast_execution_tag ORDER BY execution, tag`,
       ),
@@ -129,7 +122,5 @@ export function comparable(tables: Tables, owner: string): readonly string[] {
     ...tables.tags.map((row) => ({ ...row, execution: idOf(row.execution) })),
     ...tables.functions,
   ];
-  return lines
-    .map((line) => JSON.stringify(line).replaceAll(owner, "Own"))
-    .toSorted();
+  return lines.map((line) => JSON.stringify(line).replaceAll(owner, "Own")).toSorted();
 }

@@ -6,18 +6,13 @@ import type { Backend } from "../backend.ts";
 import { T0, onExecutions, refusal } from "./fixture.ts";
 
 /** Texts that no column takes; Postgres refuses both. */
-const texts: Readonly<
-  Record<string, (store: Executions, text: string) => Promise<unknown>>
-> = {
-  "TEXT_INVALID message": (store, message) =>
-    store.log("a", [{ level: "info", message }]),
-  "TEXT_INVALID stack": (store, stack) =>
-    store.addBacktraces("a", [{ from: 0, to: 1, stack }]),
+const texts: Readonly<Record<string, (store: Executions, text: string) => Promise<unknown>>> = {
+  "TEXT_INVALID message": (store, message) => store.log("a", [{ level: "info", message }]),
+  "TEXT_INVALID stack": (store, stack) => store.addBacktraces("a", [{ from: 0, to: 1, stack }]),
   "ID_MALFORMED run": (store, run) =>
     store.log("a", [{ level: "info", message: "m", run: run as RunId }]),
   "OPTION_INVALID idPrefix": (store, idPrefix) => store.list({ idPrefix }),
-  "OPTION_INVALID functionPrefix": (store, functionPrefix) =>
-    store.list({ functionPrefix }),
+  "OPTION_INVALID functionPrefix": (store, functionPrefix) => store.list({ functionPrefix }),
   "OPTION_INVALID tag": (store, tag) => store.list({ tag }),
   "NAME_INVALID reason": (store, reason) => store.cancel("a", { reason }),
 };
@@ -30,11 +25,11 @@ export function executionTextsSuite(backend: Backend): void {
         await fixture.store.create({ id: "a", function: "f" });
         for (const [what, call] of Object.entries(texts))
           for (const text of ["a\0b", "\ud800", "\udc00 "])
-            expect([
+            expect([what, text, await refusal(fixture, () => call(fixture.store, text))]).toEqual([
               what,
               text,
-              await refusal(fixture, () => call(fixture.store, text)),
-            ]).toEqual([what, text, what.split(" ")[0]]);
+              what.split(" ")[0],
+            ]);
       }),
     );
 
@@ -50,10 +45,7 @@ export function executionTextsSuite(backend: Backend): void {
           () => store.create({ function: "f", concurrencyKey: secret }),
           () => store.cancel("a", { reason: secret }),
           () => store.signal("a", "go", 1, { key: secret }),
-          () =>
-            store.append("a", 1, [
-              { kind: "unlocked", dueAt: T0, reason: secret },
-            ]),
+          () => store.append("a", 1, [{ kind: "unlocked", dueAt: T0, reason: secret }]),
         ]) {
           const { message, details } = await rejection(call());
           expect(message + JSON.stringify(details)).not.toContain("sesame");
@@ -75,8 +67,7 @@ export function executionTextsSuite(backend: Backend): void {
           store.waitForPending(["other"], { timeout: 1_000 }),
         ].map((wait) => rejection(wait));
         clock.advance(1_000);
-        for (const { code } of await Promise.all(waits))
-          expect(code).toBe("DEADLINE_EXCEEDED");
+        for (const { code } of await Promise.all(waits)) expect(code).toBe("DEADLINE_EXCEEDED");
       }),
     );
 

@@ -7,10 +7,7 @@ import { run } from "../../../src/sql/operation.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { appendEvents } from "../../fixtures/execution-operations.ts";
 import { earliestDue } from "../../../src/stores/execution/lock/lockable.ts";
-import {
-  earliestTimer,
-  expiredTimers,
-} from "../../fixtures/execution-operations.ts";
+import { earliestTimer, expiredTimers } from "../../fixtures/execution-operations.ts";
 import type {
   ExpiredTimer,
   ExpiredTimers,
@@ -48,9 +45,7 @@ export function executionTimersSuite(backend: Backend): void {
   });
 }
 
-type OnDatabase = (
-  body: (database: Database) => Promise<void>,
-) => () => Promise<void>;
+type OnDatabase = (body: (database: Database) => Promise<void>) => () => Promise<void>;
 
 function expiredTests(onDatabase: OnDatabase): void {
   const lockOfA = {
@@ -87,9 +82,7 @@ function expiredTests(onDatabase: OnDatabase): void {
       await create(database, "a");
       await lock(database, "a", 200);
       await append(database, "a", 2, { kind: "joinSetCreated", joinSet: set });
-      expect((await expired(database, 200)).timers).toEqual([
-        { ...lockOfA, nextVersion: 3 },
-      ]);
+      expect((await expired(database, 200)).timers).toEqual([{ ...lockOfA, nextVersion: 3 }]);
     }),
   );
 
@@ -143,9 +136,7 @@ function expiredTests(onDatabase: OnDatabase): void {
         id: executionId("cancelling"),
         version: 1,
         at: 0,
-        events: [
-          { kind: "cancellationRequested", reason: null, cause: "request" },
-        ],
+        events: [{ kind: "cancellationRequested", reason: null, cause: "request" }],
       });
       expect(await expired(database, 299)).toEqual(nothing);
       expect((await expired(database, 300)).timers).toEqual([
@@ -276,10 +267,7 @@ function expired(
   return database.read(expiredTimers, { at, limit, after });
 }
 
-async function allPages(
-  database: Database,
-  limit: number,
-): Promise<readonly string[]> {
+async function allPages(database: Database, limit: number): Promise<readonly string[]> {
   const names: string[] = [];
   let after: TimerPlace | undefined;
   do {
@@ -296,11 +284,7 @@ function nameOf(timer: ExpiredTimer): string {
   return `${timer.kind} ${id} ${timer.expiresAt}`;
 }
 
-async function lock(
-  database: Database,
-  id: string,
-  leaseUntil: number,
-): Promise<void> {
+async function lock(database: Database, id: string, leaseUntil: number): Promise<void> {
   await database.write(lockExecution, {
     id: executionId(id),
     version: 1,

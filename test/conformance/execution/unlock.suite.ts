@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Backend } from "../backend.ts";
 import { step, waiting } from "./execution-events.ts";
-import {
-  T0,
-  ann,
-  byAnn,
-  lockedIds,
-  onExecutions,
-  refusal,
-  standing,
-} from "./fixture.ts";
+import { T0, ann, byAnn, lockedIds, onExecutions, refusal, standing } from "./fixture.ts";
 import type { ExecutionFixture } from "./fixture.ts";
 
 /** Locked, then waiting for any response with its lease kept until T0 + 1,000. */
@@ -27,9 +19,10 @@ export function executionUnlockSuite(backend: Backend): void {
         const { store, clock } = fixture;
         await hotWait(fixture);
         clock.advance(10);
-        expect(
-          await store.unlock("a", 3, { holder: ann, reason: "shutting down" }),
-        ).toEqual({ nextVersion: 4, at: T0 + 10 });
+        expect(await store.unlock("a", 3, { holder: ann, reason: "shutting down" })).toEqual({
+          nextVersion: 4,
+          at: T0 + 10,
+        });
         expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "blocked",
           leaseUntil: null,
@@ -69,14 +62,10 @@ export function executionUnlockSuite(backend: Backend): void {
         const { store } = fixture;
         const back = { holder: ann, reason: "mistake" };
         await store.create({ id: "a", function: "f" });
-        expect(await refusal(fixture, () => store.unlock("a", 1, back))).toBe(
-          "LOCK_LOST",
-        );
+        expect(await refusal(fixture, () => store.unlock("a", 1, back))).toBe("LOCK_LOST");
         await store.append("a", 1, [step("one")]);
         await store.finish("a", 2, { kind: "completed", value: 1 });
-        expect(await refusal(fixture, () => store.unlock("a", 2, back))).toBe(
-          "EXECUTION_FINISHED",
-        );
+        expect(await refusal(fixture, () => store.unlock("a", 2, back))).toBe("EXECUTION_FINISHED");
       }),
     );
   });

@@ -3,12 +3,7 @@ import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import type { LockedExecution } from "../../../src/stores/execution/lock/locked.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  childRequested,
-  delayRequested,
-  step,
-  waiting,
-} from "./execution-events.ts";
+import { childRequested, delayRequested, step, waiting } from "./execution-events.ts";
 import { T0, byAnn, dump, onExecutions, refusal, standing } from "./fixture.ts";
 import type { ExecutionFixture } from "./fixture.ts";
 import { result } from "./parent.ts";
@@ -32,18 +27,12 @@ async function signalled({ store, clock }: ExecutionFixture): Promise<void> {
   }
 }
 
-async function locked(
-  { store }: ExecutionFixture,
-  id = "a",
-): Promise<LockedExecution> {
+async function locked({ store }: ExecutionFixture, id = "a"): Promise<LockedExecution> {
   const { nextVersion } = await store.get(id);
   return store.lock(id, nextVersion, byAnn);
 }
 
-async function unreadOf(
-  fixture: ExecutionFixture,
-  id = "a",
-): Promise<readonly number[]> {
+async function unreadOf(fixture: ExecutionFixture, id = "a"): Promise<readonly number[]> {
   const { unreadSignals } = await locked(fixture, id);
   return unreadSignals.map(({ seq }) => seq);
 }
@@ -171,9 +160,7 @@ export function executionUnreadSuite(backend: Backend): void {
         expect(await refused(continued(2, [3]), 3)).toBe("response");
         expect(await refused(continued(undefined, [2]), 3)).toBe("response");
         for (const unread of [[1.5], [-1], [0], ["2"], 2])
-          expect(
-            await refused(continued(5, unread as unknown as number[]), 3),
-          ).toBe("field");
+          expect(await refused(continued(5, unread as unknown as number[]), 3)).toBe("field");
         await store.append("a", 3, [continued(5, [3])]);
         expect(await refused(continued(5, [2]), 4)).toBe("response");
         await store.append("a", 4, [continued(5, [3])]);
@@ -186,8 +173,7 @@ export function executionUnreadSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store } = fixture;
         await signalled(fixture);
-        const told = (...unread: readonly number[]) =>
-          store.append("a", 1, [continued(4, unread)]);
+        const told = (...unread: readonly number[]) => store.append("a", 1, [continued(4, unread)]);
         const first = await told(2, 4);
         const before = await dump(fixture);
         expect(await told(4, 2, 2)).toEqual(first);
@@ -203,11 +189,9 @@ export function executionUnreadSuite(backend: Backend): void {
         const second = await workedOut();
         await store.signal("a", "go", 5);
         expect(await workedOut()).toEqual(second);
-        expect(
-          await refusal(fixture, () =>
-            store.append("a", 2, [continued(4, [2, 4])]),
-          ),
-        ).toBe("VERSION_CONFLICT");
+        expect(await refusal(fixture, () => store.append("a", 2, [continued(4, [2, 4])]))).toBe(
+          "VERSION_CONFLICT",
+        );
       }),
     );
 
@@ -220,26 +204,19 @@ export function executionUnreadSuite(backend: Backend): void {
         await store.append("a", 1, [
           continued(
             250,
-            Array.from({ length: 250 }, (_, n) => n + 1).filter(
-              (seq) => seq !== 100,
-            ),
+            Array.from({ length: 250 }, (_, n) => n + 1).filter((seq) => seq !== 100),
           ),
         ]);
-        const { unreadSignals, hasMoreUnreadSignals, responses } =
-          await locked(fixture);
+        const { unreadSignals, hasMoreUnreadSignals, responses } = await locked(fixture);
         expect(hasMoreUnreadSignals).toBe(true);
         expect(responses).toEqual([]);
         expect(unreadSignals).toHaveLength(200);
-        expect(unreadSignals.slice(98, 100).map(({ seq }) => seq)).toEqual([
-          99, 101,
-        ]);
+        expect(unreadSignals.slice(98, 100).map(({ seq }) => seq)).toEqual([99, 101]);
         const { items } = await store.responses("a", {
           unread: true,
           from: (unreadSignals.at(-1)?.seq ?? 0) + 1,
         });
-        expect(items.map(({ seq }) => seq)).toEqual(
-          Array.from({ length: 49 }, (_, n) => 202 + n),
-        );
+        expect(items.map(({ seq }) => seq)).toEqual(Array.from({ length: 49 }, (_, n) => 202 + n));
         const around = await store.responses("a", {
           unread: true,
           from: 99,
@@ -301,9 +278,7 @@ export function executionUnreadSuite(backend: Backend): void {
         const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const odd = Array.from({ length: 10_001 }, (_, n) => 2 * n + 1);
-        const error = await rejection(
-          store.append("a", 1, [continued(30_000, odd)]),
-        );
+        const error = await rejection(store.append("a", 1, [continued(30_000, odd)]));
         expect(error).toMatchObject({
           code: "EVENTS_INVALID",
           details: { reason: "field", path: "events[0].unread" },

@@ -5,14 +5,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { ExpireReport } from "../../../src/stores/execution/timers/expire-timers.ts";
-import {
-  block,
-  create,
-  finish,
-  mail,
-  sendSignal,
-  tax,
-} from "./awaited-executions.ts";
+import { block, create, finish, mail, sendSignal, tax } from "./awaited-executions.ts";
 import { delayRequested } from "./execution-events.ts";
 import { ann } from "./fixture.ts";
 import { rejection } from "../backend.ts";
@@ -144,13 +137,8 @@ function pendingTests(fixture: InFixture): void {
 const delay = "Delay_a.o:1_1";
 
 /** Ways in which something comes to be over at 1,500, each for an execution "a" that there is. */
-const timersSet: Readonly<
-  Record<string, readonly [keyof ExpireReport, SetTimer]>
-> = {
-  "a new delay": [
-    "delays",
-    (store) => store.append("a", 1, [delayRequested(delay, 1_500)]),
-  ],
+const timersSet: Readonly<Record<string, readonly [keyof ExpireReport, SetTimer]>> = {
+  "a new delay": ["delays", (store) => store.append("a", 1, [delayRequested(delay, 1_500)])],
   "a delay that is no longer paused": [
     "delays",
     (store) => store.unpauseDelay("Delay_paused.o:1_1"),
@@ -183,9 +171,7 @@ function timerTests(fixture: InFixture): void {
         await store.create({ id: "a", function: "f", deadline: 60_000 });
         await store.create({ id: "due", function: "due" });
         await store.create({ id: "paused", function: "f" });
-        await store.append("paused", 1, [
-          delayRequested("Delay_paused.o:1_1", 1_500),
-        ]);
+        await store.append("paused", 1, [delayRequested("Delay_paused.o:1_1", 1_500)]);
         await store.pauseDelay("Delay_paused.o:1_1");
         expect(await store.nextTimerAt()).toBe(61_000);
         const waiting = store.waitForTimer({ timeout });
@@ -264,9 +250,7 @@ function responseTests(fixture: InFixture): void {
     fixture(async ({ database, watched }) => {
       await create(database, "a");
       await create(database, "b");
-      const waits = [0, 1].map(() =>
-        executions(database).waitForResponses("a", 0, { timeout }),
-      );
+      const waits = [0, 1].map(() => executions(database).waitForResponses("a", 0, { timeout }));
       await watched.asleep();
       await database.write("signal", () => sendSignal("b", "other"));
       expect(await isOpen(Promise.race(waits))).toBe(true);
@@ -281,9 +265,7 @@ function responseTests(fixture: InFixture): void {
     fixture(async ({ database, watched, clock }) => {
       await create(database, "a");
       await database.write("signal", () => sendSignal("a", "seen"));
-      const waiting = rejection(
-        executions(database).waitForResponses("a", 1, { timeout: "1s" }),
-      );
+      const waiting = rejection(executions(database).waitForResponses("a", 1, { timeout: "1s" }));
       await watched.asleep();
       clock.advance(1_000);
       expect(await waiting).toMatchObject({ code: "DEADLINE_EXCEEDED" });
@@ -317,13 +299,9 @@ function responseTests(fixture: InFixture): void {
       const seen: number[] = [];
       const heard: string[] = [];
       while (heard.length < 20) {
-        const found = await executions(database).waitForResponses(
-          "a",
-          seen.at(-1) ?? 0,
-          {
-            timeout,
-          },
-        );
+        const found = await executions(database).waitForResponses("a", seen.at(-1) ?? 0, {
+          timeout,
+        });
         seen.push(...found.map(({ seq }) => seq));
         heard.push(...signalKeys(found));
       }
@@ -343,12 +321,8 @@ function responseTests(fixture: InFixture): void {
       const found = await executions(database).waitForResponses("a", 5);
       expect(found).toHaveLength(200);
       expect(found.at(-1)?.seq).toBe(205);
-      expect(
-        await executions(database).waitForResponses("a", 405),
-      ).toHaveLength(45);
-      expect(
-        await rejection(executions(database).waitForResponses("none", 0)),
-      ).toMatchObject({
+      expect(await executions(database).waitForResponses("a", 405)).toHaveLength(45);
+      expect(await rejection(executions(database).waitForResponses("none", 0))).toMatchObject({
         code: "EXECUTION_NOT_FOUND",
         details: { id: "none" },
       });
@@ -356,12 +330,8 @@ function responseTests(fixture: InFixture): void {
   );
 }
 
-function signalKeys(
-  found: readonly LoggedResponse<unknown>[],
-): readonly string[] {
-  return found.flatMap(({ response }) =>
-    response.kind === "signal" ? response.signalKey : [],
-  );
+function signalKeys(found: readonly LoggedResponse<unknown>[]): readonly string[] {
+  return found.flatMap(({ response }) => (response.kind === "signal" ? response.signalKey : []));
 }
 
 function resultTests(fixture: InFixture): void {
@@ -371,9 +341,7 @@ function resultTests(fixture: InFixture): void {
     "[E81] several waiters get the value, whether they came before or after the end",
     fixture(async ({ database, watched }) => {
       await create(database, "a");
-      const early = [0, 1, 2].map(() =>
-        executions(database).waitForResult("a", { timeout }),
-      );
+      const early = [0, 1, 2].map(() => executions(database).waitForResult("a", { timeout }));
       await watched.asleep();
       await finish(database, "a");
       expect(await Promise.all(early)).toEqual([done, done, done]);
@@ -386,26 +354,20 @@ function resultTests(fixture: InFixture): void {
     fixture(async ({ database }) => {
       await create(database, "a");
       expect(
-        await rejection(
-          executions(database).waitForResult("a", { timeout: 0 }),
-        ),
+        await rejection(executions(database).waitForResult("a", { timeout: 0 })),
       ).toMatchObject({
         code: "DEADLINE_EXCEEDED",
         details: { timeoutMs: 0 },
       });
       await finish(database, "a");
-      expect(
-        await executions(database).waitForResult("a", { timeout: 0 }),
-      ).toEqual(done);
+      expect(await executions(database).waitForResult("a", { timeout: 0 })).toEqual(done);
     }),
   );
 
   test(
     "[E81] an unknown execution is refused, not waited for",
     fixture(async ({ database }) => {
-      expect(
-        await rejection(executions(database).waitForResult("none")),
-      ).toMatchObject({
+      expect(await rejection(executions(database).waitForResult("none"))).toMatchObject({
         code: "EXECUTION_NOT_FOUND",
         details: { id: "none" },
       });
@@ -442,9 +404,7 @@ function resultTests(fixture: InFixture): void {
       await watched.asleep();
       // Two pages of at most 256, three that are read alone, and a look or two for hints that come late.
       expect(watched.reads - before).toBeLessThan(20);
-      await Promise.all(
-        ids.filter((id) => id !== "run-7").map((id) => finish(database, id)),
-      );
+      await Promise.all(ids.filter((id) => id !== "run-7").map((id) => finish(database, id)));
       expect(await Promise.all(all)).toEqual(ids.map(() => done));
     }),
   );

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Database } from "../../../src/sql/database.ts";
-import {
-  afterwards,
-  operation,
-  rollbackWith,
-} from "../../../src/sql/operation.ts";
+import { afterwards, operation, rollbackWith } from "../../../src/sql/operation.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { addNote, createNoteTable, noteCount, noteHalves } from "../notes.ts";
@@ -61,11 +57,9 @@ export function afterwardsSuite(backend: Backend): void {
       (how) =>
         onNotes(async (database) => {
           const told: string[] = [];
-          const record = (): Promise<unknown> =>
-            database.write(recorded, { id: "recorded" });
+          const record = (): Promise<unknown> => database.write(recorded, { id: "recorded" });
           const answer = database.write(telling(told, record), how);
-          if (how === "throw")
-            expect((await rejection(answer)).message).toBe("refused a");
+          if (how === "throw") expect((await rejection(answer)).message).toBe("refused a");
           else expect(await answer).toBe("rollback");
           told.push("answered");
           expect(told).toEqual(["refused", "answered"]);

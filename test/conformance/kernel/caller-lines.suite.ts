@@ -32,9 +32,7 @@ const failing: Readonly<
   "a read with a mistake": [
     "STATEMENT_FAILED",
     async function readNowhere(database) {
-      return await database.read("mine", () =>
-        rows(sql`SELECT 1 FROM nowhere`),
-      );
+      return await database.read("mine", () => rows(sql`SELECT 1 FROM nowhere`));
     },
   ],
   "a read that would write": [
@@ -101,8 +99,7 @@ export function callerLinesSuite(backend: Backend): void {
         const [first, ...lines] = (error.stack ?? "").split("\n");
         expect(first).toBe(`HoldfastError: ${error.message.split("\n")[0]}`);
         const callers = lines.filter(
-          (line) =>
-            line.includes(call.name) && line.includes("caller-lines.suite.ts:"),
+          (line) => line.includes(call.name) && line.includes("caller-lines.suite.ts:"),
         );
         expect(callers).toHaveLength(1);
       }),

@@ -1,38 +1,22 @@
 import { describe, expect, test } from "vitest";
-import {
-  operation,
-  rollbackWith,
-  rows,
-  run,
-} from "../../../src/sql/operation.ts";
+import { operation, rollbackWith, rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type {
-  ChangeHint,
-  Database,
-  Interest,
-} from "../../../src/sql/database.ts";
+import type { ChangeHint, Database, Interest } from "../../../src/sql/database.ts";
 import { rejection, withDatabase, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  addNote,
-  addNoteAndThrow,
-  createNoteTable,
-  noteCount,
-} from "../notes.ts";
+import { addNote, addNoteAndThrow, createNoteTable, noteCount } from "../notes.ts";
 
 export function changesSuite(backend: Backend): void {
-  const onNotes =
-    (body: (database: Database, heard: string[]) => Promise<void>) => () =>
-      withDatabase(backend, async (database) => {
-        await database.write("tables", createNoteTable);
-        const heard: string[] = [];
-        database.subscribe((hint) => heard.push(spoken(hint)));
-        await body(database, heard);
-      });
+  const onNotes = (body: (database: Database, heard: string[]) => Promise<void>) => () =>
+    withDatabase(backend, async (database) => {
+      await database.write("tables", createNoteTable);
+      const heard: string[] = [];
+      database.subscribe((hint) => heard.push(spoken(hint)));
+      await body(database, heard);
+    });
   const spoken = (hint: ChangeHint): string =>
     hint.kind === "change" ? `${hint.operation} ${hint.key}` : "unknown";
-  const known = (heard: readonly string[]): string[] =>
-    heard.filter((hint) => hint !== "unknown");
+  const known = (heard: readonly string[]): string[] => heard.filter((hint) => hint !== "unknown");
 
   describe("subscriptions", () => {
     test(
@@ -59,9 +43,7 @@ export function changesSuite(backend: Backend): void {
       onNotes(async (database, heard) => {
         const unnamed = (id: string) =>
           database.write("unnamed", function* () {
-            yield* run(
-              sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`,
-            );
+            yield* run(sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`);
           });
         for (const id of ["a", "b", "c"]) await unnamed(id);
         const alone = heard.length;
@@ -106,9 +88,7 @@ export function changesSuite(backend: Backend): void {
       onNotes(async (database, heard) => {
         for (let index = 0; index < 20; index += 1)
           await database.write(addNote, { id: `n${index}` });
-        expect(known(heard)).toEqual(
-          Array.from({ length: 20 }, (_, index) => `addNote n${index}`),
-        );
+        expect(known(heard)).toEqual(Array.from({ length: 20 }, (_, index) => `addNote n${index}`));
       }),
     );
 
@@ -119,14 +99,10 @@ export function changesSuite(backend: Backend): void {
         database.subscribe((hint) => {
           if (hint.kind === "change") counted.push(noteCount(database));
         });
-        await Promise.all(
-          ["a", "b", "c"].map((id) => database.write(addNote, { id })),
-        );
+        await Promise.all(["a", "b", "c"].map((id) => database.write(addNote, { id })));
         const counts = await Promise.all(counted);
         expect(counts).toHaveLength(3);
-        counts.forEach((count, index) =>
-          expect(count).toBeGreaterThanOrEqual(2 * (index + 1)),
-        );
+        counts.forEach((count, index) => expect(count).toBeGreaterThanOrEqual(2 * (index + 1)));
       }));
 
     test(
@@ -148,17 +124,10 @@ export function changesSuite(backend: Backend): void {
         const heard: Record<string, string[]> = {};
         const hear = (name: string, ...interests: readonly Interest[]) => {
           heard[name] = [];
-          return database.subscribe(
-            (hint) => heard[name]?.push(spoken(hint)),
-            interests,
-          );
+          return database.subscribe((hint) => heard[name]?.push(spoken(hint)), interests);
         };
         hear("a", { operation: "addNote", key: "a" });
-        hear(
-          "a and b",
-          { operation: "addNote", key: "a" },
-          { operation: "addNote", key: "b" },
-        );
+        hear("a and b", { operation: "addNote", key: "a" }, { operation: "addNote", key: "b" });
         hear("all notes", { operation: "addNote" });
         hear("another operation", { operation: "addNotes", key: "a" });
         hear("nothing");
@@ -174,10 +143,7 @@ export function changesSuite(backend: Backend): void {
           yield* run(sql`DELETE FROM app_note WHERE id = 'a'`);
           yield* addNote({ id: "a" });
         });
-        const named = Object.entries(heard).map(([name, hints]) => [
-          name,
-          known(hints),
-        ]);
+        const named = Object.entries(heard).map(([name, hints]) => [name, known(hints)]);
         expect(Object.fromEntries(named)).toEqual({
           a: ["addNote a", "addNote a"],
           "a and b": ["addNote a", "addNote b", "addNote a"],
@@ -198,9 +164,7 @@ export function changesSuite(backend: Backend): void {
           [{ operation: "addNote", key: "never" }],
         );
         await database.write("unnamed", function* () {
-          yield* run(
-            sql`INSERT INTO app_note (id, half, body) VALUES ('a', 1, NULL)`,
-          );
+          yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('a', 1, NULL)`);
         });
         expect(kinds.length).toBeGreaterThanOrEqual(1);
         expect(new Set(kinds)).toEqual(new Set(["unknown"]));
@@ -234,8 +198,7 @@ export function changesSuite(backend: Backend): void {
           );
           // Said by each side once it knows that the other is there.
           await untilHeard("unknown");
-          for (const id of ["a", "b", "c", "end"])
-            await writer.write(addNote, { id });
+          for (const id of ["a", "b", "c", "end"]) await writer.write(addNote, { id });
           await untilHeard("addNote end");
           expect(known(heard)).toEqual(["addNote b", "addNote end"]);
         }));
@@ -247,19 +210,11 @@ export function changesSuite(backend: Backend): void {
       ["no interests but null", [() => undefined, null]],
       ["an operation for an interest", [() => undefined, ["addNote"]]],
       ["an interest without operation", [() => undefined, [{ key: "a" }]]],
-      [
-        "a key that is no text",
-        [() => undefined, [{ operation: "addNote", key: 7 }]],
-      ],
-      [
-        "a misspelt property",
-        [() => undefined, [{ operation: "addNote", keys: ["a"] }]],
-      ],
+      ["a key that is no text", [() => undefined, [{ operation: "addNote", key: 7 }]]],
+      ["a misspelt property", [() => undefined, [{ operation: "addNote", keys: ["a"] }]]],
     ])("refuse %s", (_, given) =>
       withDatabase(backend, async (database) => {
-        const subscribe = database.subscribe.bind(database) as (
-          ...any: unknown[]
-        ) => unknown;
+        const subscribe = database.subscribe.bind(database) as (...any: unknown[]) => unknown;
         expect(() => subscribe(...given)).toThrow(
           expect.objectContaining({ code: "OPTION_INVALID" }),
         );

@@ -13,17 +13,11 @@ export function closeSuite(backend: Backend): void {
         await database.close();
         await database.close();
         const closed = { code: "DATABASE_CLOSED" };
-        expect(
-          await rejection(database.write(addNote, { id: "a" })),
-        ).toMatchObject(closed);
+        expect(await rejection(database.write(addNote, { id: "a" }))).toMatchObject(closed);
         expect(await rejection(noteCount(database))).toMatchObject(closed);
         expect(await rejection(database.writable())).toMatchObject(closed);
-        expect(() => database.subscribe(() => undefined)).toThrow(
-          expect.objectContaining(closed),
-        );
-        expect(() => database.keepAlive()).toThrow(
-          expect.objectContaining(closed),
-        );
+        expect(() => database.subscribe(() => undefined)).toThrow(expect.objectContaining(closed));
+        expect(() => database.keepAlive()).toThrow(expect.objectContaining(closed));
       }));
 
     test("happens by itself at the end of `await using`", () =>
@@ -65,9 +59,7 @@ export function closeSuite(backend: Backend): void {
         );
         await database.close();
         expect(
-          (await Promise.allSettled(calls)).filter(
-            (result) => result.status === "rejected",
-          ),
+          (await Promise.allSettled(calls)).filter((result) => result.status === "rejected"),
         ).toEqual([]);
       }));
 
@@ -93,15 +85,11 @@ export function closeSuite(backend: Backend): void {
           );
           const settled = Promise.allSettled(calls);
           await database.close({ timeout: 0 });
-          const rejected = (await settled).filter(
-            (result) => result.status === "rejected",
-          );
+          const rejected = (await settled).filter((result) => result.status === "rejected");
           for (const result of rejected)
             expect(result.reason).toMatchObject({ code: "DATABASE_CLOSED" });
           expect(rejected.length).toBeGreaterThan(0);
-          expect(await noteCount(await place.open())).toBe(
-            2 * (3_000 - rejected.length),
-          );
+          expect(await noteCount(await place.open())).toBe(2 * (3_000 - rejected.length));
         }));
     }
   });

@@ -19,9 +19,7 @@ export function isolationSuite(backend: Backend): void {
   optionTests(onCounters);
 }
 
-type OnCounters = (
-  body: (database: Database) => Promise<void>,
-) => () => Promise<void>;
+type OnCounters = (body: (database: Database) => Promise<void>) => () => Promise<void>;
 
 function readThenWriteTests(onCounters: OnCounters): void {
   describe("a body that selects and then updates", () => {
@@ -29,8 +27,7 @@ function readThenWriteTests(onCounters: OnCounters): void {
       "loses nothing when 20 callers with keys of their own run it at once",
       onCounters(async (database) => {
         await each(20, async (caller) => {
-          for (let turn = 0; turn < 5; turn += 1)
-            await database.write(raiseBy, { caller, by: 1 });
+          for (let turn = 0; turn < 5; turn += 1) await database.write(raiseBy, { caller, by: 1 });
         });
         expect(await valueOf(database, "a")).toBe(100);
       }),
@@ -52,9 +49,7 @@ function readThenWriteTests(onCounters: OnCounters): void {
             isolation: "readCommitted",
           }),
         );
-        await each(20, (caller) =>
-          database.write(raiseLocked, { caller, by: 1 }),
-        );
+        await each(20, (caller) => database.write(raiseLocked, { caller, by: 1 }));
         expect(await valueOf(database, "a")).toBe(70);
       }),
     );
@@ -74,9 +69,7 @@ function readThenWriteTests(onCounters: OnCounters): void {
                 sql`SELECT count(*) AS n FROM app_counter WHERE value = 1`,
               );
               if (there?.n !== 2) return false;
-              yield* run(
-                sql`UPDATE app_counter SET value = 0 WHERE id = ${id}`,
-              );
+              yield* run(sql`UPDATE app_counter SET value = 0 WHERE id = ${id}`);
               return true;
             }),
           ),
@@ -117,9 +110,7 @@ function composingTests(onCounters: OnCounters): void {
     test(
       "that is readCommitted is refused however deep it lies, also when the body would catch it",
       onCounters(async (database) => {
-        const error = await rejection(
-          database.write(nesting, { caller: 1, by: 1 }),
-        );
+        const error = await rejection(database.write(nesting, { caller: 1, by: 1 }));
         expect(error).toMatchObject({
           code: "ISOLATION_MISMATCH",
           details: { operation: "raiseLocked", call: "nesting" },
@@ -133,11 +124,7 @@ function composingTests(onCounters: OnCounters): void {
       onCounters(async (database) => {
         const options: WriteOptions = { isolation: "readCommitted" };
         await database.write(nesting, { caller: 1, by: 1 }, options);
-        await database.write(
-          "outer",
-          () => raiseBy({ caller: 1, by: 1 }),
-          options,
-        );
+        await database.write("outer", () => raiseBy({ caller: 1, by: 1 }), options);
         expect(await valueOf(database, "a")).toBe(2);
       }),
     );
@@ -201,14 +188,8 @@ function optionTests(onCounters: OnCounters): void {
         await database.write(safely, input, { isolation: "serializable" });
         expect(await valueOf(database, "a")).toBe(3);
         for (const [call, refused] of [
-          [
-            database.write(raiseLocked, input, { isolation: "serializable" }),
-            "raiseLocked",
-          ],
-          [
-            database.write(raiseAlone, input, { isolation: "readCommitted" }),
-            "raiseAlone",
-          ],
+          [database.write(raiseLocked, input, { isolation: "serializable" }), "raiseLocked"],
+          [database.write(raiseAlone, input, { isolation: "readCommitted" }), "raiseAlone"],
         ] as const)
           expect(await rejection(call)).toMatchObject({
             code: "ISOLATION_MISMATCH",
@@ -248,15 +229,9 @@ function optionTests(onCounters: OnCounters): void {
       for (const [given, told] of [
         [{ ...forms, isolation: "snapshot" }, "neither"],
         [{ ...forms, many }, 'needs `isolation: "readCommitted"`'],
-        [
-          { ...forms, many, isolation: "serializable" },
-          'needs `isolation: "readCommitted"`',
-        ],
+        [{ ...forms, many, isolation: "serializable" }, 'needs `isolation: "readCommitted"`'],
         [{ ...forms, snapshotSafe: true }, "only together with"],
-        [
-          { ...forms, snapshotSafe: false, isolation: "readCommitted" },
-          "snapshotSafe: true",
-        ],
+        [{ ...forms, snapshotSafe: false, isolation: "readCommitted" }, "snapshotSafe: true"],
         [{ ...forms, isolaton: "readCommitted" }, "isolaton"],
       ] as const)
         expect(() => operation("a", given as never)).toThrow(
@@ -276,9 +251,7 @@ function* createCounters(): Tx<void> {
 
 /** Reads without a lock, decides in JavaScript, and writes what it decided. */
 function* raised(id: string, by: number): Tx<void> {
-  const found = yield* row<{ value: number }>(
-    sql`SELECT value FROM app_counter WHERE id = ${id}`,
-  );
+  const found = yield* row<{ value: number }>(sql`SELECT value FROM app_counter WHERE id = ${id}`);
   yield* put(id, found?.value, by);
 }
 
@@ -296,10 +269,7 @@ function* raisedLocked(id: string, by: number): Tx<void> {
 function* put(id: string, value: number | undefined, by: number): Tx<void> {
   if (value === undefined)
     yield* run(sql`INSERT INTO app_counter (id, value) VALUES (${id}, ${by})`);
-  else
-    yield* run(
-      sql`UPDATE app_counter SET value = ${value + by} WHERE id = ${id}`,
-    );
+  else yield* run(sql`UPDATE app_counter SET value = ${value + by} WHERE id = ${id}`);
 }
 
 interface Raise {
@@ -354,19 +324,13 @@ const safely = operation("safely", {
   },
 });
 
-async function valueOf(
-  database: Database,
-  id: string,
-): Promise<number | undefined> {
+async function valueOf(database: Database, id: string): Promise<number | undefined> {
   const found = await database.read("value", () =>
     row<{ value: number }>(sql`SELECT value FROM app_counter WHERE id = ${id}`),
   );
   return found?.value;
 }
 
-function each(
-  count: number,
-  call: (caller: number) => Promise<unknown>,
-): Promise<unknown> {
+function each(count: number, call: (caller: number) => Promise<unknown>): Promise<unknown> {
   return Promise.all(Array.from({ length: count }, (_, index) => call(index)));
 }

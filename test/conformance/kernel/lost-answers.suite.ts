@@ -38,9 +38,9 @@ function claimTests(fixture: InFixture): void {
       await enqueued(at, "b");
       const lease = await acquired(at);
       faults.losesAnswer = true;
-      expect(
-        await rejection(queue.claimTurn(lease, { key: "k1" })),
-      ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect(await rejection(queue.claimTurn(lease, { key: "k1" }))).toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+      });
       const again = await queue.claimTurn(lease, { key: "k1" });
       expect(named(again?.batches)).toBe("a");
       expect(await queue.claimTurn(lease, { key: "k1" })).toEqual(again);
@@ -58,9 +58,9 @@ function claimTests(fixture: InFixture): void {
       const { queue, leases } = at;
       await enqueued(at, "a");
       const lease = await acquired(at);
-      expect(
-        await rejection(queue.claimTurn(lease, { key: "" })),
-      ).toMatchObject({ code: "NAME_INVALID" });
+      expect(await rejection(queue.claimTurn(lease, { key: "" }))).toMatchObject({
+        code: "NAME_INVALID",
+      });
       const first = await queue.claimTurn(lease, { key: "k" });
       await leases.release(lease);
       const second = await queue.claimTurn(await acquired(at, bob), {
@@ -77,22 +77,20 @@ function claimTests(fixture: InFixture): void {
       const { queue, faults, leases } = at;
       await enqueued(at, "a");
       const lease = await acquired(at);
-      const claims = [await queue.claimTurn(lease)].flatMap(
-        (work) => work?.ref ?? [],
-      );
+      const claims = [await queue.claimTurn(lease)].flatMap((work) => work?.ref ?? []);
       expect(claims).toHaveLength(1);
       faults.losesAnswer = true;
-      expect(
-        await rejection(queue.completeWithoutCommit(lease, claims)),
-      ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect(await rejection(queue.completeWithoutCommit(lease, claims))).toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+      });
       const before = await stored(at.database);
       await queue.completeWithoutCommit(lease, claims);
       expect(await stored(at.database)).toEqual(before);
       await leases.release(lease);
       const next = await acquired(at, bob);
-      expect(
-        await rejection(queue.completeWithoutCommit(next, claims)),
-      ).toMatchObject({ code: "CLAIM_LOST" });
+      expect(await rejection(queue.completeWithoutCommit(next, claims))).toMatchObject({
+        code: "CLAIM_LOST",
+      });
     }),
   );
 }
@@ -106,14 +104,7 @@ function nonsenseTests(fixture: InFixture): void {
       const lease = await acquired(at);
       const before = await stored(database);
       const { token: _, ...partial } = lease;
-      const nothing = [
-        null,
-        undefined,
-        {},
-        7,
-        partial,
-        { ...lease, session: 1 },
-      ];
+      const nothing = [null, undefined, {}, 7, partial, { ...lease, session: 1 }];
       const calls = [
         ...nothing.flatMap((given) => [
           () => leases.renew(given as never),
@@ -175,9 +166,7 @@ function endTests(fixture: InFixture): void {
       const abort = new AbortController();
       let goOn = (): void => undefined;
       faults.failure = new Promise((resolve) => (goOn = resolve));
-      const gaveUp = rejection(
-        leases.waitForLease("s", bob, { signal: abort.signal }),
-      );
+      const gaveUp = rejection(leases.waitForLease("s", bob, { signal: abort.signal }));
       await until(() => faults.writes === 2);
       abort.abort();
       expect(await gaveUp).toMatchObject({ code: "ABORTED" });

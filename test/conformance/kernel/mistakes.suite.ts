@@ -1,11 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  operation,
-  rollbackWith,
-  row,
-  rows,
-  run,
-} from "../../../src/sql/operation.ts";
+import { operation, rollbackWith, row, rows, run } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
@@ -171,9 +165,7 @@ export function mistakesSuite(backend: Backend): void {
         );
         const settled = await Promise.allSettled(calls);
         expect(settled.map((result) => result.status)).toEqual(
-          settled.map((_, index) =>
-            index % 3 === 0 ? "rejected" : "fulfilled",
-          ),
+          settled.map((_, index) => (index % 3 === 0 ? "rejected" : "fulfilled")),
         );
         expect(await noteCount(database)).toBe(40 * 4);
       }),
@@ -212,8 +204,7 @@ export function mistakesSuite(backend: Backend): void {
       ],
       [
         "text for a statement",
-        (database) =>
-          database.write("text", () => run("DELETE FROM x" as never)),
+        (database) => database.write("text", () => run("DELETE FROM x" as never)),
         "tag `sql`",
       ],
       [
@@ -224,9 +215,7 @@ export function mistakesSuite(backend: Backend): void {
       [
         "OR FAIL",
         (database) =>
-          database.write("or", () =>
-            run(sql`INSERT OR FAIL INTO app_note (id) VALUES (1)`),
-          ),
+          database.write("or", () => run(sql`INSERT OR FAIL INTO app_note (id) VALUES (1)`)),
         "ON CONFLICT",
       ],
     ])("%s is refused with what to write", (_, call, told) =>
@@ -269,7 +258,5 @@ function insertHalf(id: string): Statement {
 
 function* twoHalves(id: string) {
   yield* run(insertHalf(id));
-  yield* run(
-    sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 2, NULL)`,
-  );
+  yield* run(sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 2, NULL)`);
 }

@@ -4,11 +4,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { createNoteTable, noteCount } from "../notes.ts";
-import {
-  migrationNumbers,
-  ownTableNames,
-  schemaNumber,
-} from "../../fixtures/schema.ts";
+import { migrationNumbers, ownTableNames, schemaNumber } from "../../fixtures/schema.ts";
 
 export function openSuite(backend: Backend): void {
   describe("opening", () => {
@@ -36,13 +32,9 @@ export function openSuite(backend: Backend): void {
 function survivingPlaces(backend: Backend): void {
   test("[A1] sixteen opens of a new database at once all succeed and make one schema", () =>
     withPlace(backend, async (place) => {
-      const opened = await Promise.all(
-        Array.from({ length: 16 }, () => place.open()),
-      );
+      const opened = await Promise.all(Array.from({ length: 16 }, () => place.open()));
       expect(opened).toHaveLength(16);
-      expect(
-        await place.shell("SELECT number FROM holdfast_migration"),
-      ).toEqual(migrationNumbers);
+      expect(await place.shell("SELECT number FROM holdfast_migration")).toEqual(migrationNumbers);
     }));
 
   test("[A2] a schema newer than ours is refused with both numbers, and nothing changes", () =>
@@ -58,9 +50,9 @@ function survivingPlaces(backend: Backend): void {
       });
       expect(error.message).toContain("99");
       expect(error.message).toContain(`schema ${schemaNumber}`);
-      expect(
-        await place.shell("SELECT count(*) AS n FROM holdfast_migration"),
-      ).toEqual([{ n: schemaNumber + 1 }]);
+      expect(await place.shell("SELECT count(*) AS n FROM holdfast_migration")).toEqual([
+        { n: schemaNumber + 1 },
+      ]);
     }));
 
   test("[A3] our tables without their migration table are refused by name, and nothing changes", () =>
@@ -72,9 +64,7 @@ function survivingPlaces(backend: Backend): void {
         code: "SCHEMA_ORPHANED",
         details: { tables: ownTableNames },
       });
-      expect(
-        await place.shell("SELECT n >= 0 AS there FROM holdfast_tick"),
-      ).toHaveLength(1);
+      expect(await place.shell("SELECT n >= 0 AS there FROM holdfast_tick")).toHaveLength(1);
     }));
 
   test("[E85] a schema that is not the one we know is refused; the app's own tables are left alone", () =>
@@ -89,19 +79,15 @@ function survivingPlaces(backend: Backend): void {
       await first.close();
       expect(await place.shell("SELECT id FROM app_user")).toEqual([{ id: 7 }]);
 
-      await place.shell(
-        "UPDATE holdfast_migration SET checksum = 'other' WHERE number = 1",
-      );
+      await place.shell("UPDATE holdfast_migration SET checksum = 'other' WHERE number = 1");
       const edited = await rejection(place.open());
       expect(edited).toMatchObject({
         code: "SCHEMA_ALTERED",
         details: { migration: 1 },
       });
-      expect(
-        await place.shell(
-          "SELECT checksum FROM holdfast_migration WHERE number = 1",
-        ),
-      ).toEqual([{ checksum: "other" }]);
+      expect(await place.shell("SELECT checksum FROM holdfast_migration WHERE number = 1")).toEqual(
+        [{ checksum: "other" }],
+      );
     }));
 
   test("a table of ours that somebody altered is refused", () =>

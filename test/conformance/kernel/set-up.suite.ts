@@ -11,9 +11,7 @@ import type { Backend } from "../backend.ts";
 const createGoods: AppMigration = {
   name: "0001_goods",
   *up() {
-    yield* run(
-      sql`CREATE TABLE app_goods (id ${text} PRIMARY KEY, stock ${integer} NOT NULL)`,
-    );
+    yield* run(sql`CREATE TABLE app_goods (id ${text} PRIMARY KEY, stock ${integer} NOT NULL)`);
     yield* run(sql`INSERT INTO app_goods (id, stock) VALUES ('hat', 3)`);
   },
 };
@@ -54,9 +52,7 @@ export function setUpSuite(backend: Backend): void {
           applied: ["0002_price", "0003_prices"],
         });
         expect(await database.setUp("shop", all)).toEqual({ applied: [] });
-        expect(await goods(database)).toEqual([
-          { id: "hat", stock: 3, cents: 500 },
-        ]);
+        expect(await goods(database)).toEqual([{ id: "hat", stock: 3, cents: 500 }]);
         expect(await recorded(database)).toEqual([
           { app: "shop", position: 0, name: "0001_goods", at: 1_000 },
           { app: "shop", position: 1, name: "0002_price", at: 2_000 },
@@ -89,39 +85,29 @@ export function setUpSuite(backend: Backend): void {
     test.each<[string, readonly AppMigration[], number, string]>([
       ["a recorded one is missing", [addPrice, fillPrice], 0, "0002_price"],
       ["two have changed places", [addPrice, createGoods], 0, "0002_price"],
-      [
-        "one was put in between",
-        [createGoods, fillPrice, addPrice],
-        1,
-        "0003_prices",
-      ],
-    ])(
-      "refuses a list in which %s, and changes nothing",
-      (_, migrations, position, given) =>
-        withDatabase(backend, async (database) => {
-          await database.setUp("shop", [createGoods, addPrice]);
-          const before = await recorded(database);
-          const error = await rejection(database.setUp("shop", migrations));
-          expect(error).toMatchObject({
-            code: "SET_UP_CONFLICT",
-            retryable: false,
-            details: { app: "shop", position, given },
-          });
-          expect(error.message).toContain("add new migrations at the end");
-          expect(await recorded(database)).toEqual(before);
-        }),
+      ["one was put in between", [createGoods, fillPrice, addPrice], 1, "0003_prices"],
+    ])("refuses a list in which %s, and changes nothing", (_, migrations, position, given) =>
+      withDatabase(backend, async (database) => {
+        await database.setUp("shop", [createGoods, addPrice]);
+        const before = await recorded(database);
+        const error = await rejection(database.setUp("shop", migrations));
+        expect(error).toMatchObject({
+          code: "SET_UP_CONFLICT",
+          retryable: false,
+          details: { app: "shop", position, given },
+        });
+        expect(error.message).toContain("add new migrations at the end");
+        expect(await recorded(database)).toEqual(before);
+      }),
     );
 
     test("applies all or nothing: what failed says where, and can be mended", () =>
       withDatabase(backend, async (database) => {
         const broken: AppMigration = {
           name: "0002_price",
-          up: () =>
-            run(sql`ALTER TABLE app_nowhere ADD COLUMN cents ${integer}`),
+          up: () => run(sql`ALTER TABLE app_nowhere ADD COLUMN cents ${integer}`),
         };
-        const error = await rejection(
-          database.setUp("shop", [createGoods, broken]),
-        );
+        const error = await rejection(database.setUp("shop", [createGoods, broken]));
         expect(error).toMatchObject({
           code: "STATEMENT_FAILED",
           details: { app: "shop", migration: "0002_price" },
@@ -146,9 +132,9 @@ export function setUpSuite(backend: Backend): void {
             if (found.length === 1) throw new NoHats("no hats");
           },
         };
-        expect(
-          await rejection(database.setUp("shop", [createGoods, picky])),
-        ).toBeInstanceOf(NoHats);
+        expect(await rejection(database.setUp("shop", [createGoods, picky]))).toBeInstanceOf(
+          NoHats,
+        );
         expect(await recorded(database)).toEqual([]);
       }));
 
@@ -158,11 +144,7 @@ export function setUpSuite(backend: Backend): void {
         (() => undefined) as unknown as () => Tx<unknown>,
         "generator function",
       ],
-      [
-        "awaits",
-        (async () => undefined) as unknown as () => Tx<unknown>,
-        "generator function",
-      ],
+      ["awaits", (async () => undefined) as unknown as () => Tx<unknown>, "generator function"],
       [
         "forgot its yield*",
         function* () {
@@ -173,9 +155,7 @@ export function setUpSuite(backend: Backend): void {
       ["rolls back", () => rollbackWith("undone"), "rollbackWith"],
     ])("a migration that %s is refused", (_, up, words) =>
       withDatabase(backend, async (database) => {
-        const error = await rejection(
-          database.setUp("shop", [createGoods, { name: "0002", up }]),
-        );
+        const error = await rejection(database.setUp("shop", [createGoods, { name: "0002", up }]));
         expect(error).toMatchObject({ code: "OPERATION_INVALID" });
         expect(error.message).toContain(words);
         expect(await recorded(database)).toEqual([]);
@@ -218,9 +198,7 @@ export function setUpSuite(backend: Backend): void {
       ],
     ])("refuses %s", (_, app, migrations, code, option) =>
       withDatabase(backend, async (database) => {
-        const error = await rejection(
-          database.setUp(app as string, migrations as AppMigration[]),
-        );
+        const error = await rejection(database.setUp(app as string, migrations as AppMigration[]));
         expect(error).toMatchObject({ code });
         expect(error.details?.["option"]).toBe(option);
         expect(await recorded(database)).toEqual([]);
@@ -231,24 +209,20 @@ export function setUpSuite(backend: Backend): void {
       withPlace(backend, async (place) => {
         const database = await place.open();
         const options = { force: true } as object;
-        expect(
-          await rejection(database.setUp("shop", [createGoods], options)),
-        ).toMatchObject({
+        expect(await rejection(database.setUp("shop", [createGoods], options))).toMatchObject({
           code: "OPTION_INVALID",
           details: { option: "force" },
         });
         await database.close();
-        expect(
-          await rejection(database.setUp("shop", [createGoods])),
-        ).toMatchObject({ code: "DATABASE_CLOSED" });
+        expect(await rejection(database.setUp("shop", [createGoods]))).toMatchObject({
+          code: "DATABASE_CLOSED",
+        });
       }));
 
     test("many calls at once apply each migration once", () =>
       withPlace(backend, async (place) => {
         const database = await place.open();
-        const others = backend.survives
-          ? await Promise.all([place.open(), place.open()])
-          : [];
+        const others = backend.survives ? await Promise.all([place.open(), place.open()]) : [];
         const all = [createGoods, addPrice, fillPrice];
         const reports = await Promise.all(
           [database, ...others].flatMap((each) =>
@@ -260,9 +234,7 @@ export function setUpSuite(backend: Backend): void {
           "0002_price",
           "0003_prices",
         ]);
-        expect(await goods(database)).toEqual([
-          { id: "hat", stock: 3, cents: 500 },
-        ]);
+        expect(await goods(database)).toEqual([{ id: "hat", stock: 3, cents: 500 }]);
       }));
   });
 }

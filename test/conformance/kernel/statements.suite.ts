@@ -24,11 +24,7 @@ export function statementsSuite(backend: Backend): void {
       ["rows with INSERT", () => rows(insert), "RETURNING"],
       ["row with UPDATE", () => row(sql`UPDATE app_note SET half = 2`), "run"],
       ["rows with DELETE", () => rows(sql`DELETE FROM app_note`), "run"],
-      [
-        "rows with DDL",
-        () => rows(sql`CREATE TABLE app_other (n INTEGER)`),
-        "run",
-      ],
+      ["rows with DDL", () => rows(sql`CREATE TABLE app_other (n INTEGER)`), "run"],
       [
         "row with WITH … INSERT",
         () =>
@@ -72,10 +68,7 @@ export function statementsSuite(backend: Backend): void {
           -- RETURNING in a comment, 'SELECT' in a text
           WITH given AS (SELECT id FROM app_note WHERE id <> 'UPDATE')
           SELECT id FROM given ORDER BY id`;
-        expect(await database.read("rows", () => rows(both))).toEqual([
-          { id: "a" },
-          { id: "b" },
-        ]);
+        expect(await database.read("rows", () => rows(both))).toEqual([{ id: "a" }, { id: "b" }]);
         const updated = await database.write("returning", () =>
           rows(
             sql`WITH given AS (SELECT 'a' AS id) UPDATE app_note SET body = 'x' WHERE id IN (SELECT id FROM given) RETURNING body`,
@@ -118,9 +111,7 @@ export function statementsSuite(backend: Backend): void {
         });
         expect(error.message).toContain('"addOne"');
         expect(error.message).toContain("INSERT INTO app_note");
-        expect(error.message + JSON.stringify(error.details)).not.toContain(
-          secret,
-        );
+        expect(error.message + JSON.stringify(error.details)).not.toContain(secret);
       })(),
     );
 
@@ -146,9 +137,7 @@ export function statementsSuite(backend: Backend): void {
     test(
       "a write in a read names the statement too",
       onNotes(async (database) => {
-        expect(
-          await rejection(database.read(addNote, { id: "a" })),
-        ).toMatchObject({
+        expect(await rejection(database.read(addNote, { id: "a" }))).toMatchObject({
           code: "WRITE_IN_READ",
           details: {
             operation: "addNote",

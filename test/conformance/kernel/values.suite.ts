@@ -1,12 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  bytes,
-  integer,
-  integersOf,
-  strict,
-  text,
-  textsOf,
-} from "../../../src/sql/dialect.ts";
+import { bytes, integer, integersOf, strict, text, textsOf } from "../../../src/sql/dialect.ts";
 import { row, rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Parameter, Statement } from "../../../src/sql/statement.ts";
@@ -24,11 +17,7 @@ export function valuesSuite(backend: Backend): void {
       );
       await body(database);
     });
-  const store = (
-    database: Database,
-    column: "n" | "t" | "b",
-    value: Parameter,
-  ): Promise<number> =>
+  const store = (database: Database, column: "n" | "t" | "b", value: Parameter): Promise<number> =>
     database.write("store", () =>
       column === "n"
         ? run(sql`INSERT INTO app_value (id, n) VALUES ('v', ${value})`)
@@ -44,22 +33,17 @@ export function valuesSuite(backend: Backend): void {
     );
 
   describe("values", () => {
-    test.each([
-      0,
-      -1,
-      5,
-      1_794_780_204_257,
-      Number.MAX_SAFE_INTEGER,
-      -Number.MAX_SAFE_INTEGER,
-    ])("the integer %d comes back as itself", (value) =>
-      onValues(async (database) => {
-        await store(database, "n", value);
-        expect(await load(database)).toMatchObject({
-          n: value,
-          t: null,
-          b: null,
-        });
-      })(),
+    test.each([0, -1, 5, 1_794_780_204_257, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER])(
+      "the integer %d comes back as itself",
+      (value) =>
+        onValues(async (database) => {
+          await store(database, "n", value);
+          expect(await load(database)).toMatchObject({
+            n: value,
+            t: null,
+            b: null,
+          });
+        })(),
     );
 
     test(
@@ -94,9 +78,7 @@ export function valuesSuite(backend: Backend): void {
           );
         const found = async (list: Statement): Promise<readonly unknown[]> => {
           const answer = await database.read("list", () =>
-            rows<{ n: unknown }>(
-              sql`SELECT n FROM app_value WHERE ${list} ORDER BY id`,
-            ),
+            rows<{ n: unknown }>(sql`SELECT n FROM app_value WHERE ${list} ORDER BY id`),
           );
           return answer.map(({ n }) => n);
         };
@@ -104,8 +86,7 @@ export function valuesSuite(backend: Backend): void {
         const texts = ["a", "naïve 'b' \\", "c"];
         for (const count of [0, 1, 3]) {
           const some = numbers.slice(0, count);
-          const expected =
-            count === 3 ? [1, Number.MAX_SAFE_INTEGER, -2] : some;
+          const expected = count === 3 ? [1, Number.MAX_SAFE_INTEGER, -2] : some;
           expect(await found(sql`n IN ${integersOf(some)}`)).toEqual(expected);
           const names = texts.slice(0, count);
           expect(await found(sql`id IN ${textsOf(names)}`)).toEqual(expected);
@@ -135,9 +116,7 @@ export function valuesSuite(backend: Backend): void {
       ["text with U+0000", () => textsOf(["a", "b\0"])],
       ["text with a lone surrogate", () => textsOf(["\ud800", "b"])],
     ])("a list with %s is refused before it is bound", (_, list) => {
-      expect(list).toThrow(
-        expect.objectContaining({ code: "PARAMETER_INVALID" }),
-      );
+      expect(list).toThrow(expect.objectContaining({ code: "PARAMETER_INVALID" }));
     });
 
     test(
@@ -163,9 +142,7 @@ export function valuesSuite(backend: Backend): void {
       "counts and sums are numbers",
       onValues(async (database) => {
         await store(database, "n", 40);
-        await database.write("more", () =>
-          run(sql`INSERT INTO app_value (id, n) VALUES ('w', 2)`),
-        );
+        await database.write("more", () => run(sql`INSERT INTO app_value (id, n) VALUES ('w', 2)`));
         const found = await database.read("sum", () =>
           row(sql`SELECT count(*) AS n, sum(n) AS total FROM app_value`),
         );
@@ -177,9 +154,7 @@ export function valuesSuite(backend: Backend): void {
       "ids are ordered by code point",
       onValues(async (database) => {
         for (const id of ["b", "B", "a", "_", "é", "Z"])
-          await database.write("add", () =>
-            run(sql`INSERT INTO app_value (id) VALUES (${id})`),
-          );
+          await database.write("add", () => run(sql`INSERT INTO app_value (id) VALUES (${id})`));
         const found = await database.read("order", () =>
           rows<{ id: string }>(sql`SELECT id FROM app_value ORDER BY id`),
         );
@@ -214,9 +189,7 @@ export function valuesSuite(backend: Backend): void {
       "an integer beyond 2^53 in a row is reported as corrupt, not rounded",
       onValues(async (database) => {
         await database.write("raw", () =>
-          run(
-            sql`INSERT INTO app_value (id, n) VALUES ('v', 9007199254740993)`,
-          ),
+          run(sql`INSERT INTO app_value (id, n) VALUES ('v', 9007199254740993)`),
         );
         expect(await rejection(load(database))).toMatchObject({
           code: "CORRUPT_ROW",
@@ -230,9 +203,7 @@ export function valuesSuite(backend: Backend): void {
         const error = await rejection(
           database.write("far", function* () {
             yield* run(sql`INSERT INTO app_value (id, n) VALUES ('v', 1)`);
-            yield* row(
-              sql`SELECT abs(CAST('-9223372036854775808' AS BIGINT)) AS n`,
-            );
+            yield* row(sql`SELECT abs(CAST('-9223372036854775808' AS BIGINT)) AS n`);
           }),
         );
         expect(error).toMatchObject({
@@ -257,17 +228,11 @@ export function valuesSuite(backend: Backend): void {
       onValues(async (database) => {
         const statement = (id: string, only: boolean) =>
           sql`SELECT ${id} AS given ${only ? sql`WHERE ${id} = ${"x"}` : sql``}`;
-        expect(statement("a", true).template).toBe(
-          statement("b", true).template,
-        );
-        expect(statement("a", false).template).not.toBe(
-          statement("a", true).template,
-        );
+        expect(statement("a", true).template).toBe(statement("b", true).template);
+        expect(statement("a", false).template).not.toBe(statement("a", true).template);
         const all = sql`SELECT t.id FROM app_value t WHERE t.id = ${"a"} OR ${sql`t.id = ${"b"} OR t.n = ${3}`} OR t.id = ${"c"}`;
         expect(all.parameters).toEqual(["a", "b", 3, "c"]);
-        expect(all.template.postgres).toContain(
-          "t.id = $1 OR t.id = $2 OR t.n = $3 OR t.id = $4",
-        );
+        expect(all.template.postgres).toContain("t.id = $1 OR t.id = $2 OR t.n = $3 OR t.id = $4");
         expect(await database.read("all", () => rows(all))).toEqual([]);
       }),
     );

@@ -39,16 +39,14 @@ export function waitUntilSuite(backend: Backend): void {
         await create(database, "a");
         const abort = new AbortController();
         const { signal } = abort;
-        const waiting = rejection(
-          executions(database).waitForResult("a", { signal }),
-        );
+        const waiting = rejection(executions(database).waitForResult("a", { signal }));
         abort.abort();
         expect(await waiting).toMatchObject({ code: "ABORTED" });
         await watched.asleep();
         const { reads } = watched;
-        expect(
-          await rejection(executions(database).waitForResult("a", { signal })),
-        ).toMatchObject({ code: "ABORTED" });
+        expect(await rejection(executions(database).waitForResult("a", { signal }))).toMatchObject({
+          code: "ABORTED",
+        });
         expect(watched.reads).toBe(reads);
       }),
     );
@@ -108,9 +106,7 @@ export function waitUntilSuite(backend: Backend): void {
         await database.close();
         for (const error of await Promise.all(waits))
           expect(error).toMatchObject({ code: "DATABASE_CLOSED" });
-        expect(
-          await rejection(executions(database).waitForResult("a")),
-        ).toMatchObject({
+        expect(await rejection(executions(database).waitForResult("a"))).toMatchObject({
           code: "DATABASE_CLOSED",
         });
       }),
@@ -135,9 +131,7 @@ export function waitUntilSuite(backend: Backend): void {
             atOnceMax = Math.max(atOnceMax, atOnce);
             await busy;
             atOnce -= 1;
-            return looks === 1
-              ? { isThere: false }
-              : { isThere: true, value: looks };
+            return looks === 1 ? { isThere: false } : { isThere: true, value: looks };
           },
         });
         expect({ looks, atOnceMax }).toEqual({ looks: 2, atOnceMax: 1 });

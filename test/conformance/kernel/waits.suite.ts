@@ -5,14 +5,12 @@ import type { Backend, PlaceOptions } from "../backend.ts";
 import { addNote, createNoteTable, noteCount, noteHalves } from "../notes.ts";
 
 export function waitsSuite(backend: Backend): void {
-  const onNotes =
-    (body: (database: Database) => Promise<void>, options?: PlaceOptions) =>
-    () =>
-      withPlace(backend, async (place) => {
-        const database = await place.open(options);
-        await database.write("tables", createNoteTable);
-        await body(database);
-      });
+  const onNotes = (body: (database: Database) => Promise<void>, options?: PlaceOptions) => () =>
+    withPlace(backend, async (place) => {
+      const database = await place.open(options);
+      await database.write("tables", createNoteTable);
+      await body(database);
+    });
 
   describe("giving up", () => {
     test(
@@ -20,11 +18,7 @@ export function waitsSuite(backend: Backend): void {
       onNotes(async (database) => {
         const reason = new Error("changed my mind");
         const error = await rejection(
-          database.write(
-            addNote,
-            { id: "a" },
-            { signal: AbortSignal.abort(reason) },
-          ),
+          database.write(addNote, { id: "a" }, { signal: AbortSignal.abort(reason) }),
         );
         expect(error).toMatchObject({ code: "ABORTED", cause: reason });
         expect(await noteCount(database)).toBe(0);
@@ -37,11 +31,7 @@ export function waitsSuite(backend: Backend): void {
         const abort = new AbortController();
         const kept = database.write(addNote, { id: "kept" });
         const cancelled = rejection(
-          database.write(
-            addNote,
-            { id: "cancelled" },
-            { signal: abort.signal },
-          ),
+          database.write(addNote, { id: "cancelled" }, { signal: abort.signal }),
         );
         const alsoKept = database.write(addNote, { id: "later" });
         abort.abort();
@@ -55,11 +45,7 @@ export function waitsSuite(backend: Backend): void {
       "aborting after the write resolved changes nothing",
       onNotes(async (database) => {
         const abort = new AbortController();
-        await database.write(
-          addNote,
-          { id: "a" },
-          { signal: abort.signal, timeout: "1 hour" },
-        );
+        await database.write(addNote, { id: "a" }, { signal: abort.signal, timeout: "1 hour" });
         abort.abort();
         expect(await noteCount(database)).toBe(2);
       }),
@@ -95,14 +81,8 @@ export function waitsSuite(backend: Backend): void {
 
   describe("options of a call", () => {
     const unknown = { timout: 5 } as { timeout?: number };
-    test.each<
-      [string, (database: Database) => Promise<unknown>, readonly string[]]
-    >([
-      [
-        "write",
-        (database) => database.write(addNote, { id: "a" }, unknown),
-        ["signal", "timeout"],
-      ],
+    test.each<[string, (database: Database) => Promise<unknown>, readonly string[]]>([
+      ["write", (database) => database.write(addNote, { id: "a" }, unknown), ["signal", "timeout"]],
       [
         "read",
         (database) =>
@@ -115,40 +95,28 @@ export function waitsSuite(backend: Backend): void {
           ),
         ["signal", "timeout"],
       ],
-      [
-        "writable",
-        (database) => database.writable(unknown),
-        ["signal", "timeout"],
-      ],
+      ["writable", (database) => database.writable(unknown), ["signal", "timeout"]],
       ["close", (database) => database.close(unknown), ["timeout"]],
-    ])(
-      "%s refuses one it does not know, and names those it does",
-      (_, call, known) =>
-        onNotes(async (database) => {
-          const error = await rejection(call(database));
-          expect(error).toMatchObject({
-            code: "OPTION_INVALID",
-            details: { option: "timout" },
-          });
-          for (const name of known) expect(error.message).toContain(name);
-          // Nothing was done, and nothing closed.
-          expect(await noteCount(database)).toBe(0);
-        })(),
+    ])("%s refuses one it does not know, and names those it does", (_, call, known) =>
+      onNotes(async (database) => {
+        const error = await rejection(call(database));
+        expect(error).toMatchObject({
+          code: "OPTION_INVALID",
+          details: { option: "timout" },
+        });
+        for (const name of known) expect(error.message).toContain(name);
+        // Nothing was done, and nothing closed.
+        expect(await noteCount(database)).toBe(0);
+      })(),
     );
 
     test.each<[string, unknown, string]>([
       ["a number for its options", 5_000, "5000"],
       ["null for its options", null, "null"],
-      [
-        "a controller for its signal",
-        { signal: new AbortController() },
-        "controller.signal",
-      ],
+      ["a controller for its signal", { signal: new AbortController() }, "controller.signal"],
     ])("%s is refused", (_, options, told) =>
       onNotes(async (database) => {
-        const error = await rejection(
-          database.write(addNote, { id: "a" }, options as object),
-        );
+        const error = await rejection(database.write(addNote, { id: "a" }, options as object));
         expect(error).toMatchObject({ code: "OPTION_INVALID" });
         expect(error.message).toContain(told);
         expect(await noteCount(database)).toBe(0);
@@ -183,9 +151,7 @@ export function waitsSuite(backend: Backend): void {
             database.write(addNote, { id: `n${index}` }),
           );
           const settled = await Promise.allSettled(calls);
-          const refused = settled.filter(
-            (result) => result.status === "rejected",
-          );
+          const refused = settled.filter((result) => result.status === "rejected");
           expect(refused.length).toBeGreaterThan(0);
           for (const result of refused)
             expect(result.reason).toMatchObject({

@@ -1,26 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { integer, strict } from "../../../src/sql/dialect.ts";
-import {
-  operation,
-  rollbackWith,
-  row,
-  rows,
-  run,
-} from "../../../src/sql/operation.ts";
+import { operation, rollbackWith, row, rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { isDeep, seed } from "../../depth.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { hostileThrows } from "../hostile-throws.ts";
-import {
-  addNote,
-  addNoteAndThrow,
-  createNoteTable,
-  noteCount,
-  noteHalves,
-} from "../notes.ts";
+import { addNote, addNoteAndThrow, createNoteTable, noteCount, noteHalves } from "../notes.ts";
 
 export function writeSuite(backend: Backend): void {
   const onNotes = (body: (database: Database) => Promise<void>) => () =>
@@ -41,9 +29,7 @@ export function writeSuite(backend: Backend): void {
     test(
       "[E82] a call that fails after it wrote leaves no trace, alone",
       onNotes(async (database) => {
-        const error = await rejection(
-          database.write(addNoteAndThrow, { id: "b" }),
-        );
+        const error = await rejection(database.write(addNoteAndThrow, { id: "b" }));
         expect(error.message).toBe("refused b");
         expect(await noteCount(database)).toBe(0);
       }),
@@ -75,30 +61,23 @@ export function writeSuite(backend: Backend): void {
       onNotes(async (database) => {
         await fc.assert(
           fc.asyncProperty(
-            fc.array(
-              fc.constantFrom("good", "throws", "conflicts", "gives up"),
-              { maxLength: 300 },
-            ),
+            fc.array(fc.constantFrom("good", "throws", "conflicts", "gives up"), {
+              maxLength: 300,
+            }),
             async (kinds) => {
-              await database.write("clear", () =>
-                run(sql`DELETE FROM app_note`),
-              );
+              await database.write("clear", () => run(sql`DELETE FROM app_note`));
               await database.write(addNote, { id: "taken" });
               const calls = kinds.map((kind, index) => {
                 const id = `n${String(index).padStart(3, "0")}`;
                 if (kind === "good") return database.write(addNote, { id });
-                if (kind === "throws")
-                  return database.write(addNoteAndThrow, { id });
-                if (kind === "gives up")
-                  return database.write("givesUp", () => addAndGiveUp(id));
+                if (kind === "throws") return database.write(addNoteAndThrow, { id });
+                if (kind === "gives up") return database.write("givesUp", () => addAndGiveUp(id));
                 return database.write("conflicts", () => addThenConflict(id));
               });
               const settled = await Promise.allSettled(calls);
               expect(settled.map((result) => result.status)).toEqual(
                 kinds.map((kind) =>
-                  kind === "good" || kind === "gives up"
-                    ? "fulfilled"
-                    : "rejected",
+                  kind === "good" || kind === "gives up" ? "fulfilled" : "rejected",
                 ),
               );
               const good = kinds.flatMap((kind, index) =>
@@ -118,9 +97,7 @@ export function writeSuite(backend: Backend): void {
       "a verdict rolls back and still answers, also from inside a composition",
       onNotes(async (database) => {
         const answer = await database.write("outer", function* () {
-          yield* run(
-            sql`INSERT INTO app_note (id, half, body) VALUES (${"x"}, 1, NULL)`,
-          );
+          yield* run(sql`INSERT INTO app_note (id, half, body) VALUES (${"x"}, 1, NULL)`);
           const inner = yield* addAndGiveUp("y");
           return `outer of ${inner}`;
         });
@@ -135,9 +112,7 @@ export function writeSuite(backend: Backend): void {
         const error = await rejection(
           database.write("late", function* () {
             yield* rollbackWith(1);
-            return yield* run(
-              sql`INSERT INTO app_note (id, half, body) VALUES ('late', 1, NULL)`,
-            );
+            return yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('late', 1, NULL)`);
           }),
         );
         expect(error).toMatchObject({
@@ -176,9 +151,7 @@ export function writeSuite(backend: Backend): void {
         await database.write(addNote, { id: "a" });
         const error = await rejection(
           database.write("swallows", function* () {
-            yield* run(
-              sql`INSERT INTO app_note (id, half, body) VALUES ('b', 1, NULL)`,
-            );
+            yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('b', 1, NULL)`);
             try {
               yield* addNote({ id: "a" });
             } catch {
@@ -213,9 +186,7 @@ export function writeSuite(backend: Backend): void {
       onNotes(async (database) => {
         const error = await rejection(
           database.write("half", () =>
-            run(
-              sql`INSERT INTO app_note (id, half, body) VALUES ('a', 3, NULL)`,
-            ),
+            run(sql`INSERT INTO app_note (id, half, body) VALUES ('a', 3, NULL)`),
           ),
         );
         expect(error).toMatchObject({
@@ -229,9 +200,7 @@ export function writeSuite(backend: Backend): void {
       "a statement that does not parse is a failed statement",
       onNotes(async (database) => {
         const error = await rejection(
-          database.write("typo", () =>
-            run(sql`INSERT INTO nowhere VALUES (1)`),
-          ),
+          database.write("typo", () => run(sql`INSERT INTO nowhere VALUES (1)`)),
         );
         expect(error).toMatchObject({
           code: "STATEMENT_FAILED",
@@ -252,9 +221,7 @@ export function writeSuite(backend: Backend): void {
           }),
         );
         expect(await noteCount(database)).toBe(2_000);
-        expect(answered).toEqual(
-          Array.from({ length: 1_000 }, (_, index) => index),
-        );
+        expect(answered).toEqual(Array.from({ length: 1_000 }, (_, index) => index));
         expect(database.stats().commits - before).toBeLessThan(200);
       }),
     );
@@ -264,9 +231,7 @@ export function writeSuite(backend: Backend): void {
     const onFamilies = (body: (database: Database) => Promise<void>) =>
       onNotes(async (database) => {
         await database.write("families", function* () {
-          yield* run(
-            sql`CREATE TABLE app_parent (id ${integer} PRIMARY KEY) ${strict}`,
-          );
+          yield* run(sql`CREATE TABLE app_parent (id ${integer} PRIMARY KEY) ${strict}`);
           yield* run(
             sql`CREATE TABLE app_child (parent ${integer} REFERENCES app_parent (id) DEFERRABLE INITIALLY DEFERRED) ${strict}`,
           );
@@ -274,16 +239,11 @@ export function writeSuite(backend: Backend): void {
         await body(database);
       });
     /** Its parents are there, once it ends, or are not. */
-    const addChild = (
-      database: Database,
-      parent: number,
-      count: () => void = () => undefined,
-    ) =>
+    const addChild = (database: Database, parent: number, count: () => void = () => undefined) =>
       database.write("child", function* () {
         count();
         yield* run(sql`INSERT INTO app_child (parent) VALUES (${parent})`);
-        if (parent < 100)
-          yield* run(sql`INSERT INTO app_parent (id) VALUES (${parent})`);
+        if (parent < 100) yield* run(sql`INSERT INTO app_parent (id) VALUES (${parent})`);
         return parent;
       });
 
@@ -291,9 +251,7 @@ export function writeSuite(backend: Backend): void {
       "fails the one call that violates it, which is not to be tried again",
       onFamilies(async (database) => {
         let bodies = 0;
-        const error = await rejection(
-          addChild(database, 100, () => (bodies += 1)),
-        );
+        const error = await rejection(addChild(database, 100, () => (bodies += 1)));
         expect(error).toMatchObject({
           code: "CONSTRAINT_VIOLATED",
           retryable: false,
@@ -309,23 +267,17 @@ export function writeSuite(backend: Backend): void {
         const bodies = new Map<number, number>();
         const settled = await Promise.allSettled(
           parents.map((parent) =>
-            addChild(database, parent, () =>
-              bodies.set(parent, (bodies.get(parent) ?? 0) + 1),
-            ),
+            addChild(database, parent, () => bodies.set(parent, (bodies.get(parent) ?? 0) + 1)),
           ),
         );
         expect(
           settled.map((result) =>
-            result.status === "fulfilled"
-              ? result.value
-              : (result.reason as { code: string }).code,
+            result.status === "fulfilled" ? result.value : (result.reason as { code: string }).code,
           ),
         ).toEqual([1, "CONSTRAINT_VIOLATED", 2, 3, "CONSTRAINT_VIOLATED", 4]);
         expect(Math.max(...bodies.values())).toBeLessThanOrEqual(2);
         const stored = await database.read("children", () =>
-          rows<{ parent: number }>(
-            sql`SELECT parent FROM app_child ORDER BY parent`,
-          ),
+          rows<{ parent: number }>(sql`SELECT parent FROM app_child ORDER BY parent`),
         );
         expect(stored.map(({ parent }) => parent)).toEqual([1, 2, 3, 4]);
       }),
@@ -338,9 +290,7 @@ export function writeSuite(backend: Backend): void {
       (_, made) =>
         onNotes(async (database) => {
           const thrown = made();
-          const caught = (
-            call: Promise<unknown>,
-          ): Promise<readonly unknown[]> =>
+          const caught = (call: Promise<unknown>): Promise<readonly unknown[]> =>
             call.then(
               () => [],
               (error: unknown) => [error],
@@ -363,11 +313,8 @@ export function writeSuite(backend: Backend): void {
               }),
             ),
           ]);
-          expect(settled.map((errors) => errors.length)).toEqual([
-            0, 1, 0, 1, 1,
-          ]);
-          for (const index of [1, 3, 4])
-            expect(Object.is(settled[index]?.[0], thrown)).toBe(true);
+          expect(settled.map((errors) => errors.length)).toEqual([0, 1, 0, 1, 1]);
+          for (const index of [1, 3, 4]) expect(Object.is(settled[index]?.[0], thrown)).toBe(true);
           expect(await noteHalves(database)).toBe("a1 a2 c1 c2");
         })(),
     );
@@ -377,21 +324,17 @@ export function writeSuite(backend: Backend): void {
     test(
       "a generator instead of a generator function is refused, since it could not be run again",
       onNotes(async (database) => {
-        const generator = addNote({ id: "a" }) as unknown as () => ReturnType<
-          typeof addNote
-        >;
-        expect(
-          await rejection(database.write("once", generator)),
-        ).toMatchObject({ code: "OPERATION_INVALID" });
+        const generator = addNote({ id: "a" }) as unknown as () => ReturnType<typeof addNote>;
+        expect(await rejection(database.write("once", generator))).toMatchObject({
+          code: "OPERATION_INVALID",
+        });
       }),
     );
 
     test(
       "an async body is refused, since a transaction cannot await",
       onNotes(async (database) => {
-        const body = (async () => "later") as unknown as () => ReturnType<
-          typeof addNote
-        >;
+        const body = (async () => "later") as unknown as () => ReturnType<typeof addNote>;
         expect(await rejection(database.write("async", body))).toMatchObject({
           code: "OPERATION_INVALID",
         });
@@ -412,18 +355,11 @@ export function writeSuite(backend: Backend): void {
     );
 
     test("transaction control inside a body is refused", () => {
-      for (const text of [
-        "COMMIT",
-        "begin",
-        "SAVEPOINT x",
-        "PRAGMA user_version = 1",
-      ]) {
+      for (const text of ["COMMIT", "begin", "SAVEPOINT x", "PRAGMA user_version = 1"]) {
         const strings = Object.assign([text], {
           raw: [text],
         }) as unknown as TemplateStringsArray;
-        expect(() => sql(strings)).toThrow(
-          expect.objectContaining({ code: "OPERATION_INVALID" }),
-        );
+        expect(() => sql(strings)).toThrow(expect.objectContaining({ code: "OPERATION_INVALID" }));
       }
     });
 
@@ -462,18 +398,12 @@ const addNoteTogether = operation("addNoteTogether", {
 });
 
 function* addAndGiveUp(id: string) {
-  yield* run(
-    sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`,
-  );
+  yield* run(sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`);
   return yield* rollbackWith(`gave up ${id}`);
 }
 
 function* addThenConflict(id: string) {
-  yield* run(
-    sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`,
-  );
+  yield* run(sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`);
   yield* row(sql`SELECT 1 AS one`);
-  yield* run(
-    sql`INSERT INTO app_note (id, half, body) VALUES ('taken', 1, NULL)`,
-  );
+  yield* run(sql`INSERT INTO app_note (id, half, body) VALUES ('taken', 1, NULL)`);
 }

@@ -30,12 +30,9 @@ const handle = { id: "s" as never, generation: 1 };
 const turn = { turn: "t", release: true, nodes: [] };
 
 /** The ways of giving a lease back. */
-const ways: Readonly<
-  Record<string, (at: Fixture, fence: Lease) => Promise<unknown>>
-> = {
+const ways: Readonly<Record<string, (at: Fixture, fence: Lease) => Promise<unknown>>> = {
   "a release": ({ leases }, lease) => leases.release(lease),
-  "a commit": ({ database }, fence) =>
-    sessions(database).commit(handle, { ...turn, fence }),
+  "a commit": ({ database }, fence) => sessions(database).commit(handle, { ...turn, fence }),
   "a repeated commit": async ({ database }, fence) => {
     const store = sessions(database);
     await store.commit(handle, { ...turn, release: false, fence });

@@ -226,9 +226,11 @@ function waitTests(fixture: InFixture, backend: Backend): void {
   test(
     "ends at once when nobody holds it",
     fixture(async ({ leases, faults }) => {
-      expect(await leases.waitForLease("s", bob, { timeout: 0 })).toMatchObject(
-        { owner: "bob", fence: 1, expiresAt: 31_000 },
-      );
+      expect(await leases.waitForLease("s", bob, { timeout: 0 })).toMatchObject({
+        owner: "bob",
+        fence: 1,
+        expiresAt: 31_000,
+      });
       expect(faults.listeners).toBe(0);
     }),
   );

@@ -41,16 +41,14 @@ function holdingTests(fixture: InFixture): void {
         code: "SESSION_NOT_FOUND",
       });
       await createSession(database, "s", 2);
+      expect(await rejection(leases.acquire({ id: "s", generation: 1 }, ada))).toMatchObject({
+        code: "SESSION_DELETED",
+      });
+      expect(await rejection(leases.acquire("s", { ...ada, owner: "" }))).toMatchObject({
+        code: "NAME_INVALID",
+      });
       expect(
-        await rejection(leases.acquire({ id: "s", generation: 1 }, ada)),
-      ).toMatchObject({ code: "SESSION_DELETED" });
-      expect(
-        await rejection(leases.acquire("s", { ...ada, owner: "" })),
-      ).toMatchObject({ code: "NAME_INVALID" });
-      expect(
-        await rejection(
-          leases.acquire("s", { ...ada, process: "1" as OwnerId }),
-        ),
+        await rejection(leases.acquire("s", { ...ada, process: "1" as OwnerId })),
       ).toMatchObject({ code: "ID_MALFORMED" });
     }),
   );
@@ -102,11 +100,7 @@ function holdingTests(fixture: InFixture): void {
       const lease = await acquired(at, ada, 30_000);
       const before = await stored(database);
       const wrong = { ...lease, token: lease.token.replace(/^./, "x") };
-      for (const lost of [
-        wrong,
-        { ...lease, fence: 2 },
-        { ...lease, incarnation: "second" },
-      ])
+      for (const lost of [wrong, { ...lease, fence: 2 }, { ...lease, incarnation: "second" }])
         expect(await rejection(leases.renew(lost))).toMatchObject({
           code: "LEASE_LOST",
           retryable: true,
@@ -250,9 +244,10 @@ function reclaimTests(fixture: InFixture): void {
         const outcome = await leases.acquire("s", { ...ada, process });
         const fence = outcome.kind === "acquired" ? outcome.lease.fence : 0;
         for (const seen of [process, died])
-          expect(
-            await leases.reclaim("s", bob, { fence, process: seen }),
-          ).toMatchObject({ kind: "busy", holder: { owner: "ada", process } });
+          expect(await leases.reclaim("s", bob, { fence, process: seen })).toMatchObject({
+            kind: "busy",
+            holder: { owner: "ada", process },
+          });
         if (outcome.kind === "acquired") await leases.release(outcome.lease);
       }
     }),
@@ -276,9 +271,10 @@ function reclaimTests(fixture: InFixture): void {
     fixture(async ({ leases, clock }) => {
       await leases.acquire("s", { ...ada, process: stranger }, { lease: 10 });
       clock.advance(10);
-      expect(
-        await leases.reclaim("s", bob, { fence: 1, process: stranger }),
-      ).toMatchObject({ kind: "acquired", lease: { fence: 2 } });
+      expect(await leases.reclaim("s", bob, { fence: 1, process: stranger })).toMatchObject({
+        kind: "acquired",
+        lease: { fence: 2 },
+      });
     }),
   );
 }
@@ -348,8 +344,7 @@ function clockTests(fixture: InFixture): void {
       expect(await leases.read("s")).toBeUndefined();
       faults.failure = undefined;
       const before = faults.writes;
-      for (let reads = 0; reads < 3; reads += 1)
-        expect(await leases.read("s")).toBeUndefined();
+      for (let reads = 0; reads < 3; reads += 1) expect(await leases.read("s")).toBeUndefined();
       expect(faults.writes - before).toBe(1);
     }),
   );

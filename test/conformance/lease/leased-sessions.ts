@@ -29,9 +29,7 @@ export interface Fixture {
   readonly queue: Queue;
 }
 
-export type InFixture = (
-  body: (fixture: Fixture) => Promise<void>,
-) => () => Promise<void>;
+export type InFixture = (body: (fixture: Fixture) => Promise<void>) => () => Promise<void>;
 
 export type Work = ClaimedWork | undefined;
 
@@ -66,11 +64,7 @@ export async function otherHandles(fixture: Fixture): Promise<Fixture> {
     : anotherProcess(fixture);
 }
 
-function fixtureOf(
-  place: Place,
-  opened: Database,
-  clock: CountingClock,
-): Fixture {
+function fixtureOf(place: Place, opened: Database, clock: CountingClock): Fixture {
   const faults = new Faults(opened);
   const { database } = faults;
   return {
@@ -83,11 +77,7 @@ function fixtureOf(
   };
 }
 
-export async function createSession(
-  database: Database,
-  id: string,
-  generation = 1,
-): Promise<void> {
+export async function createSession(database: Database, id: string, generation = 1): Promise<void> {
   await database.write("session", function* () {
     yield* run(sql`
       UPDATE holdfast_session SET deleted_at = 0 WHERE id = ${id} AND deleted_at IS NULL`);
@@ -104,15 +94,9 @@ export function stored(database: Database): Promise<unknown> {
       yield* rows(sql`SELECT * FROM holdfast_session_lease ORDER BY session`),
       yield* rows(sql`SELECT * FROM holdfast_queue_batch ORDER BY key`),
       yield* rows(sql`SELECT * FROM holdfast_queue_item ORDER BY key`),
-      yield* rows(
-        sql`SELECT * FROM holdfast_queue_consumed ORDER BY session, source_key`,
-      ),
-      yield* rows(
-        sql`SELECT * FROM holdfast_queue_wake_mark ORDER BY session, process`,
-      ),
-      yield* rows(
-        sql`SELECT * FROM holdfast_queue_completed ORDER BY session, number`,
-      ),
+      yield* rows(sql`SELECT * FROM holdfast_queue_consumed ORDER BY session, source_key`),
+      yield* rows(sql`SELECT * FROM holdfast_queue_wake_mark ORDER BY session, process`),
+      yield* rows(sql`SELECT * FROM holdfast_queue_completed ORDER BY session, number`),
     ];
   });
 }
@@ -148,9 +132,7 @@ export async function enqueued(
 }
 
 /** The payloads of the first items: "a b". */
-export function named(
-  batches: readonly QueueBatch<unknown>[] | undefined,
-): string {
+export function named(batches: readonly QueueBatch<unknown>[] | undefined): string {
   return (batches ?? []).map(({ items }) => items[0]?.payload).join(" ");
 }
 
@@ -190,22 +172,15 @@ export class Faults {
           stop();
         };
       },
-      read: (...call: Parameters<Database["read"]>) =>
-        this.#counted(database.read(...call)),
-      write: (...call: Parameters<Database["write"]>) =>
-        this.#counted(write(...call)),
+      read: (...call: Parameters<Database["read"]>) => this.#counted(database.read(...call)),
+      write: (...call: Parameters<Database["write"]>) => this.#counted(write(...call)),
     };
-    const write = async (
-      ...call: Parameters<Database["write"]>
-    ): Promise<unknown> => {
+    const write = async (...call: Parameters<Database["write"]>): Promise<unknown> => {
       this.writes += 1;
       if (this.failure instanceof Error) throw this.failure;
       await this.failure;
       const called: unknown = call[0];
-      const name =
-        typeof called === "string"
-          ? called
-          : (called as Operation<never, unknown>).name;
+      const name = typeof called === "string" ? called : (called as Operation<never, unknown>).name;
       if (name === this.diesBefore) throw new Error("The process died.");
       const answer = await database.write(...call);
       this.onCommit?.(name);
@@ -216,9 +191,7 @@ export class Faults {
     this.database = new Proxy(database, {
       get(target, name) {
         const found: unknown = own[name] ?? Reflect.get(target, name, target);
-        return typeof found === "function"
-          ? (found.bind(target) as unknown)
-          : found;
+        return typeof found === "function" ? (found.bind(target) as unknown) : found;
       },
     });
   }

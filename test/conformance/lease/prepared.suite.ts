@@ -7,15 +7,7 @@ import { queue as queueIn } from "../../../src/stores/queue/queue.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  acquired,
-  ada,
-  bob,
-  enqueued,
-  inSession,
-  listed,
-  named,
-} from "./leased-sessions.ts";
+import { acquired, ada, bob, enqueued, inSession, listed, named } from "./leased-sessions.ts";
 import type { InFixture, Fixture } from "./leased-sessions.ts";
 
 const isolation = "readCommitted";
@@ -152,9 +144,7 @@ function caughtTests(fixture: InFixture): void {
           return "went on without it";
         }
       };
-      expect(await database.write("app", body, { isolation })).toBe(
-        "went on without it",
-      );
+      expect(await database.write("app", body, { isolation })).toBe("went on without it");
       clock.set(1_050);
       expect(await rejection(leases.renew(lease))).toMatchObject({
         code: "LEASE_LOST",
@@ -183,9 +173,7 @@ function caughtTests(fixture: InFixture): void {
 
 /** Ends whatever lease there is. */
 async function endLease({ database }: Fixture): Promise<void> {
-  await database.write("release", () =>
-    run(sql`UPDATE holdfast_session_lease SET token = NULL`),
-  );
+  await database.write("release", () => run(sql`UPDATE holdfast_session_lease SET token = NULL`));
 }
 
 function unreadableTests(fixture: InFixture): void {
@@ -198,17 +186,13 @@ function unreadableTests(fixture: InFixture): void {
       const lease = await acquired(at);
       await queue.claimTurn(lease, { key: "k", limit: 1 });
       await database.write("damage", () =>
-        run(
-          sql`UPDATE holdfast_queue_item SET payload = '{' WHERE batch = ${bad.order}`,
-        ),
+        run(sql`UPDATE holdfast_queue_item SET payload = '{' WHERE batch = ${bad.order}`),
       );
       const again = queue.claimTurn(lease, { key: "k", limit: 1 });
       expect(await rejection(again)).toMatchObject({ code: "CORRUPT_ROW" });
       expect(
         await database.read("claims", () =>
-          rows(
-            sql`SELECT id FROM holdfast_queue_batch WHERE claim IS NOT NULL`,
-          ),
+          rows(sql`SELECT id FROM holdfast_queue_batch WHERE claim IS NOT NULL`),
         ),
       ).toEqual([]);
       expect(await queue.cancel("s", bad.id)).toEqual({ ...bad, items: [] });

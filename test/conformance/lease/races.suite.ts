@@ -43,10 +43,7 @@ export function leaseRacesSuite(backend: Backend): void {
           ),
         ),
       );
-      expect(outcomes.map(({ kind }) => kind).toSorted()).toEqual([
-        "acquired",
-        "busy",
-      ]);
+      expect(outcomes.map(({ kind }) => kind).toSorted()).toEqual(["acquired", "busy"]);
     }),
   );
 
@@ -57,13 +54,9 @@ export function leaseRacesSuite(backend: Backend): void {
       const { leases } = mine;
       const { owner: process } = theirs.database;
       await leases.acquire("s", { ...ada, process });
-      expect(
-        await leases.reclaim("s", bob, { fence: 1, process }),
-      ).toMatchObject({ kind: "busy" });
+      expect(await leases.reclaim("s", bob, { fence: 1, process })).toMatchObject({ kind: "busy" });
       await theirs.database.close();
-      expect(
-        await leases.reclaim("s", bob, { fence: 1, process }),
-      ).toMatchObject({ kind: "busy" });
+      expect(await leases.reclaim("s", bob, { fence: 1, process })).toMatchObject({ kind: "busy" });
       expect(await mine.database.liveness(stranger)).toBe("unknown");
     }),
   );

@@ -40,10 +40,7 @@ export function checkSuite(backend: Backend): void {
           await save(database, table);
           await shell(database, statement);
           const report = await maintenance(database).check();
-          expect([statement, ...found(report)]).toEqual([
-            statement,
-            ...findings,
-          ]);
+          expect([statement, ...found(report)]).toEqual([statement, ...findings]);
           await restore(database, table);
         }
         expect(found(await maintenance(database).check())).toEqual([]);
@@ -75,9 +72,7 @@ function callTests(backend: Backend): void {
   test("names a thousand damaged rows, and counts the rest", () =>
     withPlace(backend, async (place) => {
       const database = await place.open();
-      const names = Array.from({ length: 1_005 }, (_, index) =>
-        String(index + 1).padStart(4, "0"),
-      );
+      const names = Array.from({ length: 1_005 }, (_, index) => String(index + 1).padStart(4, "0"));
       await database.write("damage", () =>
         run(sql`
           INSERT INTO holdfast_artifact (namespace, name, blob, put_at)
@@ -103,24 +98,15 @@ function callTests(backend: Backend): void {
           `INSERT INTO holdfast_artifact (namespace, name, blob, put_at)
            VALUES ('n', '${name}', 'odd', ${name === "b" ? "9007199254740993" : "1"})`,
         );
-      const { damaged, isComplete, tables } =
-        await maintenance(database).check();
-      expect(damaged.map(({ key }) => key)).toEqual([
-        "n/a",
-        "n/b",
-        "n/c",
-        "n/d",
-      ]);
+      const { damaged, isComplete, tables } = await maintenance(database).check();
+      expect(damaged.map(({ key }) => key)).toEqual(["n/a", "n/b", "n/c", "n/d"]);
       expect(isComplete).toBe(true);
       expect(tables).toContainEqual({ table: "holdfast_artifact", rows: 3 });
     }));
 
   test("goes on with the next table when the key of a row cannot be read, and says that it is not complete", () =>
     withEveryRow(backend, async (database) => {
-      await shell(
-        database,
-        "UPDATE holdfast_app_migration SET position = 9007199254740993",
-      );
+      await shell(database, "UPDATE holdfast_app_migration SET position = 9007199254740993");
       const report = await maintenance(database).check();
       expect(report).toMatchObject({
         damaged: [{ table: "holdfast_app_migration", key: "" }],
@@ -225,10 +211,7 @@ function codecTests(backend: Backend): void {
       const tables = new Set(damaged.map(({ table }) => table));
       expect(tables.has("holdfast_execution_event")).toBe(true);
       expect(tables.has("holdfast_effect")).toBe(true);
-      await shell(
-        database,
-        "DELETE FROM holdfast_owner WHERE host = 'elsewhere'",
-      );
+      await shell(database, "DELETE FROM holdfast_owner WHERE host = 'elsewhere'");
     }));
 }
 
@@ -251,8 +234,7 @@ const damages: readonly Damage[] = readFileSync(
   .split("\n\n")
   .map((block) => {
     const [statement = "", ...findings] = block.split("\n");
-    const [, table = ""] =
-      /^(?:UPDATE|DELETE FROM) (\w+)/.exec(statement) ?? [];
+    const [, table = ""] = /^(?:UPDATE|DELETE FROM) (\w+)/.exec(statement) ?? [];
     return {
       table,
       statement,
@@ -277,10 +259,7 @@ async function withEveryRow(
     try {
       await body(database);
     } finally {
-      await shell(
-        database,
-        "DELETE FROM holdfast_owner WHERE host = 'elsewhere'",
-      );
+      await shell(database, "DELETE FROM holdfast_owner WHERE host = 'elsewhere'");
     }
   });
 }

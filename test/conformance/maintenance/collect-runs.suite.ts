@@ -6,12 +6,7 @@ import { leases, queue, sessions } from "../../../src/sessions.ts";
 import type { CollectReport } from "../../../src/blobs.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  addComponent,
-  blobOf,
-  createSession,
-  storedTexts,
-} from "../blob/owners.ts";
+import { addComponent, blobOf, createSession, storedTexts } from "../blob/owners.ts";
 import { inFixture, putOrphans } from "./collecting.ts";
 import type { InFixture } from "./collecting.ts";
 import { holding, said } from "../session/fixture.ts";
@@ -94,15 +89,9 @@ function sliceTests(fixture: InFixture): void {
   test(
     "refuses options out of range",
     fixture(async ({ keeper, database }) => {
-      expect((await rejection(keeper.collect({ rowsPerSlice: 0 }))).code).toBe(
-        "OPTION_INVALID",
-      );
-      expect((await rejection(keeper.collect({ grace: -1 }))).code).toBe(
-        "DURATION_INVALID",
-      );
-      expect(() => maintenance(database, { collectEvery: -1 })).toThrow(
-        "collectEvery",
-      );
+      expect((await rejection(keeper.collect({ rowsPerSlice: 0 }))).code).toBe("OPTION_INVALID");
+      expect((await rejection(keeper.collect({ grace: -1 }))).code).toBe("DURATION_INVALID");
+      expect(() => maintenance(database, { collectEvery: -1 })).toThrow("collectEvery");
     }),
   );
 }
@@ -155,17 +144,12 @@ function autoTests(fixture: InFixture): void {
           turn: "t1",
           fence: outcome.lease,
           components: Object.fromEntries(
-            ["a", "b", "c", "d", "e", "f"].map((value) => [
-              value,
-              { version: 1, value },
-            ]),
+            ["a", "b", "c", "d", "e", "f"].map((value) => [value, { version: 1, value }]),
           ),
         },
       );
       const stored = await database.read("hashes", () =>
-        rows<{ readonly hash: string }>(
-          sql`SELECT hash FROM holdfast_blob ORDER BY key`,
-        ),
+        rows<{ readonly hash: string }>(sql`SELECT hash FROM holdfast_blob ORDER BY key`),
       );
       const hashes = stored.map(({ hash }) => hash);
       expect(hashes).toHaveLength(6);
@@ -187,9 +171,7 @@ function autoTests(fixture: InFixture): void {
       }
       expect(await storedTexts(database)).toEqual(["a", "b"]);
       await putOrphans(database, "orphan");
-      const many = await Promise.all(
-        Array.from({ length: 5 }, () => keeper.afterCommit()),
-      );
+      const many = await Promise.all(Array.from({ length: 5 }, () => keeper.afterCommit()));
       expect(many.map((report) => report?.deleted)).toEqual([1, 0, 0, 0, 0]);
     }),
   );
@@ -209,11 +191,7 @@ function autoTests(fixture: InFixture): void {
           },
         },
       });
-      const { commit, handle } = await holding(
-        store,
-        leases(database),
-        await store.create("s"),
-      );
+      const { commit, handle } = await holding(store, leases(database), await store.create("s"));
       const work = queue(database);
       const ran: boolean[] = [];
       for (let turn = 1; turn <= 9; turn += 1) {
@@ -229,17 +207,7 @@ function autoTests(fixture: InFixture): void {
         expect(counted).toHaveLength(turn);
         ran.push((await counted.at(-1)) !== undefined);
       }
-      expect(ran).toEqual([
-        false,
-        false,
-        true,
-        false,
-        false,
-        true,
-        false,
-        false,
-        true,
-      ]);
+      expect(ran).toEqual([false, false, true, false, false, true, false, false, true]);
       expect(await storedTexts(database)).toEqual([]);
     }),
   );
@@ -288,9 +256,7 @@ function autoTests(fixture: InFixture): void {
       await database.write("break", () =>
         run(sql`ALTER TABLE holdfast_artifact RENAME COLUMN blob TO away`),
       );
-      expect((await rejection(keeper.afterCommit())).code).toBe(
-        "STATEMENT_FAILED",
-      );
+      expect((await rejection(keeper.afterCommit())).code).toBe("STATEMENT_FAILED");
       await database.write("mend", () =>
         run(sql`ALTER TABLE holdfast_artifact RENAME COLUMN away TO blob`),
       );

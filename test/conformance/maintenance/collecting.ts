@@ -14,9 +14,7 @@ interface Fixture {
   readonly keeper: Maintenance;
 }
 
-export type InFixture = (
-  body: (fixture: Fixture) => Promise<void>,
-) => () => Promise<void>;
+export type InFixture = (body: (fixture: Fixture) => Promise<void>) => () => Promise<void>;
 
 export function inFixture(backend: Backend): InFixture {
   return (body) => () =>
@@ -29,9 +27,6 @@ export function inFixture(backend: Backend): InFixture {
 }
 
 /** Puts texts that nothing refers to, one after the other. */
-export async function putOrphans(
-  database: Database,
-  ...texts: readonly string[]
-): Promise<void> {
+export async function putOrphans(database: Database, ...texts: readonly string[]): Promise<void> {
   for (const text of texts) await blobs(database).put(bytesOf(text));
 }

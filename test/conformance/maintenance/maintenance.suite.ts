@@ -142,9 +142,7 @@ function keepingTests(fixture: InFixture): void {
       const store = sessions(database, { grace: 0 });
       const rights = leases(database);
       const parts = (...names: readonly string[]) =>
-        Object.fromEntries(
-          names.map((value) => [value, { version: 1, value }]),
-        );
+        Object.fromEntries(names.map((value) => [value, { version: 1, value }]));
       const own = await holding(store, rights, await store.create("s"));
       await own.commit({
         turn: "t1",
@@ -158,19 +156,11 @@ function keepingTests(fixture: InFixture): void {
       });
       await putOrphans(database, "orphan");
       expect(await keeper.collect()).toMatchObject({ kept: 4, deleted: 1 });
-      expect(await store.components("s")).toMatchObject(
-        parts("next", "plugins"),
-      );
-      expect(await store.components("fork")).toMatchObject(
-        parts("plugins", "state", "tools"),
-      );
+      expect(await store.components("s")).toMatchObject(parts("next", "plugins"));
+      expect(await store.components("fork")).toMatchObject(parts("plugins", "state", "tools"));
       await fork.commit({ turn: "t1", components: { state: null } });
       expect(await keeper.collect()).toMatchObject({ kept: 3, deleted: 0 });
-      expect((await storedTexts(database)).toSorted()).toEqual([
-        '"next"',
-        '"plugins"',
-        '"tools"',
-      ]);
+      expect((await storedTexts(database)).toSorted()).toEqual(['"next"', '"plugins"', '"tools"']);
     }),
   );
 
@@ -189,11 +179,7 @@ function keepingTests(fixture: InFixture): void {
       });
       await putOrphans(database, "orphan");
       expect(await keeper.collect()).toMatchObject({ kept: 3, deleted: 1 });
-      expect(await storedTexts(database)).toEqual([
-        "state f1",
-        "state f2",
-        "state f3",
-      ]);
+      expect(await storedTexts(database)).toEqual(["state f1", "state f2", "state f3"]);
     }),
   );
 

@@ -26,11 +26,7 @@ export function processCalls({ processLease }: Rows): Calls {
       free: ["0.input", "0.eventTypes"],
     },
     append: {
-      args: [
-        "p",
-        { type: "signal.go", fence: processLease, wakeTarget: target },
-        {},
-      ],
+      args: ["p", { type: "signal.go", fence: processLease, wakeTarget: target }, {}],
       free: ["1.payload", "1.fence"],
     },
     complete: { args: ["p", result, {}], free: ["1.value"] },

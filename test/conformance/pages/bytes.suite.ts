@@ -8,10 +8,7 @@ import { manualClock } from "../../../src/model/time/clock.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import type { Page, PageOptions } from "../../../src/kernel.ts";
 import { awaitEvents } from "../../../src/effects.ts";
-import {
-  executions,
-  type LockPendingOptions,
-} from "../../../src/executions.ts";
+import { executions, type LockPendingOptions } from "../../../src/executions.ts";
 import { processes } from "../../../src/processes.ts";
 import { leases, queue, sessions } from "../../../src/sessions.ts";
 import { triggers } from "../../../src/triggers.ts";
@@ -34,9 +31,7 @@ const counts = [1, 2, 3, 3];
 const text = (bytes: number): string => "é".repeat(bytes / 2);
 
 /** Writes large rows, and says how they are read page by page. */
-type Fixture = (
-  database: Database,
-) => Promise<(page: PageOptions) => Promise<Page<unknown>>>;
+type Fixture = (database: Database) => Promise<(page: PageOptions) => Promise<Page<unknown>>>;
 
 /** Pages and locks read what they promise and no more, however large single values are. */
 export function bytesSuite(backend: Backend): void {
@@ -97,9 +92,7 @@ export function bytesSuite(backend: Backend): void {
         const log = executions(database);
         await longRun(database);
         const { locked } = await log.lockPending(everything(database));
-        expect(locked).toMatchObject([
-          { history: [], hasMoreHistory: true, historyUpTo: 0 },
-        ]);
+        expect(locked).toMatchObject([{ history: [], hasMoreHistory: true, historyUpTo: 0 }]);
         expect(scale.bytes).toBeLessThan(slack);
         const { items, next } = await log.events("e", { from: 1 });
         expect(items).toMatchObject([{ version: 1 }]);
@@ -107,15 +100,12 @@ export function bytesSuite(backend: Backend): void {
         expect(scale.bytes).toBeLessThan(1_500_000 + slack);
       }));
 
-    test.each(Object.entries(longTexts))(
-      "[R5] count long names and causes too: %s",
-      (_, fixture) =>
-        weighedPages(backend, fixture, async (pages) => {
-          expect(pages.length).toBe(2);
-          expect(pages.reduce((sum, { items }) => sum + items, 0)).toBe(120);
-          for (const { bytes } of pages)
-            expect(bytes).toBeLessThan(budget + slack);
-        }),
+    test.each(Object.entries(longTexts))("[R5] count long names and causes too: %s", (_, fixture) =>
+      weighedPages(backend, fixture, async (pages) => {
+        expect(pages.length).toBe(2);
+        expect(pages.reduce((sum, { items }) => sum + items, 0)).toBe(120);
+        for (const { bytes } of pages) expect(bytes).toBeLessThan(budget + slack);
+      }),
     );
   });
 }
@@ -152,11 +142,7 @@ const holderOf = (database: Database) => {
 };
 
 const leaseOf = (database: Database, session: string) =>
-  leases(database).waitForLease(
-    session,
-    { owner: "ann", incarnation: "1" },
-    { lease: "1 day" },
-  );
+  leases(database).waitForLease(session, { owner: "ann", incarnation: "1" }, { lease: "1 day" });
 
 const steps = (values: readonly number[]) =>
   values.map((bytes) => ({
@@ -170,15 +156,13 @@ const steps = (values: readonly number[]) =>
 async function longRun(database: Database): Promise<void> {
   const log = executions(database);
   await log.create({ id: "e", function: "f" });
-  for (const [at, event] of steps(sizes).entries())
-    await log.append("e", at + 1, [event]);
+  for (const [at, event] of steps(sizes).entries()) await log.append("e", at + 1, [event]);
 }
 
 const largeValues: Readonly<Record<string, Fixture>> = {
   async events(database) {
     await longRun(database);
-    return (page) =>
-      executions(database).events("e", { ...page, kinds: ["stepFinished"] });
+    return (page) => executions(database).events("e", { ...page, kinds: ["stepFinished"] });
   },
   async "events, newest first"(database) {
     await longRun(database);
@@ -204,12 +188,9 @@ const largeValues: Readonly<Record<string, Fixture>> = {
     await log.append("e", 1, [{ kind: "joinSetCreated", joinSet }]);
     for (const [at, bytes] of sizes.entries()) {
       const child = childId("e" as ExecutionId, joinSet, at + 1);
-      await log.append(
-        "e",
-        at + 2,
-        [{ kind: "childRequested", joinSet, child, function: name }],
-        { children: [{ id: child, function: name }] },
-      );
+      await log.append("e", at + 2, [{ kind: "childRequested", joinSet, child, function: name }], {
+        children: [{ id: child, function: name }],
+      });
       await log.finish(child, 1, { kind: "completed", value: text(bytes) });
     }
     return (page) => log.responses("e", page);
@@ -238,9 +219,7 @@ const largeValues: Readonly<Record<string, Fixture>> = {
     const log = executions(database);
     for (const [at, bytes] of sizes.entries()) {
       await log.create({ id: `e${at}`, function: "f" });
-      await log.append(`e${at}`, 1, [
-        { kind: "continued", input: text(bytes) },
-      ]);
+      await log.append(`e${at}`, 1, [{ kind: "continued", input: text(bytes) }]);
     }
     return locking(database);
   },
@@ -275,8 +254,7 @@ const largeValues: Readonly<Record<string, Fixture>> = {
       kind: "tool",
       eventTypes: [{ name: "e" }],
     });
-    for (const bytes of sizes)
-      await registry.append("p", { type: "e", payload: text(bytes) });
+    for (const bytes of sizes) await registry.append("p", { type: "e", payload: text(bytes) });
     return (page) => registry.events("p", page);
   },
   async occurrences(database) {
@@ -361,8 +339,7 @@ const longTexts: Readonly<Record<string, Fixture>> = {
   async "handles of a session"(database) {
     await sessions(database).create("s");
     await registered(database);
-    for (let at = 0; at < 120; at += 1)
-      await processes(database).grant(`p${at}`, "s");
+    for (let at = 0; at < 120; at += 1) await processes(database).grant(`p${at}`, "s");
     return (page) => processes(database).handles("s", page);
   },
   async "causes of nodes"(database) {
@@ -390,10 +367,7 @@ const longTexts: Readonly<Record<string, Fixture>> = {
     const log = executions(database);
     const holder = holderOf(database);
     for (let at = 0; at < 120; at += 1) {
-      await log.createLocked(
-        { id: `e${at}`, function: "f" },
-        { holder, lease: "1 day" },
-      );
+      await log.createLocked({ id: `e${at}`, function: "f" }, { holder, lease: "1 day" });
       await log.cancel(`e${at}`, { reason: longText });
     }
     return (page) => log.cancelling({ ...page, function: "f" });

@@ -3,12 +3,7 @@ import { manualClock } from "../../../src/model/time/clock.ts";
 import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { idSource } from "../../../src/model/ids/id-source.ts";
 import { artifacts, blobs, maintenance } from "../../../src/blobs.ts";
-import {
-  awaitEvents,
-  effectGroups,
-  effects,
-  processEffects,
-} from "../../../src/effects.ts";
+import { awaitEvents, effectGroups, effects, processEffects } from "../../../src/effects.ts";
 import { executions } from "../../../src/executions.ts";
 import { processes } from "../../../src/processes.ts";
 import { attachments, leases, queue, sessions } from "../../../src/sessions.ts";
@@ -35,17 +30,14 @@ export const pageMakers = {
   schedules,
   blobs,
   attachments,
-  sessionAttachments: (database: Database) =>
-    attachments(database).ofSession("s"),
+  sessionAttachments: (database: Database) => attachments(database).ofSession("s"),
   artifacts,
   maintenance,
 } satisfies Record<string, (database: Database) => object>;
 
 export type PageName = keyof typeof pageMakers;
 
-export const pageNames: readonly PageName[] = Object.keys(
-  pageMakers,
-) as PageName[];
+export const pageNames: readonly PageName[] = Object.keys(pageMakers) as PageName[];
 
 /** What is there for calls to be about. */
 export interface Rows {
@@ -86,10 +78,7 @@ export function onPages(
       const made = kinds.map(
         (kind) =>
           new Map<string, object>(
-            Object.entries(pageMakers).map(([name, make]) => [
-              name,
-              make(kind),
-            ]),
+            Object.entries(pageMakers).map(([name, make]) => [name, make(kind)]),
           ),
       );
       const page: PagesFixture["page"] = (name, isKept) =>
@@ -111,10 +100,7 @@ async function writeRows(database: Database): Promise<Rows> {
   const holder = { executor: ids.nextId("Exr"), run: ids.nextId("Run") };
   const log = executions(database);
   await log.create({ id: "a", function: "f" });
-  await log.createLocked(
-    { id: "held", function: "f" },
-    { holder, lease: "1 day" },
-  );
+  await log.createLocked({ id: "held", function: "f" }, { holder, lease: "1 day" });
   await log.create({ id: "act", function: "f", role: "activity" });
   await log.create({ id: "done", function: "f" });
   await log.finish("done", 1, { kind: "completed", value: 1 });
@@ -151,9 +137,7 @@ async function writeRows(database: Database): Promise<Rows> {
 
 async function writeBackground(
   database: Database,
-): Promise<
-  Pick<Rows, "processLease" | "effectClaim" | "effectHolder" | "token">
-> {
+): Promise<Pick<Rows, "processLease" | "effectClaim" | "effectHolder" | "token">> {
   const scope = { kind: "turn", id: "t", session: "s" } as const;
   const registry = processes(database);
   await registry.register({

@@ -47,18 +47,10 @@ export function fuzzSuite(backend: Backend, { oneIn = 1 } = {}): void {
       (name) =>
         onPages(backend, async (fixture) => {
           const flaws: string[] = [];
-          for (const [method, call] of Object.entries(
-            validCalls(fixture.rows)[name],
-          )) {
+          for (const [method, call] of Object.entries(validCalls(fixture.rows)[name])) {
             const page = fixture.page(name, call.isKept === true);
-            const fuzz = new MethodFuzz(
-              fixture,
-              call,
-              page[method] as Run,
-              oneIn,
-            );
-            for (const flaw of await fuzz.flaws())
-              flaws.push(`${name}.${method}${flaw}`);
+            const fuzz = new MethodFuzz(fixture, call, page[method] as Run, oneIn);
+            for (const flaw of await fuzz.flaws()) flaws.push(`${name}.${method}${flaw}`);
           }
           expect(flaws).toEqual([]);
         })(),
@@ -70,9 +62,7 @@ export function fuzzSuite(backend: Backend, { oneIn = 1 } = {}): void {
         const flaws = pageNames
           .filter((name) => name !== "sessionAttachments")
           .flatMap((name) =>
-            optionFlaws(name, (options) =>
-              (pageMakers[name] as Run)(database, options),
-            ),
+            optionFlaws(name, (options) => (pageMakers[name] as Run)(database, options)),
           );
         expect(flaws).toEqual([]);
         return Promise.resolve();
@@ -112,12 +102,7 @@ class MethodFuzz {
   /** Values so far. */
   #count = 0;
 
-  constructor(
-    fixture: PagesFixture,
-    call: ValidCall,
-    method: Run,
-    oneIn: number,
-  ) {
+  constructor(fixture: PagesFixture, call: ValidCall, method: Run, oneIn: number) {
     this.#oneIn = oneIn;
     this.#fixture = fixture;
     this.#call = call;
@@ -130,8 +115,7 @@ class MethodFuzz {
     for (const path of pathsOf(args)) {
       await this.#hostile(path);
       if (!isPlain(valueAt(args, path)) || this.#isFree(path)) continue;
-      for (const name of await this.#properties(path))
-        await this.#hostile([...path, name]);
+      for (const name of await this.#properties(path)) await this.#hostile([...path, name]);
     }
     return this.#flaws;
   }
@@ -161,9 +145,7 @@ class MethodFuzz {
   async #hostile(path: Path): Promise<void> {
     for (const [name, make] of Object.entries(hostileValues)) {
       this.#count += 1;
-      const oneIn = databaseValues.has(name)
-        ? Math.ceil(this.#oneIn / 4)
-        : this.#oneIn;
+      const oneIn = databaseValues.has(name) ? Math.ceil(this.#oneIn / 4) : this.#oneIn;
       if ((this.#count + seed) % oneIn !== 0) continue;
       const args = withValue(this.#call.args, path, make());
       const what = `(${path.join(".")} = ${name})`;
@@ -195,12 +177,8 @@ class MethodFuzz {
 
   async #outcome(args: readonly unknown[]): Promise<Outcome> {
     const watch = { changes: 0 };
-    const outcome = this.#fixture.watching(watch, () =>
-      settled(() => this.#method(...args)),
-    );
-    const first = await (this.#call.waits === true
-      ? Promise.race([outcome, aMoment()])
-      : outcome);
+    const outcome = this.#fixture.watching(watch, () => settled(() => this.#method(...args)));
+    const first = await (this.#call.waits === true ? Promise.race([outcome, aMoment()]) : outcome);
     if (first.kind === "answered") await ended(first.value);
     this.#changes = watch.changes;
     return first;
@@ -215,19 +193,14 @@ class MethodFuzz {
       this.#flaws.push(`${what}: written, and refused: ${String(error)}`);
   }
 
-  #judgePrepared(
-    what: string,
-    given: readonly unknown[],
-    called: Outcome,
-  ): void {
+  #judgePrepared(what: string, given: readonly unknown[], called: Outcome): void {
     const { prepare } = this.#method;
     if (prepare === undefined) return;
     try {
       prepare(...withoutWait(given));
     } catch (error) {
       if (error instanceof Trap) return;
-      if (!isHoldfastError(error))
-        this.#flaws.push(`.prepare${what}: ${spoken(error)}`);
+      if (!isHoldfastError(error)) this.#flaws.push(`.prepare${what}: ${spoken(error)}`);
       else if (!error.message.startsWith("A prepared call takes no")) {
         const code = called.kind === "refused" ? codeOf(called.error) : "";
         if (code !== error.code)
@@ -263,9 +236,7 @@ async function ended(value: unknown): Promise<void> {
 function withoutWait(args: readonly unknown[]): readonly unknown[] {
   return args.map((arg) =>
     isPlain(arg) && arg["signal"] instanceof AbortSignal
-      ? Object.fromEntries(
-          Object.entries(arg).filter(([name]) => name !== "signal"),
-        )
+      ? Object.fromEntries(Object.entries(arg).filter(([name]) => name !== "signal"))
       : arg,
   );
 }
@@ -289,10 +260,7 @@ const ofStores: ReadonlySet<string> = new Set([
   "valueLimits",
 ] satisfies (keyof StoreOptions)[]);
 
-function optionFlaws(
-  page: string,
-  make: (options: unknown) => unknown,
-): readonly string[] {
+function optionFlaws(page: string, make: (options: unknown) => unknown): readonly string[] {
   const flaws: string[] = [];
   const refusal = (what: string, options: unknown): string => {
     try {
@@ -305,8 +273,7 @@ function optionFlaws(
     }
   };
   const text = refusal("a misspelt option", { [misspelt]: 1 });
-  if (!text.includes(misspelt))
-    flaws.push(`${page}({ ${misspelt} }): accepted`);
+  if (!text.includes(misspelt)) flaws.push(`${page}({ ${misspelt} }): accepted`);
   const [, list = ""] = /There are: ([^.]+)\./.exec(text) ?? [];
   for (const [name, hostile] of Object.entries(hostileValues)) {
     refusal(`options = ${name}`, hostile());

@@ -34,10 +34,7 @@ export const hostileValues: Readonly<Record<string, () => unknown>> = {
     },
   }),
   "a proxy that throws": () =>
-    new Proxy(
-      {},
-      { get: trap, has: trap, ownKeys: trap, getOwnPropertyDescriptor: trap },
-    ),
+    new Proxy({}, { get: trap, has: trap, ownKeys: trap, getOwnPropertyDescriptor: trap }),
 };
 
 /** Those that databases take, or refuse, in ways of their own. */
@@ -57,9 +54,7 @@ export type Path = readonly (string | number)[];
 
 export function isPlain(value: unknown): value is Record<string, unknown> {
   return (
-    typeof value === "object" &&
-    value !== null &&
-    Object.getPrototypeOf(value) === Object.prototype
+    typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
   );
 }
 
@@ -67,11 +62,9 @@ export function isPlain(value: unknown): value is Record<string, unknown> {
 export function* pathsOf(value: unknown, at: Path = []): Generator<Path, void> {
   if (at.length > 0) yield at;
   if (Array.isArray(value))
-    for (const index of value.keys())
-      yield* pathsOf((value as unknown[])[index], [...at, index]);
+    for (const index of value.keys()) yield* pathsOf((value as unknown[])[index], [...at, index]);
   else if (isPlain(value))
-    for (const key of Object.keys(value))
-      yield* pathsOf(value[key], [...at, key]);
+    for (const key of Object.keys(value)) yield* pathsOf(value[key], [...at, key]);
 }
 
 export function valueAt(whole: unknown, path: Path): unknown {
@@ -85,14 +78,6 @@ export function valueAt(whole: unknown, path: Path): unknown {
 export function withValue<T>(whole: T, path: Path, value: unknown): T {
   const [key, ...rest] = path;
   if (key === undefined) return value as T;
-  const inner = withValue(
-    (whole as Record<string | number, unknown>)[key],
-    rest,
-    value,
-  );
-  return (
-    Array.isArray(whole)
-      ? whole.with(Number(key), inner)
-      : { ...whole, [key]: inner }
-  ) as T;
+  const inner = withValue((whole as Record<string | number, unknown>)[key], rest, value);
+  return (Array.isArray(whole) ? whole.with(Number(key), inner) : { ...whole, [key]: inner }) as T;
 }

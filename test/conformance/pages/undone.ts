@@ -26,11 +26,7 @@ export function undone(database: Database, watch: CurrentWatch): Database {
   return withWrites(database, watch, true);
 }
 
-function withWrites(
-  database: Database,
-  watch: CurrentWatch,
-  isUndone: boolean,
-): Database {
+function withWrites(database: Database, watch: CurrentWatch, isUndone: boolean): Database {
   const write: Write = async (callee, input, options) => {
     const current = watch();
     let changes = 0;
@@ -42,11 +38,10 @@ function withWrites(
       return isUndone ? yield* rollbackWith({ answer }) : { answer };
     };
     const isolation = isBody ? undefined : callee.isolation;
-    const { answer } = await database.write(
-      isBody ? callee : callee.name,
-      body,
-      { ...(isolation && { isolation }), ...options },
-    );
+    const { answer } = await database.write(isBody ? callee : callee.name, body, {
+      ...(isolation && { isolation }),
+      ...options,
+    });
     if (current !== undefined) current.changes += changes;
     return answer;
   };

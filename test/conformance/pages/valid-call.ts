@@ -14,14 +14,9 @@ export interface ValidCall {
 export type Calls = Readonly<Record<string, ValidCall>>;
 
 /** By the names of methods; a list is short for its arguments alone. */
-export function calls(
-  table: Readonly<Record<string, readonly unknown[] | ValidCall>>,
-): Calls {
+export function calls(table: Readonly<Record<string, readonly unknown[] | ValidCall>>): Calls {
   return Object.fromEntries(
-    Object.entries(table).map(([name, given]) => [
-      name,
-      "args" in given ? given : { args: given },
-    ]),
+    Object.entries(table).map(([name, given]) => [name, "args" in given ? given : { args: given }]),
   );
 }
 

@@ -151,11 +151,7 @@ function sessionCalls({ handle, lease, attachment }: Rows): Calls {
     open: ["s", {}],
     lock: ["s", {}],
     meta: ["s", {}],
-    saveMeta: [
-      "s",
-      { name: "name", model: null, cwd: null, relation: root },
-      {},
-    ],
+    saveMeta: ["s", { name: "name", model: null, cwd: null, relation: root }, {}],
     list: [{}],
     fork: ["s", "fork", { meta: { name: "fork", relation: root } }],
     commit: {

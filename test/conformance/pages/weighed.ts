@@ -23,8 +23,7 @@ export function weighed(database: Database, scale: Scale): Database {
         const part = isBody ? (input as () => Tx<unknown>)() : callee(input);
         return yield* weighing(part, scale);
       };
-      const isolation =
-        isBody || kind === "read" ? undefined : callee.isolation;
+      const isolation = isBody || kind === "read" ? undefined : callee.isolation;
       return database[kind](isBody ? callee : callee.name, body, {
         ...(isolation && { isolation }),
         ...options,
@@ -61,8 +60,5 @@ function bytesIn(answer: unknown): number {
   if (typeof answer === "string") return Buffer.byteLength(answer);
   if (answer instanceof Uint8Array) return answer.length;
   if (typeof answer !== "object" || answer === null) return 0;
-  return Object.values(answer).reduce(
-    (sum: number, value) => sum + bytesIn(value),
-    0,
-  );
+  return Object.values(answer).reduce((sum: number, value) => sum + bytesIn(value), 0);
 }

@@ -6,9 +6,7 @@ import { build } from "./build.ts";
 import { onProcesses, fixtureOf, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processEndsSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -54,9 +52,9 @@ function reopenTests(backend: Backend): void {
       await first.close();
       const { store } = fixtureOf(place, await place.open(), clock);
       expect(await store.setExternalRef("p", ref)).toBe(false);
-      expect(
-        await rejection(store.setExternalRef("p", { ...ref, id: "78" })),
-      ).toMatchObject({ code: "EXTERNAL_REF_CONFLICT" });
+      expect(await rejection(store.setExternalRef("p", { ...ref, id: "78" }))).toMatchObject({
+        code: "EXTERNAL_REF_CONFLICT",
+      });
       expect(await store.get("p")).toMatchObject({ externalRef: ref });
     }));
 }
@@ -85,28 +83,23 @@ function endTests(on: On): void {
         isReplay: true,
       });
       expect(
-        await rejection(
-          store.complete("p", { kind: "completed", value: "other" }),
-        ),
+        await rejection(store.complete("p", { kind: "completed", value: "other" })),
       ).toMatchObject({ code: "REPLAY_KEY_CONFLICT" });
       expect(
-        await rejection(
-          store.complete("p", { kind: "cancelled", message: "no" }),
-        ),
+        await rejection(store.complete("p", { kind: "cancelled", message: "no" })),
       ).toMatchObject({
         code: "PROCESS_TERMINAL",
         details: { id: "p", status: "completed" },
       });
       expect(
-        await rejection(
-          store.append("p", { type: "built", payload: 1, replayKey: "b" }),
-        ),
+        await rejection(store.append("p", { type: "built", payload: 1, replayKey: "b" })),
       ).toMatchObject({ code: "PROCESS_TERMINAL" });
       expect(await stored(database)).toEqual(before);
       // What does not end a process may still be told of it.
-      expect(
-        await store.append("p", { type: "progress", payload: { percent: 1 } }),
-      ).toMatchObject({ status: "completed", event: { sequence: 2 } });
+      expect(await store.append("p", { type: "progress", payload: { percent: 1 } })).toMatchObject({
+        status: "completed",
+        event: { sequence: 2 },
+      });
     }),
   );
 
@@ -127,11 +120,7 @@ function endTests(on: On): void {
       { why: { kind: "failed", code: "E7", message: "as it is" } },
       { kind: "failed", code: "E7", message: "as it is" },
     ],
-    [
-      "broke",
-      { why: [1] },
-      { kind: "failed", code: "process_failed", message: "[1]", raw: [1] },
-    ],
+    ["broke", { why: [1] }, { kind: "failed", code: "process_failed", message: "[1]", raw: [1] }],
   ])("a declared end %s with %j gives %j", (type, payload, output) =>
     on(async ({ store }) => {
       await store.register(build);
@@ -183,9 +172,9 @@ function endTests(on: On): void {
         { kind: "failed", message: "no code" },
         { kind: "done", value: 1 },
       ])
-        expect(
-          await rejection(store.complete("p", output as never)),
-        ).toMatchObject({ code: "OPTION_INVALID" });
+        expect(await rejection(store.complete("p", output as never))).toMatchObject({
+          code: "OPTION_INVALID",
+        });
       expect(await stored(database)).toEqual(before);
     }),
   );

@@ -6,9 +6,7 @@ import { build } from "./build.ts";
 import { altered, onProcesses, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processEventsSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -54,24 +52,14 @@ function refusalTests(on: On): void {
       { type: "progress", payload: { percent: 1, more: 1 } },
       { path: "$.more", rule: "no property of that name is declared" },
     ],
-    [
-      "an undeclared type",
-      "EVENT_TYPE_UNDECLARED",
-      { type: "other" },
-      { type: "other" },
-    ],
+    ["an undeclared type", "EVENT_TYPE_UNDECLARED", { type: "other" }, { type: "other" }],
     [
       "a type of the registry",
       "EVENT_TYPE_RESERVED",
       { type: "process.waiting" },
       { type: "process.waiting" },
     ],
-    [
-      "the registration again",
-      "EVENT_TYPE_RESERVED",
-      { type: "process.registered" },
-      {},
-    ],
+    ["the registration again", "EVENT_TYPE_RESERVED", { type: "process.registered" }, {}],
     [
       "a pointer to nothing",
       "EVENT_SELECTOR_UNMATCHED",
@@ -90,12 +78,7 @@ function refusalTests(on: On): void {
       { type: "process.cancel_requested" },
       {},
     ],
-    [
-      "an empty replay key",
-      "NAME_INVALID",
-      { type: "built", replayKey: "" },
-      {},
-    ],
+    ["an empty replay key", "NAME_INVALID", { type: "built", replayKey: "" }, {}],
     [
       "a payload that cannot be stored",
       "NOT_SERIALIZABLE",
@@ -192,9 +175,9 @@ function appendTests(on: On): void {
         ...told,
         isReplay: true,
       });
-      expect(() =>
-        store.append.prepare("p", { type: "progress" }, { timeout: 1 }),
-      ).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }));
+      expect(() => store.append.prepare("p", { type: "progress" }, { timeout: 1 })).toThrow(
+        expect.objectContaining({ code: "OPTION_INVALID" }),
+      );
     }),
   );
 
@@ -306,14 +289,10 @@ function appendTests(on: On): void {
     on(async ({ store }) => {
       await store.register(build);
       const all = await Promise.all(
-        Array.from({ length: 10 }, () =>
-          store.append("p", { type: "signal.go" }),
-        ),
+        Array.from({ length: 10 }, () => store.append("p", { type: "signal.go" })),
       );
       const numbers = all.map(({ event }) => event.sequence);
-      expect(numbers.toSorted((a, b) => a - b)).toEqual([
-        1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
-      ]);
+      expect(numbers.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
       expect((await store.get("p"))?.sequence).toBe(10);
     }),
   );
@@ -373,9 +352,7 @@ function readTests(on: On): void {
       const numbers = async (
         options: Parameters<typeof store.events>[1],
       ): Promise<readonly number[]> =>
-        (await store.events("p", options)).items.map(
-          ({ sequence }) => sequence,
-        );
+        (await store.events("p", options)).items.map(({ sequence }) => sequence);
       expect(await numbers({})).toEqual([1, 2, 3, 4, 5, 6]);
       expect(await numbers({ from: 5 })).toEqual([5, 6]);
       expect(await numbers({ wakes: true })).toEqual([2, 4, 6]);
@@ -386,9 +363,7 @@ function readTests(on: On): void {
       const next = page.next ?? "";
       expect(await numbers({ after: next })).toEqual([5, 6]);
       expect((await store.events("p", { after: next })).next).toBeUndefined();
-      expect(
-        await rejection(store.events("p", { after: next, wakes: true })),
-      ).toMatchObject({
+      expect(await rejection(store.events("p", { after: next, wakes: true }))).toMatchObject({
         code: "CURSOR_INVALID",
         details: { reason: "filter" },
       });
@@ -429,9 +404,9 @@ function readTests(on: On): void {
         items: [{ sequence: 2 }],
         damaged: [{ table: "holdfast_process_event", key: "p:1" }],
       });
-      expect(
-        await rejection(store.waitForEvent("p", { type: "signal.go" })),
-      ).toMatchObject({ code: "CORRUPT_ROW" });
+      expect(await rejection(store.waitForEvent("p", { type: "signal.go" }))).toMatchObject({
+        code: "CORRUPT_ROW",
+      });
       expect(await rejection(store.get("q"))).toMatchObject({
         code: "CORRUPT_ROW",
         details: { table: "holdfast_process", key: "q" },
@@ -440,9 +415,9 @@ function readTests(on: On): void {
         items: [{ id: "p" }],
         damaged: [{ table: "holdfast_process", key: "q" }],
       });
-      expect(
-        await rejection(store.append("q", { type: "signal.go" })),
-      ).toMatchObject({ code: "CORRUPT_ROW" });
+      expect(await rejection(store.append("q", { type: "signal.go" }))).toMatchObject({
+        code: "CORRUPT_ROW",
+      });
     }),
   );
 }

@@ -10,9 +10,7 @@ import { Fault, faulty, onProcesses, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 import { build } from "./spawned-build.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processFaultsSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -28,8 +26,7 @@ function secretTests(on: On): void {
   test(
     "nothing of what was given can be read in the tables, and all of it through the store",
     on(async ({ database, clock }) => {
-      const mirrored = (text: string): string =>
-        Array.from(text).toReversed().join("");
+      const mirrored = (text: string): string => Array.from(text).toReversed().join("");
       const payload = {
         name: "mirror",
         encode: mirrored,
@@ -87,10 +84,7 @@ function secretTests(on: On): void {
 }
 
 /** Runs a transaction that fails before each of its statements in turn, and at last after all of them; tells how many it has. */
-async function failingEverywhere(
-  database: Database,
-  tx: () => Tx<unknown>,
-): Promise<number> {
+async function failingEverywhere(database: Database, tx: () => Tx<unknown>): Promise<number> {
   for (let n = 0; ; n += 1) {
     const error = await rejection(
       database.write("faulty", function* () {

@@ -7,9 +7,7 @@ import type { Backend } from "../backend.ts";
 import { altered, onProcesses, fixtureOf } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processFeedSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -49,14 +47,11 @@ function feedTests(on: On): void {
     "everything that happens is told once, in order, from a cursor on",
     on(async (fixture) => {
       const { store } = fixture;
-      for (const id of ["p", "q"])
-        await store.register({ id, kind: "k", eventTypes });
+      for (const id of ["p", "q"]) await store.register({ id, kind: "k", eventTypes });
       await store.append("q", { type: "e" });
       await store.append("p", { type: "e" });
       const [first, cursor] = await changesAfter(fixture, 4);
-      expect(first).toBe(
-        "p0 process.registered, q0 process.registered, q1 e, p1 e",
-      );
+      expect(first).toBe("p0 process.registered, q0 process.registered, q1 e, p1 e");
       expect(await store.changes({ after: cursor })).toEqual({
         items: [],
         next: cursor,
@@ -103,8 +98,7 @@ function concurrencyTests(on: On): void {
           ...(after !== undefined && { after }),
           limit: 7,
         });
-        for (const { process, sequence } of page.items)
-          told.push(`${process}:${sequence}`);
+        for (const { process, sequence } of page.items) told.push(`${process}:${sequence}`);
         after = page.next;
         // Reads alone would keep the writers from being told that they are done.
         await new Promise((resolve) => setImmediate(resolve));
@@ -193,9 +187,10 @@ function pruneTests(on: On): void {
         existed: true,
         record: { status: "completed", prunedAt: 1_000_001 },
       });
-      expect(
-        await rejection(store.register({ ...draft, input: 2 })),
-      ).toMatchObject({ code: "PROCESS_CONFLICT", details: { part: "input" } });
+      expect(await rejection(store.register({ ...draft, input: 2 }))).toMatchObject({
+        code: "PROCESS_CONFLICT",
+        details: { part: "input" },
+      });
       for (const call of [
         () => store.append("p", { type: "e" }),
         () => store.complete("p", { kind: "completed", value: 1 }),
@@ -242,12 +237,14 @@ function pruneTests(on: On): void {
         code: "PROCESS_PRUNED",
       });
       const stop = AbortSignal.abort();
-      expect(
-        await rejection(store.prune({ olderThan: 0 }, { signal: stop })),
-      ).toMatchObject({ code: "ABORTED" });
-      expect(
-        await store.prune({ olderThan: "1 day" }, { rowsPerSlice: 2 }),
-      ).toEqual({ pruned: 0, rows: 5, damaged: [] });
+      expect(await rejection(store.prune({ olderThan: 0 }, { signal: stop }))).toMatchObject({
+        code: "ABORTED",
+      });
+      expect(await store.prune({ olderThan: "1 day" }, { rowsPerSlice: 2 })).toEqual({
+        pruned: 0,
+        rows: 5,
+        damaged: [],
+      });
       expect(await store.prune({ olderThan: 0 })).toMatchObject({ rows: 0 });
       expect(await store.get("p")).toMatchObject({ prunedAt: 1_000_001 });
     }),
@@ -262,10 +259,7 @@ function pruneTests(on: On): void {
         await store.complete(id, { kind: "completed", value: 1 });
       }
       clock.advance(1);
-      await altered(
-        database,
-        sql`UPDATE holdfast_process SET status = 'odd' WHERE id = 'a'`,
-      );
+      await altered(database, sql`UPDATE holdfast_process SET status = 'odd' WHERE id = 'a'`);
       expect(await store.prune({ olderThan: 0 })).toMatchObject({
         pruned: 1,
         damaged: [{ table: "holdfast_process", key: "a" }],

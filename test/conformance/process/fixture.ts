@@ -53,11 +53,7 @@ export function onProcesses(
   };
 }
 
-export function fixtureOf(
-  place: Place,
-  opened: Database,
-  clock: ManualClock,
-): ProcessFixture {
+export function fixtureOf(place: Place, opened: Database, clock: ManualClock): ProcessFixture {
   const faults = new Faults(opened);
   const { database } = faults;
   const environment = { clock };
@@ -122,9 +118,7 @@ function* everything(): Tx<unknown> {
     yield* rows(sql`SELECT * FROM holdfast_process_lease ORDER BY process`),
     yield* rows(sql`SELECT * FROM holdfast_queue_batch ORDER BY key`),
     yield* rows(sql`SELECT * FROM holdfast_queue_item ORDER BY key`),
-    yield* rows(
-      sql`SELECT * FROM holdfast_queue_wake_mark ORDER BY session, process`,
-    ),
+    yield* rows(sql`SELECT * FROM holdfast_queue_wake_mark ORDER BY session, process`),
     yield* rows(sql`SELECT * FROM holdfast_execution ORDER BY key`),
     yield* rows(sql`SELECT * FROM holdfast_execution_event ORDER BY seq`),
   ];

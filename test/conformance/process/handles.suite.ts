@@ -7,9 +7,7 @@ import type { Backend } from "../backend.ts";
 import { altered, onProcesses, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processHandlesSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -77,9 +75,7 @@ function grantTests(on: On): void {
       expect((await store.grants("p")).items).toEqual([]);
       const { items: processes } = await store.list({ orphaned: true });
       expect(processes.map(({ id }) => id)).toEqual(["p"]);
-      expect((await store.list({ orphaned: false })).items).toMatchObject([
-        { id: "q" },
-      ]);
+      expect((await store.list({ orphaned: false })).items).toMatchObject([{ id: "q" }]);
     }),
   );
 
@@ -112,17 +108,15 @@ function grantTests(on: On): void {
       const ids = async (
         options: Parameters<typeof store.handles>[1],
       ): Promise<readonly string[]> =>
-        (await store.handles("s", options)).items.map(
-          ({ process }) => process.id,
-        );
+        (await store.handles("s", options)).items.map(({ process }) => process.id);
       expect(await ids({ live: true })).toEqual(["c", "a"]);
       expect(await ids({})).toEqual(["c", "a", "b"]);
       const page = await store.handles("s", { limit: 2 });
       expect(page.next).toBeTypeOf("string");
       expect(await ids({ after: page.next ?? "" })).toEqual(["b"]);
-      expect(
-        await rejection(store.handles(planner, { after: page.next ?? "" })),
-      ).toMatchObject({ code: "CURSOR_INVALID" });
+      expect(await rejection(store.handles(planner, { after: page.next ?? "" }))).toMatchObject({
+        code: "CURSOR_INVALID",
+      });
     }),
   );
 }
@@ -145,9 +139,9 @@ function grantPageTests(on: On): void {
         seen.push(...page.items.map(({ session, frame }) => [session, frame]));
         next = page.next;
         if (next !== undefined)
-          expect(
-            await rejection(store.grants("q", { after: next })),
-          ).toMatchObject({ code: "CURSOR_INVALID" });
+          expect(await rejection(store.grants("q", { after: next }))).toMatchObject({
+            code: "CURSOR_INVALID",
+          });
       } while (next !== undefined);
       expect(seen).toEqual([
         ["a", null],
@@ -166,17 +160,12 @@ function transferTests(on: On): void {
       await sessions.create("t");
       await sessions.create("a");
       await registered(fixture, "p", "q");
-      for (const scope of ["s", planner, "a"])
-        await store.grant("p", scope, { label: "mine" });
+      for (const scope of ["s", planner, "a"]) await store.grant("p", scope, { label: "mine" });
       await store.grant("q", "s");
       await store.grant("p", "t", { label: "theirs" });
       await store.transfer("s", "t", ["p", "q"]);
       expect(
-        (await store.grants("p")).items.map(({ session, frame, label }) => [
-          session,
-          frame,
-          label,
-        ]),
+        (await store.grants("p")).items.map(({ session, frame, label }) => [session, frame, label]),
       ).toEqual([
         ["a", null, "mine"],
         ["s", "planner", "mine"],
@@ -197,9 +186,7 @@ function transferTests(on: On): void {
       await registered(fixture, "p", "q");
       await store.grant("p", "s");
       const before = await stored(database);
-      expect(
-        await rejection(store.transfer("s", "t", ["p", "q"])),
-      ).toMatchObject({
+      expect(await rejection(store.transfer("s", "t", ["p", "q"]))).toMatchObject({
         code: "HANDLE_NOT_GRANTED",
         details: { process: "q", session: "s" },
       });
@@ -241,9 +228,7 @@ function deletionTests(on: On): void {
         hasMore: false,
       });
       expect((await store.grants("sole")).items).toEqual([]);
-      expect((await store.grants("shared")).items).toMatchObject([
-        { session: "t" },
-      ]);
+      expect((await store.grants("shared")).items).toMatchObject([{ session: "t" }]);
       for (const id of ["sole", "shared", "ended"])
         expect(await store.get(id)).toMatchObject({ wakeTarget: null });
       expect(await store.get("sole")).toMatchObject({ status: "running" });
@@ -264,8 +249,7 @@ function deletionTests(on: On): void {
       const { store, sessions } = fixture;
       await registered(fixture, "a", "b", "c");
       for (const id of ["a", "b", "c"])
-        for (const frame of ["x", "y"])
-          await store.grant(id, { session: "s", frame });
+        for (const frame of ["x", "y"]) await store.grant(id, { session: "s", frame });
       const report = await sessions.delete("s", { rowsPerSlice: 1 });
       expect(report.processes).toEqual({
         revoked: 6,
@@ -320,10 +304,7 @@ function deletionTests(on: On): void {
       await store.grant("a", "s");
       await sessions.delete("s");
       for (const report of ["{", "[]", '{"revoked":1,"orphaned":7}']) {
-        await altered(
-          database,
-          sql`UPDATE holdfast_process_session_end SET report = ${report}`,
-        );
+        await altered(database, sql`UPDATE holdfast_process_session_end SET report = ${report}`);
         expect((await sessions.delete("s")).processes).toEqual({
           revoked: 0,
           wakes: 0,
@@ -343,13 +324,10 @@ function deletionTests(on: On): void {
       await registered(fixture, "held");
       await store.grant("held", "s");
       const [found] = await database.read("session", () =>
-        rows<{ readonly key: number }>(
-          sql`SELECT key FROM holdfast_session WHERE id = 's'`,
-        ),
+        rows<{ readonly key: number }>(sql`SELECT key FROM holdfast_session WHERE id = 's'`),
       );
       const input = { session: found?.key ?? 0, at: 1, rowsMax: 9 };
-      const target = async (): Promise<unknown> =>
-        (await store.get("aimed"))?.wakeTarget;
+      const target = async (): Promise<unknown> => (await store.get("aimed"))?.wakeTarget;
       expect(await database.write(forgetProcesses, input)).toMatchObject({
         report: { revoked: 1, orphaned: ["held"] },
         isDone: false,

@@ -2,19 +2,11 @@ import { describe, expect, test } from "vitest";
 import type { ProcessId } from "../../../src/model/ids/process-id.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  ada,
-  adaAgain,
-  bob,
-  claimed,
-  registered,
-} from "../lease/leased-processes.ts";
+import { ada, adaAgain, bob, claimed, registered } from "../lease/leased-processes.ts";
 import { onProcesses, fixtureOf, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processLeasesSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -103,9 +95,9 @@ function claimTests(on: On): void {
         details: { reason: "expired" },
       });
       clock.set(1_000_100);
-      expect(
-        await rejection(store.append("p", { type: "e", fence: lease })),
-      ).toMatchObject({ details: { reason: "expired" } });
+      expect(await rejection(store.append("p", { type: "e", fence: lease }))).toMatchObject({
+        details: { reason: "expired" },
+      });
       expect(await claimed(fixture, bob)).toMatchObject({ fence: 2 });
     }),
   );
@@ -117,13 +109,13 @@ function claimTests(on: On): void {
       await registered(fixture);
       const lease = await claimed(fixture);
       clock.advance(1_000);
-      expect(
-        await rejection(store.append("p", { type: "e", fence: lease })),
-      ).toMatchObject({ code: "PROCESS_LEASE_LOST" });
+      expect(await rejection(store.append("p", { type: "e", fence: lease }))).toMatchObject({
+        code: "PROCESS_LEASE_LOST",
+      });
       clock.set(1_000_000);
-      expect(
-        await rejection(store.append("p", { type: "e", fence: lease })),
-      ).toMatchObject({ code: "PROCESS_LEASE_LOST" });
+      expect(await rejection(store.append("p", { type: "e", fence: lease }))).toMatchObject({
+        code: "PROCESS_LEASE_LOST",
+      });
     }),
   );
 
@@ -148,9 +140,11 @@ function claimTests(on: On): void {
         { process: { id: "r" }, lease: "expired" },
       ]);
       clock.set(start);
-      expect(
-        (await store.worklist()).items.map(({ process }) => process.id),
-      ).toEqual(["p", "q", "r"]);
+      expect((await store.worklist()).items.map(({ process }) => process.id)).toEqual([
+        "p",
+        "q",
+        "r",
+      ]);
       expect(await store.holder("r")).toBeUndefined();
       expect(await claimed(fixture, bob, "r")).toMatchObject({ fence: 2 });
     }),
@@ -164,9 +158,7 @@ function claimTests(on: On): void {
       await claimed(fixture);
       faults.die(database.owner);
       const outcomes = await Promise.all(
-        [bob, adaAgain].map((claimant) =>
-          store.claim("p", { ...claimant, process: null }),
-        ),
+        [bob, adaAgain].map((claimant) => store.claim("p", { ...claimant, process: null })),
       );
       const kinds = outcomes.map(({ kind }) => kind).toSorted();
       expect(kinds).toEqual(["acquired", "busy"]);
@@ -186,9 +178,7 @@ function claimTests(on: On): void {
         () => store.start({ id: "p" } as never),
         () => store.keep(null as never),
       ])
-        expect(
-          await rejection(Promise.resolve().then<unknown>(call)),
-        ).toMatchObject({
+        expect(await rejection(Promise.resolve().then<unknown>(call))).toMatchObject({
           code: "OPTION_INVALID",
         });
       expect(await stored(database)).toEqual(before);
@@ -246,8 +236,7 @@ function fenceTests(on: On): void {
       for (const call of [
         () => store.append("p", { type: "e", fence: stale }),
         () => store.complete("p", output, { fence: stale }),
-        () =>
-          store.setWait("p", { signal: "go", ordinal: 1 }, { fence: stale }),
+        () => store.setWait("p", { signal: "go", ordinal: 1 }, { fence: stale }),
         () => store.clearWait("p", { fence: stale }),
         () => store.setExternalRef("p", ref("stale"), { fence: stale }),
         () => store.start(stale),
@@ -267,22 +256,16 @@ function fenceTests(on: On): void {
       // What is so already may be said again by anybody.
       expect(await store.setWait("p", second)).toEqual(wait);
       expect(await stored(database)).toEqual(before);
-      expect(
-        await store.setExternalRef("p", ref("own"), { fence: lease }),
-      ).toBe(true);
+      expect(await store.setExternalRef("p", ref("own"), { fence: lease })).toBe(true);
       expect(await store.clearWait("p", { fence: lease })).toBe(true);
       expect(await store.clearWait("p")).toBe(false);
       // Known already, so nothing is changed by who was overtaken.
-      expect(
-        await store.setExternalRef("p", ref("own"), { fence: stale }),
-      ).toBe(false);
-      expect(await store.complete("p", output, { fence: lease })).toMatchObject(
-        { status: "completed" },
-      );
+      expect(await store.setExternalRef("p", ref("own"), { fence: stale })).toBe(false);
+      expect(await store.complete("p", output, { fence: lease })).toMatchObject({
+        status: "completed",
+      });
       // Its answer was lost: the same end again is fine, also for who was overtaken.
-      expect(await store.complete("p", output, { fence: stale })).toMatchObject(
-        { isReplay: true },
-      );
+      expect(await store.complete("p", output, { fence: stale })).toMatchObject({ isReplay: true });
     }),
   );
 
@@ -324,9 +307,7 @@ function keeperTests(on: On): void {
     on(async (fixture) => {
       await registered(fixture);
       const lease = await claimed(fixture);
-      expect(() =>
-        fixture.store.keep(lease, { lease: 900, every: 301 }),
-      ).toThrow("three times");
+      expect(() => fixture.store.keep(lease, { lease: 900, every: 301 })).toThrow("three times");
     }),
   );
 
@@ -341,8 +322,7 @@ function keeperTests(on: On): void {
         await new Promise((resolve) => setImmediate(resolve));
       await store.claim("p", ada);
       clock.advance(300);
-      while (!keeper.signal.aborted)
-        await new Promise((resolve) => setImmediate(resolve));
+      while (!keeper.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
       expect(keeper.signal.reason).toMatchObject({
         code: "PROCESS_LEASE_LOST",
         details: { reason: "overtaken" },

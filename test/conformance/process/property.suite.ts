@@ -2,24 +2,15 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isHoldfastError } from "../../../src/model/errors.ts";
 import { foldProcess } from "../../../src/model/process/fold.ts";
-import type {
-  ProcessState,
-  SessionScope,
-} from "../../../src/model/process/process.ts";
+import type { ProcessState, SessionScope } from "../../../src/model/process/process.ts";
 import { parseSessionId } from "../../../src/model/ids/session-id.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import {
-  eventColumns,
-  eventOf,
-} from "../../../src/stores/process/event-row.ts";
+import { eventColumns, eventOf } from "../../../src/stores/process/event-row.ts";
 import type { EventRow } from "../../../src/stores/process/event-row.ts";
 import type { ProcessLease } from "../../../src/stores/process/lease.ts";
-import {
-  processColumns,
-  stateOf,
-} from "../../../src/stores/process/process-row.ts";
+import { processColumns, stateOf } from "../../../src/stores/process/process-row.ts";
 import type { ProcessRow } from "../../../src/stores/process/process-row.ts";
 import { isDeep, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
@@ -57,36 +48,26 @@ interface LeasedFixture extends ProcessFixture {
   readonly leases: Map<string, ProcessLease>;
 }
 
-type Action = (
-  leased: LeasedFixture,
-  id: string,
-  n: number,
-) => Promise<unknown>;
+type Action = (leased: LeasedFixture, id: string, n: number) => Promise<unknown>;
 
 const actions = {
   append: ({ store }, id, n) => store.append(id, { type: "e", payload: n }),
   replay: ({ store }, id, n) =>
     store.append(id, { type: "e", payload: n % 2, replayKey: `k${n % 3}` }),
-  wake: ({ store }, id, n) =>
-    store.append(id, { type: "wake", payload: n, replayKey: `w${n}` }),
-  wakeSame: ({ store }, id, n) =>
-    store.append(id, { type: "wake.same", payload: n }),
-  build: ({ store }, id, n) =>
-    store.append(id, { type: "built", payload: n, replayKey: "b" }),
+  wake: ({ store }, id, n) => store.append(id, { type: "wake", payload: n, replayKey: `w${n}` }),
+  wakeSame: ({ store }, id, n) => store.append(id, { type: "wake.same", payload: n }),
+  build: ({ store }, id, n) => store.append(id, { type: "built", payload: n, replayKey: "b" }),
   breakDown: ({ store, leases }, id, n) => {
     const fence = leases.get(id);
     const event = { type: "broke", payload: n, replayKey: "x" };
     return store.append(id, { ...event, ...(fence && { fence }) });
   },
-  complete: ({ store }, id, n) =>
-    store.complete(id, { kind: "cancelled", message: `${n % 2}` }),
+  complete: ({ store }, id, n) => store.complete(id, { kind: "cancelled", message: `${n % 2}` }),
   cancel: ({ store }, id, n) => store.cancel(id, { reason: `${n % 2}` }),
   signal: ({ store }, id, n) => store.signal(id, "go", n, { key: `${n}` }),
-  wait: ({ store }, id, n) =>
-    store.setWait(id, { signal: "go", ordinal: 1 + (n % 3) }),
+  wait: ({ store }, id, n) => store.setWait(id, { signal: "go", ordinal: 1 + (n % 3) }),
   resume: ({ store }, id) => store.clearWait(id),
-  refer: ({ store }, id, n) =>
-    store.setExternalRef(id, { backend: "b", id: `${n % 2}` }),
+  refer: ({ store }, id, n) => store.setExternalRef(id, { backend: "b", id: `${n % 2}` }),
   async claim({ store, leases }, id, n) {
     const claimant = { owner: `o${n % 2}`, incarnation: "1" };
     const outcome = await store.claim(id, claimant, { lease: n * 10 });
@@ -138,10 +119,7 @@ export function processPropertySuite(backend: Backend): void {
   );
 }
 
-async function lived(
-  fixture: ProcessFixture,
-  sequence: readonly Step[],
-): Promise<void> {
+async function lived(fixture: ProcessFixture, sequence: readonly Step[]): Promise<void> {
   const leased: LeasedFixture = { ...fixture, leases: new Map() };
   const ids = ["p", "q", "r"];
   for (const id of ids)
@@ -168,9 +146,7 @@ async function lived(
       frame: id,
     };
     expect({ id, ...state }).toEqual({ id, ...foldProcess(events, target) });
-    expect(events.map((event) => event.sequence)).toEqual(
-      events.map((_, at) => at),
-    );
+    expect(events.map((event) => event.sequence)).toEqual(events.map((_, at) => at));
   }
   const isGone = (await fixture.sessions.open("s")) === undefined;
   const sent = found.flatMap(({ id, events }) =>
@@ -213,8 +189,6 @@ function* everything(): Tx<{
     SELECT process, sequence FROM holdfast_queue_batch`);
   return {
     found,
-    queued: queued
-      .map(({ process, sequence }) => `${process}:${sequence}`)
-      .toSorted(),
+    queued: queued.map(({ process, sequence }) => `${process}:${sequence}`).toSorted(),
   };
 }

@@ -7,9 +7,7 @@ import { altered, onProcesses, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 import { build } from "./spawned-build.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processRecoverySuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -35,8 +33,7 @@ function worklistTests(on: On): void {
         ["unheld", "rerunnable"],
       ] as const)
         await registered(fixture, id, { disposition });
-      for (const id of ["again", "bound"])
-        await store.start(await claimed(fixture, ada, id));
+      for (const id of ["again", "bound"]) await store.start(await claimed(fixture, ada, id));
       await store.complete("done", { kind: "completed", value: 1 });
       clock.advance(1_000);
       const local = { owner: "eve", incarnation: "1" };
@@ -46,9 +43,11 @@ function worklistTests(on: On): void {
       const todo = async (
         options?: Parameters<typeof store.worklist>[0],
       ): Promise<readonly unknown[]> =>
-        (await store.worklist(options)).items.map(
-          ({ process, lease, recovery }) => [process.id, lease, recovery],
-        );
+        (await store.worklist(options)).items.map(({ process, lease, recovery }) => [
+          process.id,
+          lease,
+          recovery,
+        ]);
       expect(await todo()).toEqual([
         ["again", "expired", "run"],
         ["bound", "expired", "abandon"],
@@ -78,10 +77,7 @@ function worklistTests(on: On): void {
       await registered(fixture, "a");
       await registered(fixture, "b");
       await claimed(fixture, ada, "a");
-      await altered(
-        database,
-        sql`UPDATE holdfast_process_lease SET owner = NULL`,
-      );
+      await altered(database, sql`UPDATE holdfast_process_lease SET owner = NULL`);
       expect(await store.worklist()).toMatchObject({
         items: [{ process: { id: "b" } }],
         damaged: [{ table: "holdfast_process", key: "a" }],
@@ -135,16 +131,12 @@ function attemptTests(on: On): void {
       const { store } = fixture;
       await registered(fixture, "p", { attemptsMax: 2 });
       await registered(fixture, "p", { attemptsMax: 2 });
-      expect(
-        await rejection(registered(fixture, "p", { attemptsMax: 3 })),
-      ).toMatchObject({
+      expect(await rejection(registered(fixture, "p", { attemptsMax: 3 }))).toMatchObject({
         code: "PROCESS_CONFLICT",
         details: { part: "attemptsMax" },
       });
       for (const attemptsMax of [0, -1, 1.5, "2", Number.NaN])
-        expect(
-          await rejection(registered(fixture, "q", { attemptsMax })),
-        ).toMatchObject({
+        expect(await rejection(registered(fixture, "q", { attemptsMax }))).toMatchObject({
           code: "PROCESS_INVALID",
           details: { path: "$.attemptsMax" },
         });
@@ -184,9 +176,9 @@ function abandonTests(on: On): void {
         message: "its owner died",
       });
       expect((await queue.list("s")).items).toHaveLength(1);
-      expect(
-        await rejection(store.complete("p", { kind: "completed", value: 1 })),
-      ).toMatchObject({ code: "PROCESS_TERMINAL" });
+      expect(await rejection(store.complete("p", { kind: "completed", value: 1 }))).toMatchObject({
+        code: "PROCESS_TERMINAL",
+      });
     }),
   );
 

@@ -4,9 +4,7 @@ import type { Backend } from "../backend.ts";
 import { onProcesses, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processRegisterSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -23,24 +21,9 @@ function refusalTests(on: On): void {
     ["a blank id", "ID_MALFORMED", { id: "  " }, undefined],
     ["an id that is no text", "ID_MALFORMED", { id: 7 }, undefined],
     ["a blank kind", "NAME_INVALID", { kind: "" }, undefined],
-    [
-      "an unknown disposition",
-      "PROCESS_INVALID",
-      { disposition: "later" },
-      "$.disposition",
-    ],
-    [
-      "event types that are no list",
-      "PROCESS_INVALID",
-      { eventTypes: "progress" },
-      "$.eventTypes",
-    ],
-    [
-      "a declaration that is null",
-      "PROCESS_INVALID",
-      { eventTypes: [null] },
-      "$.eventTypes[0]",
-    ],
+    ["an unknown disposition", "PROCESS_INVALID", { disposition: "later" }, "$.disposition"],
+    ["event types that are no list", "PROCESS_INVALID", { eventTypes: "progress" }, "$.eventTypes"],
+    ["a declaration that is null", "PROCESS_INVALID", { eventTypes: [null] }, "$.eventTypes[0]"],
     [
       "a blank event type",
       "PROCESS_INVALID",
@@ -75,9 +58,7 @@ function refusalTests(on: On): void {
       "a declaration that JSON cannot hold",
       "PROCESS_INVALID",
       {
-        eventTypes: [
-          { name: "a", wake: { input: { kind: "constant", value: 7n } } },
-        ],
+        eventTypes: [{ name: "a", wake: { input: { kind: "constant", value: 7n } } }],
       },
       "$.eventTypes",
     ],
@@ -110,18 +91,8 @@ function refusalTests(on: On): void {
       },
       "$.eventTypes[0].wake.input",
     ],
-    [
-      "an input that cannot be stored",
-      "NOT_SERIALIZABLE",
-      { input: () => 1 },
-      undefined,
-    ],
-    [
-      "a wake target that does not exist",
-      "SESSION_NOT_FOUND",
-      { wakeTarget: "nobody" },
-      undefined,
-    ],
+    ["an input that cannot be stored", "NOT_SERIALIZABLE", { input: () => 1 }, undefined],
+    ["a wake target that does not exist", "SESSION_NOT_FOUND", { wakeTarget: "nobody" }, undefined],
     [
       "a wake target of another generation",
       "SESSION_DELETED",
@@ -158,18 +129,13 @@ function strangeTests(on: On): void {
           ["OPTION_INVALID", () => store.claim("p", given)],
           ["OPTION_INVALID", () => store.prune(given)],
           ["OPTION_INVALID", () => store.spawn(given)],
-          [
-            "OPTION_INVALID",
-            () => store.spawn({ id: "q", kind: "k", execution: given }),
-          ],
+          ["OPTION_INVALID", () => store.spawn({ id: "q", kind: "k", execution: given })],
           ["ID_MALFORMED", () => store.get(given)],
           ["ID_MALFORMED", () => store.append(given, { type: "e" })],
           ["NAME_INVALID", () => store.append("p", { type: given })],
           ["NAME_INVALID", () => store.abandon("p", given)],
         ] as const)
-          expect(
-            await rejection(Promise.resolve().then<unknown>(call)),
-          ).toMatchObject({ code });
+          expect(await rejection(Promise.resolve().then<unknown>(call))).toMatchObject({ code });
       expect(await stored(database)).toEqual(before);
     }),
   );
@@ -261,9 +227,9 @@ function registrationTests(on: On): void {
     "the order of properties makes no difference",
     on(async ({ store }) => {
       await store.register({ ...build, input: { a: 1, b: 2 } });
-      expect(
-        await store.register({ ...build, input: { b: 2, a: 1 } }),
-      ).toMatchObject({ existed: true });
+      expect(await store.register({ ...build, input: { b: 2, a: 1 } })).toMatchObject({
+        existed: true,
+      });
     }),
   );
 }
@@ -272,9 +238,7 @@ function atOnceTests(on: On): void {
   test(
     "[A55] of many who register the same at once one does, and all get the same",
     on(async ({ store }) => {
-      const all = await Promise.all(
-        Array.from({ length: 8 }, () => store.register(build)),
-      );
+      const all = await Promise.all(Array.from({ length: 8 }, () => store.register(build)));
       expect(all.filter(({ existed }) => !existed)).toHaveLength(1);
       expect(new Set(all.map(({ key }) => key)).size).toBe(1);
     }),

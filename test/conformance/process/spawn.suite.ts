@@ -8,9 +8,7 @@ import { altered, onProcesses, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 import { build } from "./spawned-build.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processSpawnSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -65,9 +63,10 @@ function spawnTests(on: On): void {
         ["input", { execution: { function: "ci/build", input: 1 } }],
         ["causedBy", { causedBy: null }],
       ] as const)
-        expect(
-          await rejection(store.spawn({ ...build, ...change })),
-        ).toMatchObject({ code: "PROCESS_CONFLICT", details: { part } });
+        expect(await rejection(store.spawn({ ...build, ...change }))).toMatchObject({
+          code: "PROCESS_CONFLICT",
+          details: { part },
+        });
       expect(await stored(database)).toEqual(before);
     }),
   );
@@ -75,9 +74,7 @@ function spawnTests(on: On): void {
   test(
     "many who spawn the same at once get one process with one execution",
     on(async ({ store }) => {
-      const all = await Promise.all(
-        Array.from({ length: 6 }, () => store.spawn(build)),
-      );
+      const all = await Promise.all(Array.from({ length: 6 }, () => store.spawn(build)));
       expect(all.filter(({ existed }) => !existed)).toHaveLength(1);
       expect(new Set(all.map(({ key }) => key)).size).toBe(1);
     }),
@@ -90,9 +87,7 @@ function spawnTests(on: On): void {
       "a wake that selects from a payload",
       "PROCESS_INVALID",
       {
-        eventTypes: [
-          { name: "process.completed", wake: { input: { kind: "payload" } } },
-        ],
+        eventTypes: [{ name: "process.completed", wake: { input: { kind: "payload" } } }],
       },
     ],
     ["a bad function", "NAME_INVALID", { execution: { function: "a b" } }],
@@ -100,9 +95,7 @@ function spawnTests(on: On): void {
   ])("%s is refused and leaves nothing", (_, code, change) =>
     on(async ({ store, database }) => {
       const before = await stored(database);
-      expect(
-        await rejection(store.spawn({ ...build, ...change })),
-      ).toMatchObject({ code });
+      expect(await rejection(store.spawn({ ...build, ...change }))).toMatchObject({ code });
       expect(await stored(database)).toEqual(before);
     })(),
   );
@@ -120,9 +113,7 @@ function spawnTests(on: On): void {
       const running = { ...build.execution, id: "run" };
       await store.spawn({ ...build, id: "first", execution: running });
       expect(
-        await rejection(
-          store.spawn({ ...build, id: "second", execution: running }),
-        ),
+        await rejection(store.spawn({ ...build, id: "second", execution: running })),
       ).toMatchObject({
         code: "PROCESS_CONFLICT",
         details: { id: "second", part: "execution" },
@@ -171,9 +162,7 @@ function endTests(on: On): void {
         "process:external_ref",
         "signal:go:k",
       ])
-        expect(
-          await rejection(store.append("build", { type: "e", replayKey })),
-        ).toMatchObject({
+        expect(await rejection(store.append("build", { type: "e", replayKey }))).toMatchObject({
           code: "REPLAY_KEY_RESERVED",
           details: { id: "build", replayKey },
         });
@@ -268,9 +257,7 @@ function endTests(on: On): void {
         value: 1,
       });
       const { items: batches } = await queue.list("s");
-      expect(batches).toMatchObject([
-        { items: [{ payload: { input: "all done" } }] },
-      ]);
+      expect(batches).toMatchObject([{ items: [{ payload: { input: "all done" } }] }]);
     }),
   );
 
@@ -280,8 +267,7 @@ function endTests(on: On): void {
       const ids = Array.from({ length: 12 }, (_, at) => `r${at}`);
       for (const [at, id] of ids.entries()) {
         const execution = { ...external.execution, id };
-        if (at % 2 === 0)
-          await store.spawn({ ...external, id, execution, grants: [] });
+        if (at % 2 === 0) await store.spawn({ ...external, id, execution, grants: [] });
         else await executions.create(execution);
       }
       await Promise.all(
@@ -350,9 +336,7 @@ function endTests(on: On): void {
       await store.spawn(external);
       await executions.resolve("build", { kind: "timedOut" });
       expect(
-        await rejection(
-          store.complete("build", { kind: "completed", value: 1 }),
-        ),
+        await rejection(store.complete("build", { kind: "completed", value: 1 })),
       ).toMatchObject({ code: "PROCESS_TERMINAL" });
     }),
   );

@@ -12,9 +12,7 @@ export function processValuesSuite(backend: Backend): void {
       onProcesses(backend, async ({ store }) => {
         await store.register(build);
         const payload: { percent: unknown } = { percent: "none" };
-        const refused = rejection(
-          store.append("p", { type: "progress", payload }),
-        );
+        const refused = rejection(store.append("p", { type: "progress", payload }));
         payload.percent = 7;
         expect(await refused).toMatchObject({ code: "EVENT_PAYLOAD_INVALID" });
         const accepted = store.append("p", { type: "progress", payload });
@@ -85,8 +83,7 @@ export function processValuesSuite(backend: Backend): void {
       await store.register(build);
       const text = "x".repeat(1_000_000);
       const count = 24;
-      for (let n = 1; n <= count; n += 1)
-        await store.signal("p", "go", text, { key: `${n}` });
+      for (let n = 1; n <= count; n += 1) await store.signal("p", "go", text, { key: `${n}` });
       const lengths: number[] = [];
       const seen: number[] = [];
       let after: string | undefined;
@@ -105,9 +102,7 @@ export function processValuesSuite(backend: Backend): void {
       const { items } = await store.recent("p", 1_000);
       expect(items.length).toBeLessThan(count);
       expect(items.length).toBeGreaterThan(0);
-      expect(items.map(({ sequence }) => sequence)).toEqual(
-        seen.slice(-items.length),
-      );
+      expect(items.map(({ sequence }) => sequence)).toEqual(seen.slice(-items.length));
     }),
   );
 

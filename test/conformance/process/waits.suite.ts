@@ -4,9 +4,7 @@ import type { Backend } from "../backend.ts";
 import { onProcesses, fixtureOf, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 const worker = {
   id: "p",
@@ -55,11 +53,8 @@ function waitTests(on: On): void {
       await store.register(worker);
       const slow = rejection(store.waitForEnd("p", { timeout: 50 }));
       const aborting = new AbortController();
-      const stopped = rejection(
-        store.waitForEvent("p", {}, { signal: aborting.signal }),
-      );
-      while (faults.listeners < 2)
-        await new Promise((resolve) => setImmediate(resolve));
+      const stopped = rejection(store.waitForEvent("p", {}, { signal: aborting.signal }));
+      while (faults.listeners < 2) await new Promise((resolve) => setImmediate(resolve));
       aborting.abort();
       expect(await stopped).toMatchObject({ code: "ABORTED" });
       let ended = false;
@@ -70,9 +65,9 @@ function waitTests(on: On): void {
       }
       expect(await slow).toMatchObject({ code: "DEADLINE_EXCEEDED" });
       expect(faults.listeners).toBe(0);
-      expect(
-        await rejection(store.waitForEnd("p", { timeout: 0 })),
-      ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(await rejection(store.waitForEnd("p", { timeout: 0 }))).toMatchObject({
+        code: "DEADLINE_EXCEEDED",
+      });
     }),
   );
 }
@@ -87,8 +82,7 @@ function otherProcessTests(on: On): void {
       await store.register(worker);
       const event = theirs.store.waitForEvent("p", { type: "e" });
       const end = theirs.store.waitForEnd("p");
-      while (theirs.faults.listeners < 2)
-        await new Promise((resolve) => setImmediate(resolve));
+      while (theirs.faults.listeners < 2) await new Promise((resolve) => setImmediate(resolve));
       await store.append("p", { type: "e", payload: "hello" });
       await store.complete("p", { kind: "completed", value: 7 });
       expect(await event).toMatchObject({ payload: "hello" });
@@ -113,9 +107,7 @@ function waitStateTests(on: On): void {
       });
       const before = await stored(database);
       clock.advance(1);
-      expect(await store.setWait("p", { signal: "go", ordinal: 1 })).toEqual(
-        wait,
-      );
+      expect(await store.setWait("p", { signal: "go", ordinal: 1 })).toEqual(wait);
       expect(await stored(database)).toEqual(before);
       expect(await store.get("p")).toMatchObject({ status: "running", wait });
       expect((await store.list({ waiting: true })).items).toHaveLength(1);
@@ -125,9 +117,9 @@ function waitStateTests(on: On): void {
       await store.setWait("p", { signal: "go", ordinal: 2 });
       await store.complete("p", { kind: "completed", value: 1 });
       expect(await store.get("p")).toMatchObject({ wait: null });
-      expect(
-        await rejection(store.setWait("p", { signal: "go", ordinal: 3 })),
-      ).toMatchObject({ code: "PROCESS_TERMINAL" });
+      expect(await rejection(store.setWait("p", { signal: "go", ordinal: 3 }))).toMatchObject({
+        code: "PROCESS_TERMINAL",
+      });
       const types = (await store.events("p")).items.map(({ type }) => type);
       expect(types).toEqual([
         "process.waiting",
@@ -165,17 +157,17 @@ function waitStateTests(on: On): void {
         ordinal: 1,
       });
       const second = store.waitForSignal("p", "go", 2);
-      expect(
-        await store.signal("p", "go", "first", { key: "a" }),
-      ).toMatchObject({ isReplay: true });
+      expect(await store.signal("p", "go", "first", { key: "a" })).toMatchObject({
+        isReplay: true,
+      });
       await store.signal("p", "go", "second", { key: "b" });
       expect(await second).toMatchObject({ payload: "second" });
-      expect(
-        await rejection(store.signal("p", "go", "other", { key: "b" })),
-      ).toMatchObject({ code: "REPLAY_KEY_CONFLICT" });
-      expect(
-        await rejection(store.signal("p", "stop", 1, { key: "c" })),
-      ).toMatchObject({ code: "EVENT_TYPE_UNDECLARED" });
+      expect(await rejection(store.signal("p", "go", "other", { key: "b" }))).toMatchObject({
+        code: "REPLAY_KEY_CONFLICT",
+      });
+      expect(await rejection(store.signal("p", "stop", 1, { key: "c" }))).toMatchObject({
+        code: "EVENT_TYPE_UNDECLARED",
+      });
     }),
   );
 }
@@ -199,9 +191,10 @@ function externalTests(on: On): void {
         { ...ref, metadata: { a: 2 } },
         { backend: "ci", id: "77" },
       ])
-        expect(await rejection(store.setExternalRef("p", other))).toMatchObject(
-          { code: "EXTERNAL_REF_CONFLICT", details: { id: "p" } },
-        );
+        expect(await rejection(store.setExternalRef("p", other))).toMatchObject({
+          code: "EXTERNAL_REF_CONFLICT",
+          details: { id: "p" },
+        });
       expect(await stored(database)).toEqual(before);
     }),
   );
@@ -223,9 +216,7 @@ function listTests(on: On): void {
       await store.complete("c", { kind: "failed", code: "x", message: "m" });
       await store.complete("e", { kind: "cancelled", message: "m" });
       await store.setWait("d", { signal: "go", ordinal: 1 });
-      const ids = async (
-        options?: Parameters<typeof store.list>[0],
-      ): Promise<string> =>
+      const ids = async (options?: Parameters<typeof store.list>[0]): Promise<string> =>
         (await store.list(options)).items.map(({ id }) => id).join("");
       expect(await ids()).toBe("ad");
       expect(await ids({ status: "any" })).toBe("abcde");
@@ -238,9 +229,9 @@ function listTests(on: On): void {
       const page = await store.list({ status: "any", limit: 2 });
       expect(page.items.map(({ id }) => id)).toEqual(["a", "b"]);
       expect(await ids({ status: "any", after: page.next ?? "" })).toBe("cde");
-      expect(
-        await rejection(store.list({ after: page.next ?? "" })),
-      ).toMatchObject({ code: "CURSOR_INVALID" });
+      expect(await rejection(store.list({ after: page.next ?? "" }))).toMatchObject({
+        code: "CURSOR_INVALID",
+      });
     }),
   );
 

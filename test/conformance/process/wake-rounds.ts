@@ -60,8 +60,7 @@ function roundOf(database: Database, number: number): Round {
       return {
         line: `pending f${number}`,
         prepare: () => Promise.resolve(),
-        wake: () =>
-          create(database, id, { function: `f${number}` as FunctionName }),
+        wake: () => create(database, id, { function: `f${number}` as FunctionName }),
         expected: "due",
       };
   }

@@ -9,9 +9,7 @@ import type { Backend } from "../backend.ts";
 import { altered, onProcesses } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
 
-type On = (
-  body: (fixture: ProcessFixture) => Promise<void>,
-) => () => Promise<void>;
+type On = (body: (fixture: ProcessFixture) => Promise<void>) => () => Promise<void>;
 
 export function processWakesSuite(backend: Backend): void {
   const on: On = (body) => onProcesses(backend, body);
@@ -27,30 +25,10 @@ const at = (pointer: string) => ({ kind: "pointer", pointer }) as const;
 
 function matrixTests(on: On): void {
   test.each<[string, ProcessEventType["wake"], unknown, string | null]>([
-    [
-      "a condition that is false",
-      { when: at("/on"), input: whole },
-      { on: false },
-      null,
-    ],
-    [
-      "a condition that is null",
-      { when: at("/on"), input: whole },
-      { on: null },
-      null,
-    ],
-    [
-      "a condition that is empty",
-      { when: at("/on"), input: whole },
-      { on: [] },
-      null,
-    ],
-    [
-      "a condition that is 0, which is true",
-      { when: at("/on"), input: at("/on") },
-      { on: 0 },
-      "0",
-    ],
+    ["a condition that is false", { when: at("/on"), input: whole }, { on: false }, null],
+    ["a condition that is null", { when: at("/on"), input: whole }, { on: null }, null],
+    ["a condition that is empty", { when: at("/on"), input: whole }, { on: [] }, null],
+    ["a condition that is 0, which is true", { when: at("/on"), input: at("/on") }, { on: 0 }, "0"],
     [
       "a presence that is absent",
       { when: { kind: "present", pointer: "/on" }, input: whole },
@@ -64,12 +42,7 @@ function matrixTests(on: On): void {
       "there",
     ],
     ["the payload as text", { input: whole }, "hello", "hello"],
-    [
-      "the payload as JSON",
-      { input: whole },
-      { a: [1, null] },
-      '{"a":[1,null]}',
-    ],
+    ["the payload as JSON", { input: whole }, { a: [1, null] }, '{"a":[1,null]}'],
     ["a constant", { input: { kind: "constant", value: "done" } }, 7, "done"],
     [
       "a template",
@@ -95,9 +68,7 @@ function matrixTests(on: On): void {
       expect(appended.wake?.input ?? null).toBe(input);
       const { items: events } = await store.events("p", { wakes: true });
       expect(events).toHaveLength(input === null ? 0 : 1);
-      expect((await queue.list("s")).items).toHaveLength(
-        input === null ? 0 : 1,
-      );
+      expect((await queue.list("s")).items).toHaveLength(input === null ? 0 : 1);
     })(),
   );
 }
@@ -116,11 +87,7 @@ function dedupeTests(on: On): void {
     on(async ({ store, queue }) => {
       for (const id of ["p", "q"])
         await store.register({ id, kind: "k", wakeTarget: "s", eventTypes });
-      const batchOf = async (
-        id: string,
-        type: string,
-        payload: unknown,
-      ): Promise<unknown> =>
+      const batchOf = async (id: string, type: string, payload: unknown): Promise<unknown> =>
         (await store.append(id, { type, payload })).wake?.delivery;
       const first = await batchOf("p", "e", { t: "one", k: "a" });
       expect(first).toMatchObject({ kind: "queued" });
@@ -135,14 +102,8 @@ function dedupeTests(on: On): void {
       expect(await batchOf("p", "c", { t: "five" })).toMatchObject({
         kind: "coalesced",
       });
-      const texts = (await queue.list("s")).items.map(
-        ({ items }) => items[0]?.payload,
-      );
-      expect(texts).toMatchObject([
-        { input: "one" },
-        { input: "three" },
-        { input: "four" },
-      ]);
+      const texts = (await queue.list("s")).items.map(({ items }) => items[0]?.payload);
+      expect(texts).toMatchObject([{ input: "one" }, { input: "three" }, { input: "four" }]);
       // Each event says of itself that it woke, whether alone or not.
       expect((await store.events("p", { wakes: true })).items).toHaveLength(4);
     }),
@@ -158,8 +119,7 @@ function dedupeTests(on: On): void {
         eventTypes,
       });
       const wake = async (t: string): Promise<string | undefined> =>
-        (await store.append("p", { type: "c", payload: { t } })).wake?.delivery
-          .kind;
+        (await store.append("p", { type: "c", payload: { t } })).wake?.delivery.kind;
       expect(await wake("one")).toBe("queued");
       const held = await leases(database, { clock }).acquire("s", {
         owner: "ada",
@@ -182,23 +142,17 @@ function dedupeTests(on: On): void {
   test(
     "[A61] a dedupe key joins only wakes of the same frame",
     on(async ({ store, queue }) => {
-      const woken = async (
-        id: string,
-        frame: string | null,
-      ): Promise<string | undefined> => {
+      const woken = async (id: string, frame: string | null): Promise<string | undefined> => {
         const wakeTarget = { session: "s", frame };
         await store.register({ id, kind: "k", wakeTarget, eventTypes });
-        return (await store.append(id, { type: "c", payload: { t: id } })).wake
-          ?.delivery.kind;
+        return (await store.append(id, { type: "c", payload: { t: id } })).wake?.delivery.kind;
       };
       expect(await woken("p", "planner")).toBe("queued");
       expect(await woken("q", "writer")).toBe("queued");
       expect(await woken("r", null)).toBe("queued");
       expect(await woken("t", "writer")).toBe("coalesced");
       expect(await woken("u", null)).toBe("coalesced");
-      const wakes = (await queue.list("s")).items.map(
-        ({ items }) => items[0]?.payload,
-      );
+      const wakes = (await queue.list("s")).items.map(({ items }) => items[0]?.payload);
       expect(wakes).toMatchObject([
         { input: "p", frame: "planner" },
         { input: "q", frame: "writer" },
@@ -212,8 +166,7 @@ function dedupeTests(on: On): void {
     on(async ({ store, queue, database, clock }) => {
       await store.register({ id: "p", kind: "k", wakeTarget: "s", eventTypes });
       const wake = async (t: string): Promise<string | undefined> =>
-        (await store.append("p", { type: "c", payload: { t } })).wake?.delivery
-          .kind;
+        (await store.append("p", { type: "c", payload: { t } })).wake?.delivery.kind;
       expect(await wake("one")).toBe("queued");
       const begun = clock.now();
       const held = await leases(database, { clock }).acquire(
@@ -228,9 +181,7 @@ function dedupeTests(on: On): void {
       // The holder read its clock before the lease ran out, and comes second.
       clock.set(begun + 999);
       await queue.completeWithoutCommit(held.lease, claim ? [claim.ref] : []);
-      const texts = (await queue.list("s")).items.map(
-        ({ items }) => items[0]?.payload,
-      );
+      const texts = (await queue.list("s")).items.map(({ items }) => items[0]?.payload);
       expect(texts).toMatchObject([{ input: "two" }]);
     }),
   );
@@ -261,11 +212,7 @@ function dedupeTests(on: On): void {
 }
 
 /** Deals with whatever a session has in its queue. */
-async function consumeAll(
-  queue: Queue,
-  database: Database,
-  clock: Clock,
-): Promise<void> {
+async function consumeAll(queue: Queue, database: Database, clock: Clock): Promise<void> {
   const owner = { owner: "ada", incarnation: "1" };
   const held = await leases(database, { clock }).acquire("s", owner);
   if (held.kind === "busy") throw new Error("Nobody else asks.");

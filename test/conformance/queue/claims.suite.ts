@@ -55,8 +55,7 @@ function fenceTests(fixture: InFixture): void {
           () => queue.claimTurn(lease),
           () => queue.claimCommand(lease),
           () => queue.claimBatches(lease, ["a"]),
-          () =>
-            queue.completeWithoutCommit(lease, [{ claim: "", batches: [] }]),
+          () => queue.completeWithoutCommit(lease, [{ claim: "", batches: [] }]),
         ])
           expect(await rejection(claiming())).toMatchObject({
             code: "LEASE_LOST",
@@ -75,9 +74,9 @@ function fenceTests(fixture: InFixture): void {
       const before = await stored(database);
       expect(await queue.claimTurn(lease, { limit: 0 })).toBeUndefined();
       expect(await queue.claimBatches(lease, [])).toBeUndefined();
-      expect(
-        await rejection(queue.claimTurn(lease, { limit: 257 })),
-      ).toMatchObject({ code: "OPTION_INVALID" });
+      expect(await rejection(queue.claimTurn(lease, { limit: 257 }))).toMatchObject({
+        code: "OPTION_INVALID",
+      });
       expect(await stored(database)).toEqual(before);
     }),
   );
@@ -116,9 +115,7 @@ function fenceTests(fixture: InFixture): void {
       }));
       const outcome = await queue.enqueue("s", { items });
       if (outcome.kind === "consumed") throw new Error("It has no source.");
-      await place.shell(
-        "UPDATE holdfast_queue_item SET payload = '{' WHERE ordinal <> 1",
-      );
+      await place.shell("UPDATE holdfast_queue_item SET payload = '{' WHERE ordinal <> 1");
       const { id } = outcome.batch;
       expect(await queue.list("s")).toEqual({
         items: [],
@@ -140,9 +137,10 @@ function fenceTests(fixture: InFixture): void {
         pastChecks(database, sql`UPDATE holdfast_queue_batch SET slot = 'odd'`),
       );
       const row = { table: "holdfast_queue_batch", key: bad.id };
-      expect(
-        await rejection(queue.claimTurn(await acquired(at))),
-      ).toMatchObject({ code: "CORRUPT_ROW", details: row });
+      expect(await rejection(queue.claimTurn(await acquired(at)))).toMatchObject({
+        code: "CORRUPT_ROW",
+        details: row,
+      });
       expect(await queue.list("s")).toMatchObject({
         items: [],
         damaged: [row],
@@ -241,9 +239,9 @@ function frontTests(fixture: InFixture): void {
       const won = await queue.claimTurn(second);
       expect(won).toMatchObject({ fence: 2 });
       expect(taken(won)).toBe("a");
-      expect(
-        await rejection(queue.completeWithoutCommit(second, [refOf(lost)])),
-      ).toMatchObject({ code: "CLAIM_LOST" });
+      expect(await rejection(queue.completeWithoutCommit(second, [refOf(lost)]))).toMatchObject({
+        code: "CLAIM_LOST",
+      });
       await queue.completeWithoutCommit(second, [refOf(won)]);
     }),
   );
@@ -253,8 +251,7 @@ function frontTests(fixture: InFixture): void {
     fixture(async (at) => {
       const { queue } = at;
       const lease = await acquired(at);
-      for (let index = 0; index < 40; index += 1)
-        await enqueued(at, `${index}`, { slot: "join" });
+      for (let index = 0; index < 40; index += 1) await enqueued(at, `${index}`, { slot: "join" });
       const many = await queue.claimTurn(lease);
       expect(many?.batches).toHaveLength(40);
       await enqueued(at, "ready");

@@ -86,9 +86,9 @@ function abandonTests(fixture: InFixture): void {
       const claim = refOf(await queue.claimTurn(lease));
       await queue.abandon("s", claim);
       expect((await queue.cancel("s", id))?.id).toBe(id);
-      expect(
-        await rejection(queue.completeWithoutCommit(lease, [claim])),
-      ).toMatchObject({ code: "CLAIM_LOST" });
+      expect(await rejection(queue.completeWithoutCommit(lease, [claim]))).toMatchObject({
+        code: "CLAIM_LOST",
+      });
     }),
   );
 }
@@ -112,16 +112,12 @@ function completionTests(fixture: InFixture): void {
         [{ claim: "made-up", batches: ["unknown"] }],
         [{ ...right, batches: ["unknown"] }],
       ])
-        expect(
-          await rejection(queue.completeWithoutCommit(lease, claims)),
-        ).toMatchObject({
+        expect(await rejection(queue.completeWithoutCommit(lease, claims))).toMatchObject({
           code: "CLAIM_LOST",
           details: { session: "s", claim: claims.length - 1 },
         });
       expect(
-        await rejection(
-          queue.completeWithoutCommit({ ...lease, fence: 2 }, [right]),
-        ),
+        await rejection(queue.completeWithoutCommit({ ...lease, fence: 2 }, [right])),
       ).toMatchObject({ code: "LEASE_LOST" });
       expect(await stored(database)).toEqual(before);
       await queue.completeWithoutCommit(lease, [right]);
@@ -147,9 +143,10 @@ function completionTests(fixture: InFixture): void {
         { ...a, batches: b.batches },
         { ...a, batches: ["unknown"] },
       ])
-        expect(
-          await rejection(queue.completeWithoutCommit(lease, [a, wrong, b])),
-        ).toMatchObject({ code: "CLAIM_LOST", details: { claim: 1 } });
+        expect(await rejection(queue.completeWithoutCommit(lease, [a, wrong, b]))).toMatchObject({
+          code: "CLAIM_LOST",
+          details: { claim: 1 },
+        });
       await queue.completeWithoutCommit(lease, [a, b]);
       await queue.completeWithoutCommit(lease, [b, a]);
       expect(await listed(at)).toBe("");
@@ -170,16 +167,14 @@ function completionTests(fixture: InFixture): void {
       await queue.completeWithoutCommit(lease, [oldest]);
       await queue.completeWithoutCommit(lease, rest);
       await queue.completeWithoutCommit(lease, rest);
-      expect(
-        await rejection(queue.completeWithoutCommit(lease, [oldest])),
-      ).toMatchObject({ code: "CLAIM_LOST" });
+      expect(await rejection(queue.completeWithoutCommit(lease, [oldest]))).toMatchObject({
+        code: "CLAIM_LOST",
+      });
       expect(await remembered(database)).toBe(256);
       await leases.release(lease);
       const next = await acquired(at, bob);
       await enqueued(at, "a");
-      await queue.completeWithoutCommit(next, [
-        refOf(await queue.claimTurn(next)),
-      ]);
+      await queue.completeWithoutCommit(next, [refOf(await queue.claimTurn(next))]);
       expect(await remembered(database)).toBe(1);
     }),
   );
@@ -188,25 +183,16 @@ function completionTests(fixture: InFixture): void {
     "[AX5] with other ids than those it took, fewer or more, fails and removes nothing",
     fixture(async (at) => {
       const { queue, database } = at;
-      for (const name of ["a", "b", "c"])
-        await enqueued(at, name, { slot: "join" });
+      for (const name of ["a", "b", "c"]) await enqueued(at, name, { slot: "join" });
       const lease = await acquired(at);
       const ab = refOf(await queue.claimTurn(lease, { limit: 2 }));
       const c = refOf(await queue.claimTurn(lease));
       const [a = "", b = ""] = ab.batches;
       const [other = ""] = c.batches;
       const before = await stored(database);
-      for (const batches of [
-        [a, other],
-        [a],
-        [a, b, other],
-        [a, a],
-        [a, "unknown"],
-      ])
+      for (const batches of [[a, other], [a], [a, b, other], [a, a], [a, "unknown"]])
         expect(
-          await rejection(
-            queue.completeWithoutCommit(lease, [{ ...ab, batches }]),
-          ),
+          await rejection(queue.completeWithoutCommit(lease, [{ ...ab, batches }])),
         ).toMatchObject({ code: "CLAIM_LOST" });
       expect(await stored(database)).toEqual(before);
       await queue.completeWithoutCommit(lease, [c, ab]);
@@ -274,12 +260,11 @@ function commitTests(fixture: InFixture): void {
       });
       const refuses = async (turn: TurnDraft): Promise<void> => {
         const before = [await stored(database), await dumpOf(database)];
-        expect(
-          await rejection(store.commit(first.session, turn)),
-        ).toMatchObject({ code: "CLAIM_LOST", details: { claim: 0 } });
-        expect([await stored(database), await dumpOf(database)]).toEqual(
-          before,
-        );
+        expect(await rejection(store.commit(first.session, turn))).toMatchObject({
+          code: "CLAIM_LOST",
+          details: { claim: 0 },
+        });
+        expect([await stored(database), await dumpOf(database)]).toEqual(before);
       };
       const abandoned = refOf(await queue.claimTurn(first));
       await queue.abandon("s", abandoned);

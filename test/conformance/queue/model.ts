@@ -191,9 +191,7 @@ export class QueueModel {
     if (lease === undefined) return;
     const before = this.#live();
     const isHolder = before?.token === lease.token;
-    const renewed = await attempt(
-      this.#leases.renew(lease, { lease: leaseMs }),
-    );
+    const renewed = await attempt(this.#leases.renew(lease, { lease: leaseMs }));
     if (isHolder) {
       this.#owner(who).lease = renewed.value;
       this.#heard(before, renewed.value?.expiresAt ?? 0);
@@ -206,8 +204,7 @@ export class QueueModel {
   /** Whoever shows a lease that has run out is told so, and no clock that is set back makes it count again. It can still be given back. */
   #foundExpired(lease: Lease): void {
     const held = this.#held;
-    if (held?.token === lease.token)
-      held.heardOf = Math.max(held.heardOf, this.#clock.now());
+    if (held?.token === lease.token) held.heardOf = Math.max(held.heardOf, this.#clock.now());
   }
 
   /** Never shorter than before, whatever the clock did. */
@@ -250,8 +247,7 @@ export class QueueModel {
     if (earlier !== undefined) {
       const expected = earlier.fate === "queued" ? "duplicate" : "consumed";
       assert.equal(outcome.kind, expected);
-      if (outcome.kind !== "consumed")
-        assert.equal(outcome.batch.id, earlier.id);
+      if (outcome.kind !== "consumed") assert.equal(outcome.batch.id, earlier.id);
       return;
     }
     assert(outcome.kind === "queued", "A new batch was refused.");
@@ -303,16 +299,14 @@ export class QueueModel {
     if (claim === undefined || lease === undefined) return;
     const own = this.#taken(claim.ref);
     const isHolder = this.#live()?.token === lease.token;
-    const isWhole =
-      own.length === claim.ref.batches.length && claim.fence === lease.fence;
+    const isWhole = own.length === claim.ref.batches.length && claim.fence === lease.fence;
     const turn = {
       turn: `turn ${(this.#turns += 1)}`,
       fence: lease,
       claims: [claim.ref],
       nodes: [{ kind: "note", payload: this.#turns }],
     };
-    const commit = (): Promise<TurnOutcome> =>
-      this.#sessions.commit(lease.session, turn);
+    const commit = (): Promise<TurnOutcome> => this.#sessions.commit(lease.session, turn);
     const completed = await attempt(commit());
     const expected = isWhole ? undefined : "CLAIM_LOST";
     assert.equal(completed.code, isHolder ? expected : "LEASE_LOST");
@@ -332,11 +326,9 @@ export class QueueModel {
   async #cancel(which: number): Promise<void> {
     const batch = this.#batches[which % Math.max(1, this.#batches.length)];
     if (batch === undefined) return;
-    const isClaimed =
-      batch.claim !== undefined && batch.claim.fence === this.#live()?.fence;
+    const isClaimed = batch.claim !== undefined && batch.claim.fence === this.#live()?.fence;
     const cancelled = await this.#queue.cancel(this.#session, batch.id);
-    const expected =
-      batch.fate === "queued" && !isClaimed ? batch.id : undefined;
+    const expected = batch.fate === "queued" && !isClaimed ? batch.id : undefined;
     assert.equal(cancelled?.id, expected);
     if (cancelled !== undefined) batch.fate = "cancelled";
   }

@@ -179,15 +179,12 @@ export function queuePropertySuite(backend: Backend): void {
       const faults = new Faults(database);
       let sessions = 0;
       await fc.assert(
-        fc.asyncProperty(
-          fc.array(step, { minLength: 10, maxLength: 50 }),
-          async (steps) => {
-            sessions += 1;
-            const model = await QueueModel.create(faults, `${sessions}`);
-            for (const next of steps) await model.take(next);
-            await model.drain();
-          },
-        ),
+        fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 50 }), async (steps) => {
+          sessions += 1;
+          const model = await QueueModel.create(faults, `${sessions}`);
+          for (const next of steps) await model.take(next);
+          await model.drain();
+        }),
         {
           numRuns: roundsOn(backend, {
             deep: 1_500,

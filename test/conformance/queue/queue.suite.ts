@@ -62,9 +62,10 @@ function refusalTests(fixture: InFixture): void {
       const { queue, database } = at;
       const before = await stored(database);
       const refused = async (draft: object): Promise<void> => {
-        expect(
-          await rejection(queue.enqueue("s", draft as never)),
-        ).toMatchObject({ code: "BATCH_INVALID", retryable: false });
+        expect(await rejection(queue.enqueue("s", draft as never))).toMatchObject({
+          code: "BATCH_INVALID",
+          retryable: false,
+        });
       };
       const item = { kind: "input", payload: 1 };
       await refused({ items: [] });
@@ -81,11 +82,7 @@ function refusalTests(fixture: InFixture): void {
   );
 
   test.each<[string, string, object]>([
-    [
-      "a payload that cannot be stored",
-      "NOT_SERIALIZABLE",
-      { payload: () => 1 },
-    ],
+    ["a payload that cannot be stored", "NOT_SERIALIZABLE", { payload: () => 1 }],
     ["an item without a kind", "NAME_INVALID", { kind: "" }],
   ])("%s is refused and leaves nothing", (_, code, item) =>
     fixture(async ({ queue, database }) => {
@@ -114,15 +111,13 @@ function refusalTests(fixture: InFixture): void {
         ["OPTION_INVALID", { availableAt: -1 }],
         ["OPTION_INVALID", { availableAt: 2 ** 53 }],
       ] as const)
-        expect(
-          await rejection(queue.enqueue("s", { items, ...draft })),
-        ).toMatchObject({ code });
+        expect(await rejection(queue.enqueue("s", { items, ...draft }))).toMatchObject({ code });
       expect(await rejection(queue.enqueue("none", { items }))).toMatchObject({
         code: "SESSION_NOT_FOUND",
       });
-      expect(
-        await rejection(queue.enqueue({ id: "s", generation: 2 }, { items })),
-      ).toMatchObject({ code: "SESSION_DELETED" });
+      expect(await rejection(queue.enqueue({ id: "s", generation: 2 }, { items }))).toMatchObject({
+        code: "SESSION_DELETED",
+      });
       expect(await stored(database)).toEqual(before);
     }),
   );
@@ -174,11 +169,7 @@ function enqueueTests(fixture: InFixture): void {
       }
       expect(await listed(at)).toBe("a b c");
       const { items: batches } = await queue.list("t");
-      expect(batches.map(({ items }) => items[0]?.kind)).toEqual([
-        "other",
-        "other",
-        "other",
-      ]);
+      expect(batches.map(({ items }) => items[0]?.kind)).toEqual(["other", "other", "other"]);
     }),
   );
 
@@ -208,16 +199,11 @@ function enqueueTests(fixture: InFixture): void {
       const theirs = await otherHandles(mine);
       expect(theirs.queue).not.toBe(mine.queue);
       const outcomes = await Promise.all(
-        [mine, theirs].flatMap((each) => [
-          enqueued(each, "a"),
-          enqueued(each, "a"),
-        ]),
+        [mine, theirs].flatMap((each) => [enqueued(each, "a"), enqueued(each, "a")]),
       );
       expect(new Set(outcomes.map(({ id }) => id)).size).toBe(4);
       expect(new Set(outcomes.map(({ order }) => order)).size).toBe(4);
-      expect(outcomes.map(({ enqueuedAt }) => enqueuedAt)).toEqual([
-        1_000, 1_000, 1_000, 1_000,
-      ]);
+      expect(outcomes.map(({ enqueuedAt }) => enqueuedAt)).toEqual([1_000, 1_000, 1_000, 1_000]);
       expect(await listed(theirs)).toBe("a a a a");
     }),
   );
@@ -250,9 +236,7 @@ function memoryTests(fixture: InFixture): void {
         [{ process: "p", sequence: 3 }, "queued"],
         [{ process: "q", sequence: 1 }, "queued"],
       ] as const)
-        expect((await queue.enqueue("s", { ...draft, source })).kind).toBe(
-          kind,
-        );
+        expect((await queue.enqueue("s", { ...draft, source })).kind).toBe(kind);
     }),
   );
 
@@ -273,17 +257,11 @@ function memoryTests(fixture: InFixture): void {
         });
       // Others do not care, and the memory of 30 days ends.
       await createSession(at.database, "t");
-      expect((await queue.enqueue("t", { items, source: "done" })).kind).toBe(
-        "queued",
-      );
+      expect((await queue.enqueue("t", { items, source: "done" })).kind).toBe("queued");
       clock.advance(30 * 24 * 3_600_000 - 1);
-      expect((await queue.enqueue("s", { items, source: "done" })).kind).toBe(
-        "consumed",
-      );
+      expect((await queue.enqueue("s", { items, source: "done" })).kind).toBe("consumed");
       clock.advance(1);
-      expect((await queue.enqueue("s", { items, source: "done" })).kind).toBe(
-        "queued",
-      );
+      expect((await queue.enqueue("s", { items, source: "done" })).kind).toBe("queued");
     }),
   );
 
@@ -379,10 +357,7 @@ function listTests(fixture: InFixture): void {
       // The same session, by its handle.
       const behind = await queue.list(lease.session, { after: next });
       expect(named(behind.items)).toBe("c d e");
-      for (const options of [
-        { after: "-1" },
-        { after: next, state: "pending" },
-      ] as const)
+      for (const options of [{ after: "-1" }, { after: next, state: "pending" }] as const)
         expect(await rejection(queue.list("s", options))).toMatchObject({
           code: "CURSOR_INVALID",
         });

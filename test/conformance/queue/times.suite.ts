@@ -28,18 +28,13 @@ export function queueTimesSuite(backend: Backend): void {
   });
 }
 
-type Call = (
-  at: Fixture,
-  lease: Lease,
-  claim: QueueClaimRef,
-) => Promise<unknown>;
+type Call = (at: Fixture, lease: Lease, claim: QueueClaimRef) => Promise<unknown>;
 
 const calls: Readonly<Record<string, Call>> = {
   renewing: (at, lease) => at.leases.renew(lease),
   claiming: (at, lease) => at.queue.claimTurn(lease),
   "claiming a command": (at, lease) => at.queue.claimCommand(lease),
-  completing: (at, lease, claim) =>
-    at.queue.completeWithoutCommit(lease, [claim]),
+  completing: (at, lease, claim) => at.queue.completeWithoutCommit(lease, [claim]),
   committing: ({ database }, fence, claim) =>
     sessions(database).commit(fence.session, {
       turn: "t",
@@ -49,30 +44,28 @@ const calls: Readonly<Record<string, Call>> = {
 };
 
 function lateTests(fixture: InFixture): void {
-  test.each(Object.entries(calls))(
-    "[AX4] refuses %s, and the work goes to the next",
-    (_, call) =>
-      fixture(async (at) => {
-        const { clock, database } = at;
-        await enqueued(at, "a");
-        const lease = await acquired(at, ada, 100);
-        const claimed = await at.queue.claimTurn(lease);
-        const claim = claimed?.ref ?? { claim: "", batches: [] };
-        const [, ...before] = (await stored(database)) as unknown[];
-        clock.advance(99);
-        const begun = rejection(call(at, lease, claim));
-        clock.advance(1);
-        expect(await begun).toMatchObject({
-          code: "LEASE_LOST",
-          details: { reason: "expired" },
-        });
-        const [, ...after] = (await stored(database)) as unknown[];
-        expect(after).toEqual(before);
-        // That it had run out then is known from now on.
-        clock.set(1_050);
-        const next = await at.queue.claimTurn(await acquired(at, bob));
-        expect(named(next?.batches)).toBe("a");
-      })(),
+  test.each(Object.entries(calls))("[AX4] refuses %s, and the work goes to the next", (_, call) =>
+    fixture(async (at) => {
+      const { clock, database } = at;
+      await enqueued(at, "a");
+      const lease = await acquired(at, ada, 100);
+      const claimed = await at.queue.claimTurn(lease);
+      const claim = claimed?.ref ?? { claim: "", batches: [] };
+      const [, ...before] = (await stored(database)) as unknown[];
+      clock.advance(99);
+      const begun = rejection(call(at, lease, claim));
+      clock.advance(1);
+      expect(await begun).toMatchObject({
+        code: "LEASE_LOST",
+        details: { reason: "expired" },
+      });
+      const [, ...after] = (await stored(database)) as unknown[];
+      expect(after).toEqual(before);
+      // That it had run out then is known from now on.
+      clock.set(1_050);
+      const next = await at.queue.claimTurn(await acquired(at, bob));
+      expect(named(next?.batches)).toBe("a");
+    })(),
   );
 
   test(
@@ -130,9 +123,9 @@ function wrongClockTests(fixture: InFixture): void {
       const lease = await acquired(at);
       const before = await stored(database);
       for (const far of [2 ** 53, 2 ** 63]) {
-        expect(
-          await rejection(enqueued(at, "a", { availableAt: far })),
-        ).toMatchObject({ code: "OPTION_INVALID" });
+        expect(await rejection(enqueued(at, "a", { availableAt: far }))).toMatchObject({
+          code: "OPTION_INVALID",
+        });
         for (const call of [
           () => at.leases.acquire("s", ada, { lease: far }),
           () => at.leases.renew(lease, { lease: far }),
@@ -143,9 +136,7 @@ function wrongClockTests(fixture: InFixture): void {
           });
       }
       expect(await stored(database)).toEqual(before);
-      expect(
-        await at.leases.renew(lease, { lease: 2 ** 53 - 1 }),
-      ).toMatchObject({
+      expect(await at.leases.renew(lease, { lease: 2 ** 53 - 1 })).toMatchObject({
         expiresAt: 8.64e15,
       });
     }),

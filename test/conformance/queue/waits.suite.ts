@@ -200,28 +200,16 @@ function forgetTests(fixture: InFixture): void {
         if (claim && claim.batches[0]?.source !== "b")
           await queue.completeWithoutCommit(lease, [claim.ref]);
       }
-      const session = await database.read("s", () =>
-        livingSession({ id: parseSessionId("s") }),
-      );
+      const session = await database.read("s", () => livingSession({ id: parseSessionId("s") }));
       // Two items, their batch, one source key, one mark, and two completed claims.
       const slices: number[] = [];
       for (let removed = 2; removed === 2;) {
-        removed = await database.write("forget", () =>
-          removeOwned(queueOwned, session.key, 2),
-        );
+        removed = await database.write("forget", () => removeOwned(queueOwned, session.key, 2));
         slices.push(removed);
       }
       expect(slices).toEqual([2, 2, 2, 1]);
-      expect(
-        await database.write("forget", () =>
-          removeOwned(leaseOwned, session.key, 2),
-        ),
-      ).toBe(1);
-      expect(
-        await database.write("forget", () =>
-          removeOwned(leaseOwned, session.key, 2),
-        ),
-      ).toBe(0);
+      expect(await database.write("forget", () => removeOwned(leaseOwned, session.key, 2))).toBe(1);
+      expect(await database.write("forget", () => removeOwned(leaseOwned, session.key, 2))).toBe(0);
       const [leaseRows, ...rest] = (await stored(database)) as [object[]];
       expect(leaseRows).toMatchObject([{ fence: 1, token: null, owner: null }]);
       expect(JSON.stringify([[], ...rest])).toBe(kept);

@@ -1,9 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -46,10 +42,7 @@ export function runtimeAnswersSuite(backend: Backend): void {
 
 function momentTests(backend: Backend): void {
   const go = signal<number>("go");
-  const two = workflow("two", async (ctx) => [
-    await ctx.receive(go),
-    await ctx.receive(go),
-  ]);
+  const two = workflow("two", async (ctx) => [await ctx.receive(go), await ctx.receive(go)]);
 
   test(
     "[RT5] while a run is being locked, behind what the lock has read, is not missed",
@@ -132,8 +125,7 @@ function momentTests(backend: Backend): void {
           return run.result();
         }),
       );
-      for (const result of results)
-        expect(result.toSorted((a, b) => a - b)).toEqual([1, 2]);
+      for (const result of results) expect(result.toSorted((a, b) => a - b)).toEqual([1, 2]);
     }),
   );
 
@@ -167,9 +159,7 @@ function momentTests(backend: Backend): void {
         });
         await holdfast.work([parent, child], { hotRunsMax });
         const run = await holdfast.start(parent, undefined, { id: "p" });
-        await until(
-          async () => (await responsesOf(holdfast, "p")).length === 1,
-        );
+        await until(async () => (await responsesOf(holdfast, "p")).length === 1);
         finish.open();
         expect(await run.result()).toBe("answered");
       }),
@@ -192,13 +182,9 @@ function momentTests(backend: Backend): void {
 /** Somebody asks for the end while a worker is being told that the run is its. */
 function interruptionTests(backend: Backend): void {
   const told = (aborted: AbortSignal): Promise<string> =>
-    new Promise((resolve) =>
-      aborted.addEventListener("abort", () => resolve("told to stop")),
-    );
+    new Promise((resolve) => aborted.addEventListener("abort", () => resolve("told to stop")));
   const functions = [
-    workflow("long", async (ctx) =>
-      ctx.step("long", ({ abortSignal }) => told(abortSignal)),
-    ),
+    workflow("long", async (ctx) => ctx.step("long", ({ abortSignal }) => told(abortSignal))),
     activity("long", async ({ abortSignal }) => told(abortSignal)),
   ];
   for (const long of functions)
@@ -217,15 +203,12 @@ function interruptionTests(backend: Backend): void {
           const run = holdfast.get(long, "r");
           await run.cancel();
           held.release();
-          if (long.kind === "activity")
-            return expect(await run.result()).toBe("told to stop");
+          if (long.kind === "activity") return expect(await run.result()).toBe("told to stop");
           expect(await rejection(run.result())).toMatchObject({
             kind: "cancelled",
           });
           const { items } = await run.events({ kinds: ["stepFinished"] });
-          expect(items.map(({ event }) => event)).toMatchObject([
-            { value: "told to stop" },
-          ]);
+          expect(items.map(({ event }) => event)).toMatchObject([{ value: "told to stop" }]);
         }),
       );
 }
@@ -273,11 +256,7 @@ function unheardTests(backend: Backend): void {
           }
         });
         await holdfast.work([asleep], { hotRunsMax });
-        const held = meddling.holdNext(
-          "appendEvents",
-          "call",
-          appends("waiting"),
-        );
+        const held = meddling.holdNext("appendEvents", "call", appends("waiting"));
         const run = await holdfast.start(asleep);
         await held.reached;
         await run.cancel();
@@ -312,9 +291,7 @@ function addressTests(backend: Backend): void {
         });
         await holdfast.work([parent, asked, other], { hotRunsMax });
         const run = await holdfast.start(parent, undefined, { id: "p" });
-        await until(
-          async () => (await responsesOf(holdfast, "p")).length === 2,
-        );
+        await until(async () => (await responsesOf(holdfast, "p")).length === 2);
         finish.open();
         const order = await run.result();
         expect(order.toSorted()).toEqual(["asked", "other", "slept"]);
@@ -354,11 +331,7 @@ function addressTests(backend: Backend): void {
           const generated = ctx.joinSet<number>();
           const named = ctx.joinSet<number>("1");
           const ids = [named.spawn(child, 2).id, generated.spawn(child, 3).id];
-          const values = [
-            await call,
-            await named.next(),
-            await generated.next(),
-          ];
+          const values = [await call, await named.next(), await generated.next()];
           return { ids, values };
         });
         await holdfast.work([parent, child], { hotRunsMax });
@@ -392,9 +365,7 @@ function addressTests(backend: Backend): void {
         const run = await holdfast.start(resting);
         expect(await run.result()).toBe("rested");
         const { items } = await run.events({ kinds: ["delayRequested"] });
-        const delays = items.map(
-          ({ event }) => (event as { delay: string }).delay,
-        );
+        const delays = items.map(({ event }) => (event as { delay: string }).delay);
         expect(new Set(delays).size).toBe(4);
       }),
     );
@@ -443,15 +414,11 @@ function failureTests(backend: Backend): void {
     test(
       `[E78] reaches its parent as one kind of error that says how it ended and why, ${title}`,
       onRuntime(backend, async ({ holdfast }) => {
-        const throws = activity(
-          "throws",
-          { retry: { maxRetries: 0 } },
-          async () => {
-            throw Object.assign(new RangeError("no paper"), {
-              code: "E_PAPER",
-            });
-          },
-        );
+        const throws = activity("throws", { retry: { maxRetries: 0 } }, async () => {
+          throw Object.assign(new RangeError("no paper"), {
+            code: "E_PAPER",
+          });
+        });
         const nested = workflow("nested", async (ctx) => ctx.call(throws));
         const asleep = workflow("asleep", async (ctx) => ctx.sleep("1 day"));
         const parent = workflow("parent", async (ctx) => {

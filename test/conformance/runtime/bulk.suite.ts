@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { run as statement } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import {
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { BulkReport } from "../../../src/runtime/client/runs.ts";
 import { overlaid } from "../../../src/testing/overlaid.ts";
 import { rejection } from "../backend.ts";
@@ -58,10 +55,7 @@ export function runtimeBulkSuite(backend: Backend): void {
           Array.from({ length: parents }, () => ({ input: undefined })),
         );
         const all = { status: "blocked", limit: 500 } as const;
-        await until(
-          async () =>
-            (await holdfast.runs.list(all)).items.length === 3 * parents,
-        );
+        await until(async () => (await holdfast.runs.list(all)).items.length === 3 * parents);
         const report = await holdfast.runs.cancelAll({}, { force: true });
         expect(report).toMatchObject({ matched: parents, changed: parents });
         const { counts } = await holdfast.runs.count();
@@ -121,12 +115,11 @@ export function runtimeBulkSuite(backend: Backend): void {
         const { holdfast } = fixture;
         await started(fixture);
         const seen: number[] = [];
-        expect(
-          await holdfast.runs.pauseAll({ tag: "even" }, { dryRun: true }),
-        ).toEqual({ ...nothing, matched: 115 });
-        expect((await holdfast.runs.list({ status: "paused" })).items).toEqual(
-          [],
-        );
+        expect(await holdfast.runs.pauseAll({ tag: "even" }, { dryRun: true })).toEqual({
+          ...nothing,
+          matched: 115,
+        });
+        expect((await holdfast.runs.list({ status: "paused" })).items).toEqual([]);
         const paused = await holdfast.runs.pauseAll(
           { tag: "even" },
           { onProgress: ({ changed }) => seen.push(changed) },
@@ -145,14 +138,9 @@ export function runtimeBulkSuite(backend: Backend): void {
           changed: 21,
         });
         expect(
-          await holdfast.runs.cancelAll(
-            { function: "waits" },
-            { reason: "spring cleaning" },
-          ),
+          await holdfast.runs.cancelAll({ function: "waits" }, { reason: "spring cleaning" }),
         ).toEqual({ ...nothing, matched: 230, changed: 230 });
-        expect(
-          await holdfast.runs.cancelAll({}, { force: true, dryRun: true }),
-        ).toEqual(nothing);
+        expect(await holdfast.runs.cancelAll({}, { force: true, dryRun: true })).toEqual(nothing);
       }),
     );
 
@@ -200,9 +188,7 @@ export function runtimeBulkSuite(backend: Backend): void {
         await holdfast.work([fails]);
         const long = "x".repeat(125);
         for (const id of ["y", long])
-          await rejection(
-            (await holdfast.start(fails, undefined, { id })).result(),
-          );
+          await rejection((await holdfast.start(fails, undefined, { id })).result());
         for (const [matched, made] of [
           [2, "retry:y"],
           [4, "retry:2@y"],
@@ -243,9 +229,7 @@ export function runtimeBulkSuite(backend: Backend): void {
         await gone.cancel();
         await lost.cancel();
         await database.write("damage", () =>
-          statement(
-            sql`UPDATE holdfast_execution SET process = 4711 WHERE id = 'lost'`,
-          ),
+          statement(sql`UPDATE holdfast_execution SET process = 4711 WHERE id = 'lost'`),
         );
         const parkedNowhere = sql`UPDATE holdfast_execution SET lifecycle = 'parked' WHERE id = 'open'`;
         await database.write("damage", () => statement(parkedNowhere));
@@ -265,9 +249,9 @@ export function runtimeBulkSuite(backend: Backend): void {
         expect(await rejection(gone.erase({ rowsPerSlice: 0 }))).toMatchObject({
           code: "OPTION_INVALID",
         });
-        expect(
-          await rejection(holdfast.get(waits, "open").erase()),
-        ).toMatchObject({ code: "EXECUTION_UNFINISHED" });
+        expect(await rejection(holdfast.get(waits, "open").erase())).toMatchObject({
+          code: "EXECUTION_UNFINISHED",
+        });
         const again = holdfast.start(waits, undefined, { id: "gone" });
         expect(await rejection(again)).toMatchObject({
           code: "EXECUTION_ERASED",

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HoldfastError } from "../../../src/model/errors.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { byAnn, T0 } from "../execution/fixture.ts";
@@ -73,9 +69,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
             await ctx.step("long", ({ abortSignal }) => {
               begun.open();
               return new Promise<string>((resolve) =>
-                abortSignal.addEventListener("abort", () =>
-                  resolve("told to stop"),
-                ),
+                abortSignal.addEventListener("abort", () => resolve("told to stop")),
               );
             });
             await ctx.step("ship", () => seen.push("shipped"));
@@ -127,9 +121,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
             await ctx.step("aborted", ({ abortSignal }) => {
               tally.count("failing");
               return new Promise<never>((_, reject) =>
-                abortSignal.addEventListener("abort", () =>
-                  reject(abortSignal.reason as Error),
-                ),
+                abortSignal.addEventListener("abort", () => reject(abortSignal.reason as Error)),
               );
             });
           }),
@@ -153,22 +145,19 @@ export function runtimeCancellationSuite(backend: Backend): void {
         await holdfast.work([...functions, ignores]);
         const runs = [];
         for (const fn of functions) runs.push(await holdfast.start(fn));
-        await until(() =>
-          Object.keys(ways).every((name) => tally.of(name) === 1),
-        );
+        await until(() => Object.keys(ways).every((name) => tally.of(name) === 1));
         for (const run of runs) await run.cancel();
         for (const run of runs)
           await until(
             async () =>
-              (await kindsOf(holdfast, run.id)).includes(
-                "cancellationDelivered",
-              ) || (await run.status()) === "cancelled",
+              (await kindsOf(holdfast, run.id)).includes("cancellationDelivered") ||
+              (await run.status()) === "cancelled",
           );
         untilGate.open();
         for (const run of runs)
-          expect(await rejection(run.result({ timeout: "20s" }))).toMatchObject(
-            { kind: "cancelled" },
-          );
+          expect(await rejection(run.result({ timeout: "20s" }))).toMatchObject({
+            kind: "cancelled",
+          });
         expect(tally.of("steps")).toBe(1);
       }),
     );
@@ -183,9 +172,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
         });
         await holdfast.work([parent, asleep]);
         const run = await holdfast.start(parent, undefined, { id: "p" });
-        await until(
-          async () => (await holdfast.executions.tree("p")).items.length === 3,
-        );
+        await until(async () => (await holdfast.executions.tree("p")).items.length === 3);
         const detached = holdfast.get(asleep, "detached");
         await until(async () => (await detached.status()) === "blocked");
         await run.cancel();
@@ -193,11 +180,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
           kind: "cancelled",
         });
         const { items } = await holdfast.executions.tree("p");
-        expect(items.map(({ status }) => status)).toEqual([
-          "cancelled",
-          "cancelled",
-          "cancelled",
-        ]);
+        expect(items.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
         expect(await detached.status()).toBe("blocked");
       }),
     );
@@ -211,9 +194,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
           tally.count("attempt");
           begun.open();
           return new Promise<void>((_, reject) =>
-            ctx.abortSignal.addEventListener("abort", () =>
-              reject(new Error("stopped")),
-            ),
+            ctx.abortSignal.addEventListener("abort", () => reject(new Error("stopped"))),
           );
         });
         await holdfast.work([endless]);
@@ -241,18 +222,13 @@ export function runtimeCancellationSuite(backend: Backend): void {
         const parent = workflow("parent", async (ctx) => ctx.call(asleep));
         await holdfast.work([parent, asleep]);
         const run = await holdfast.start(parent, undefined, { id: "p" });
-        await until(
-          async () => (await holdfast.executions.tree("p")).items.length === 2,
-        );
+        await until(async () => (await holdfast.executions.tree("p")).items.length === 2);
         await run.cancel({ force: true });
         expect(await rejection(run.result())).toMatchObject({
           kind: "cancelled",
         });
         const { items } = await holdfast.executions.tree("p");
-        expect(items.map(({ status }) => status)).toEqual([
-          "cancelled",
-          "cancelled",
-        ]);
+        expect(items.map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
         expect(tally.all).toEqual({});
       }),
     );
@@ -274,9 +250,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
         await holdfast.work([parent, child]);
         const run = await holdfast.start(parent, undefined, { id: "top" });
         const blocked = { status: "blocked" } as const;
-        await until(
-          async () => (await holdfast.runs.list(blocked)).items.length === 2,
-        );
+        await until(async () => (await holdfast.runs.list(blocked)).items.length === 2);
         let calls = 0;
         const last = meddling.holdNext(
           "forceCancellation",
@@ -320,17 +294,13 @@ export function runtimeCancellationSuite(backend: Backend): void {
     test(
       "[RT10] ends a cleanup that hangs after its time",
       onRuntime(backend, async ({ holdfast }) => {
-        const hanging = workflow(
-          "hanging",
-          { cleanupTimeout: 20 },
-          async (ctx) => {
-            try {
-              await ctx.sleep("1 day");
-            } finally {
-              await ctx.sleep("1 day");
-            }
-          },
-        );
+        const hanging = workflow("hanging", { cleanupTimeout: 20 }, async (ctx) => {
+          try {
+            await ctx.sleep("1 day");
+          } finally {
+            await ctx.sleep("1 day");
+          }
+        });
         await holdfast.work([hanging]);
         const run = await holdfast.start(hanging);
         await until(async () => (await run.status()) === "blocked");
@@ -359,10 +329,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
           }
         });
         const { executions } = holdfast;
-        await executions.createLocked(
-          { id: "r", function: "saga" },
-          { ...byAnn, lease: "1 hour" },
-        );
+        await executions.createLocked({ id: "r", function: "saga" }, { ...byAnn, lease: "1 hour" });
         const { holder: fence } = byAnn;
         const before = [stepDone(1, "charge", 1), asked];
         await executions.append("r", 2, before, { fence });
@@ -399,10 +366,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
             });
           }
         });
-        await recordedRun(holdfast, "r", "saga", [
-          stepDone(1, "charge", 7),
-          asked,
-        ]);
+        await recordedRun(holdfast, "r", "saga", [stepDone(1, "charge", 7), asked]);
         const run = holdfast.get(saga, "r");
         await run.cancel({ reason: "the first" });
         await holdfast.work([saga]);
@@ -521,15 +485,12 @@ export function runtimeCancellationSuite(backend: Backend): void {
                 await moments((index * times) % 7);
                 await run.resume();
               } catch (error) {
-                expect((error as HoldfastError).code).toBe(
-                  "EXECUTION_FINISHED",
-                );
+                expect((error as HoldfastError).code).toBe("EXECUTION_FINISHED");
               }
           }),
         );
         // A lease lasts longer than this.
-        for (const run of runs)
-          expect(await run.result({ timeout: "20s" })).toBe(15);
+        for (const run of runs) expect(await run.result({ timeout: "20s" })).toBe(15);
         expect(tally.of("steps")).toBe(120);
       }),
     );
@@ -554,9 +515,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
         await run.pause();
         expect(await run.status()).toBe("paused");
         finish.open();
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("unlocked"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("unlocked"));
         expect(tally.all).toEqual({ first: 1 });
         await run.resume();
         await run.result();
@@ -585,9 +544,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
           return step < 0 ? [] : events.slice(step + 1);
         };
         await until(async () => (await afterStep()).length > 0);
-        expect(await afterStep()).toMatchObject([
-          { kind: "waiting", wakeAt: null },
-        ]);
+        expect(await afterStep()).toMatchObject([{ kind: "waiting", wakeAt: null }]);
       }),
     );
 
@@ -609,9 +566,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
             ),
           );
           const codes = outcomes.map((outcome) =>
-            outcome.status === "rejected"
-              ? (outcome.reason as HoldfastError).code
-              : outcome.value,
+            outcome.status === "rejected" ? (outcome.reason as HoldfastError).code : outcome.value,
           );
           seen.push(codes);
           await ctx.transaction("undo", function* () {
@@ -627,9 +582,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
         await held.reached;
         await run.cancel();
         held.release();
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("unlocked"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("unlocked"));
         await run.signal(approval);
         const codes = ["first", "RUN_CANCELLED", "RUN_CANCELLED"];
         expect(await run.result()).toEqual(codes);

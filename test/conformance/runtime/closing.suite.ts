@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import {
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -24,18 +21,11 @@ const child = workflow("child", async (ctx, hasCleanup: boolean) => {
 });
 
 /** Waits until as many children of a run have begun to wait. */
-async function childrenWait(
-  holdfast: Holdfast,
-  id: string,
-  count: number,
-): Promise<void> {
+async function childrenWait(holdfast: Holdfast, id: string, count: number): Promise<void> {
   await until(async () => {
     const { items } = await holdfast.executions.tree(id);
     const children = items.filter((item) => item.id !== id);
-    return (
-      children.length === count &&
-      children.every(({ status }) => status === "blocked")
-    );
+    return children.length === count && children.every(({ status }) => status === "blocked");
   });
 }
 
@@ -51,9 +41,7 @@ export function runtimeClosingSuite(backend: Backend): void {
         return "ended";
       },
     );
-    const quick = workflow("quick", async (ctx) =>
-      ctx.step("s", () => "quick"),
-    );
+    const quick = workflow("quick", async (ctx) => ctx.step("s", () => "quick"));
     const functions = [parent, child, quick];
 
     test(
@@ -116,9 +104,7 @@ export function runtimeClosingSuite(backend: Backend): void {
         const run = await holdfast.start(parent, [true], { id: "p" });
         await childrenWait(holdfast, "p", 1);
         await run.cancel();
-        await until(
-          async () => (await holdfast.executions.nextTimerAt()) !== undefined,
-        );
+        await until(async () => (await holdfast.executions.nextTimerAt()) !== undefined);
         clock.advance(10_000);
         expect(await rejection(run.result())).toMatchObject({
           kind: "cancelled",
@@ -136,9 +122,7 @@ export function runtimeClosingSuite(backend: Backend): void {
         const run = await holdfast.start(parent, [true], { id: "p" });
         await childrenWait(holdfast, "p", 1);
         await run.signal(stop, "now");
-        await until(
-          async () => (await holdfast.executions.nextTimerAt()) !== undefined,
-        );
+        await until(async () => (await holdfast.executions.nextTimerAt()) !== undefined);
         // On this clock the timeout never comes.
         await holdfast.close({ timeout: "1 hour" });
         expect((await kindsOf(holdfast, "p")).at(-1)).toBe("unlocked");
@@ -160,8 +144,7 @@ export function runtimeClosingSuite(backend: Backend): void {
           await Promise.all([ctx.call(child, true), ctx.call(other)]);
         });
         const after = workflow("changing", async (ctx) => {
-          for (const name of ["other", "than", "before"])
-            void ctx.step(name, () => 1);
+          for (const name of ["other", "than", "before"]) void ctx.step(name, () => 1);
           void ctx.start(other, undefined, { id: "detached" });
           ctx.spawn(other);
           await ctx.receive(stop);

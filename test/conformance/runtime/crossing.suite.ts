@@ -1,11 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import type { StoreOptions } from "../../../src/stores/context.ts";
 import { onRuntime } from "./fixture.ts";
@@ -18,8 +14,7 @@ const forLong = { lease: "1 hour" } as const;
 
 /** A few turns of the event loop: whatever was to happen by itself has begun. */
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < 50; turn += 1)
-    await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Two things that happen to one run at once: none of them is lost, and nothing is done twice. */
@@ -79,11 +74,7 @@ function startedAgainTests(backend: Backend): void {
         return ctx.step("last", () => tally.count("last"));
       });
       await holdfast.work([flow], forLong);
-      const waits = meddling.holdNext(
-        "appendEvents",
-        "call",
-        appends("waiting"),
-      );
+      const waits = meddling.holdNext("appendEvents", "call", appends("waiting"));
       const run = await holdfast.start(flow, undefined, { id: "r" });
       await waits.reached;
       await holdfast.start(flow, undefined, { id: "r" });
@@ -110,11 +101,7 @@ function startedAgainTests(backend: Backend): void {
       await run.pause();
       await looks.reached;
       looks.release();
-      const givenBack = meddling.holdNext(
-        "appendEvents",
-        "call",
-        appends("unlocked"),
-      );
+      const givenBack = meddling.holdNext("appendEvents", "call", appends("unlocked"));
       loading.release();
       await givenBack.reached;
       await run.resume();
@@ -125,9 +112,7 @@ function startedAgainTests(backend: Backend): void {
 }
 
 /** Starts runs until the answer to one is lost: while a worker looks for work it has no place to begin one at once. */
-async function firstRefused(
-  start: (id: string) => Promise<unknown>,
-): Promise<string> {
+async function firstRefused(start: (id: string) => Promise<unknown>): Promise<string> {
   for (let time = 0; ; time += 1) {
     const id = `r-${time}`;
     const isTold = await start(id).then(
@@ -169,9 +154,7 @@ function unableTests(backend: Backend): void {
       await run.pause();
       isBroken = true;
       isOver.open();
-      await until(
-        async () => (await kindsOf(holdfast, "r")).at(-1) === "unlocked",
-      );
+      await until(async () => (await kindsOf(holdfast, "r")).at(-1) === "unlocked");
       await run.resume();
       await until(async () => (await run.status()) === "parked");
       isBroken = false;
@@ -198,11 +181,7 @@ function unableTests(backend: Backend): void {
         await ctx.step("new", () => 1);
         await ctx.receive(go);
       });
-      const parks = meddling.holdNext(
-        "appendEvents",
-        "call",
-        appends("parked"),
-      );
+      const parks = meddling.holdNext("appendEvents", "call", appends("parked"));
       await after.work([changed], forLong);
       const run = after.get(changed, "r");
       await run.signal(go);
@@ -233,11 +212,7 @@ function unableTests(backend: Backend): void {
         const isOver = gate();
         const busy = activity("busy", () => isOver.opened);
         await holdfast.work([flow, busy], { ...forLong, concurrency: 1 });
-        const waits = meddling.holdNext(
-          "appendEvents",
-          "answer",
-          appends("waiting"),
-        );
+        const waits = meddling.holdNext("appendEvents", "answer", appends("waiting"));
         const run = await holdfast.start(flow, undefined, { id: "r" });
         await waits.reached;
         // They are due before it, and have the place when it rests.
@@ -290,11 +265,7 @@ function untoldTests(backend: Backend): void {
         return "done";
       });
       await holdfast.work([flow], forLong);
-      const givenBack = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("unlocked"),
-      );
+      const givenBack = meddling.holdNext("appendEvents", "answer", appends("unlocked"));
       await holdfast.start(flow, undefined, { id: "r" });
       const run = client.get(flow, "r");
       await begun.opened;
@@ -321,11 +292,7 @@ function untoldTests(backend: Backend): void {
         return ctx.continueWith(1);
       });
       await holdfast.work([flow], forLong);
-      const asks = meddling.holdNext(
-        "appendEvents",
-        "call",
-        appends("scheduled"),
-      );
+      const asks = meddling.holdNext("appendEvents", "call", appends("scheduled"));
       await holdfast.start(flow, 0, { id: "r" });
       const run = client.get(flow, "r");
       await asks.reached;
@@ -334,11 +301,7 @@ function untoldTests(backend: Backend): void {
       await hears.reached;
       hears.release();
       await settled();
-      const givenBack = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("unlocked"),
-      );
+      const givenBack = meddling.holdNext("appendEvents", "answer", appends("unlocked"));
       asks.release();
       await givenBack.reached;
       const isLost = loseNextLock(meddling);
@@ -394,10 +357,8 @@ function untoldTests(backend: Backend): void {
       const meddling = new Meddling(database);
       const holdfast = await another({}, meddling.database);
       const tally = new Tally();
-      const once = activity(
-        "once",
-        { retry: { maxRetries: 0 } },
-        async (_, name: string) => tally.count(name),
+      const once = activity("once", { retry: { maxRetries: 0 } }, async (_, name: string) =>
+        tally.count(name),
       );
       await holdfast.work([once], forLong);
       let commit: (() => Promise<unknown>) | undefined;
@@ -407,9 +368,7 @@ function untoldTests(backend: Backend): void {
         commit = create;
         return Promise.reject(answerLost());
       });
-      const id = await firstRefused((given) =>
-        holdfast.start(once, given, { id: given }),
-      );
+      const id = await firstRefused((given) => holdfast.start(once, given, { id: given }));
       await hasLooked.reached;
       hasLooked.release();
       await settled();
@@ -428,9 +387,7 @@ function untoldTests(backend: Backend): void {
       await holdfast.work([flow], forLong);
       meddling.loseNext("createAndLock", 1);
       const looks = meddling.holdNext("readHeld", "answer");
-      const id = await firstRefused((given) =>
-        holdfast.start(flow, undefined, { id: given }),
-      );
+      const id = await firstRefused((given) => holdfast.start(flow, undefined, { id: given }));
       await looks.reached;
       meddling.loseNext("appendEvents", 1, false);
       const closing = holdfast.close({ timeout: "1 hour" });

@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../../../src/model/errors.ts";
-import {
-  isRunFailedError,
-  type RunFailedError,
-} from "../../../src/model/run-failed-error.ts";
-import {
-  activity,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { isRunFailedError, type RunFailedError } from "../../../src/model/run-failed-error.ts";
+import { activity, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { NonRetryableError } from "../../../src/runtime/failures.ts";
 import { integer, strict } from "../../../src/sql/dialect.ts";
 import { run as runStatement } from "../../../src/sql/operation.ts";
@@ -88,9 +82,7 @@ export function runtimeErrorsSuite(backend: Backend): void {
       "of a constraint that is looked at when a transaction commits reach its code after one run",
       onRuntime(backend, async ({ holdfast, database }) => {
         await database.write("tables", function* () {
-          yield* runStatement(
-            sql`CREATE TABLE app_parent (id ${integer} PRIMARY KEY) ${strict}`,
-          );
+          yield* runStatement(sql`CREATE TABLE app_parent (id ${integer} PRIMARY KEY) ${strict}`);
           yield* runStatement(
             sql`CREATE TABLE app_child (parent ${integer} REFERENCES app_parent (id) DEFERRABLE INITIALLY DEFERRED) ${strict}`,
           );
@@ -99,15 +91,11 @@ export function runtimeErrorsSuite(backend: Backend): void {
         const orphan = workflow("orphan", (ctx) =>
           ctx.transaction("insert", function* () {
             bodies += 1;
-            yield* runStatement(
-              sql`INSERT INTO app_child (parent) VALUES (${7})`,
-            );
+            yield* runStatement(sql`INSERT INTO app_child (parent) VALUES (${7})`);
           }),
         );
         await holdfast.work([orphan]);
-        const error = await rejection(
-          (await holdfast.start(orphan)).result({ timeout: "20s" }),
-        );
+        const error = await rejection((await holdfast.start(orphan)).result({ timeout: "20s" }));
         expect(isRunFailedError(error)).toBe(true);
         expect(error.cause).toMatchObject({ code: "CONSTRAINT_VIOLATED" });
         expect(bodies).toBeLessThanOrEqual(2);
@@ -127,9 +115,7 @@ export function runtimeErrorsSuite(backend: Backend): void {
             body,
             workflow("child", (ctx) => ctx.call(body)),
             workflow("step", (ctx) => ctx.step("s", once, raise)),
-            workflow("later", (ctx) =>
-              ctx.step("s", once, async () => raise()),
-            ),
+            workflow("later", (ctx) => ctx.step("s", once, async () => raise())),
             workflow("transaction", (ctx) =>
               ctx.transaction("t", function* () {
                 raise();
@@ -144,9 +130,7 @@ export function runtimeErrorsSuite(backend: Backend): void {
             });
           });
           await holdfast.work([...functions, good]);
-          const failing = await Promise.all(
-            functions.map((each) => holdfast.start(each)),
-          );
+          const failing = await Promise.all(functions.map((each) => holdfast.start(each)));
           const goods = await holdfast.startMany(good, [{}, {}, {}]);
           for (const run of failing) {
             const error = await rejection(run.result());
@@ -177,12 +161,8 @@ export function runtimeErrorsSuite(backend: Backend): void {
             const take = (thrown: unknown): void => {
               said.push(seen(thrown));
             };
-            await ctx
-              .step("odd", once, () => Promise.reject({ status: 404 }))
-              .catch(take);
-            await ctx
-              .step("bad value", () => ({ at: { fn: () => 1 } }))
-              .catch(take);
+            await ctx.step("odd", once, () => Promise.reject({ status: 404 })).catch(take);
+            await ctx.step("bad value", () => ({ at: { fn: () => 1 } })).catch(take);
             await ctx
               .transaction("book", function* () {
                 throw new CardDeclined("not booked");

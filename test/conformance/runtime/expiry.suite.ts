@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
-import {
-  activity,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { unlimitedRetryPolicy } from "../../../src/model/time/retry-policy.ts";
@@ -26,9 +23,7 @@ export async function taken(
 ): Promise<string> {
   const { locked } = await executions.lockPending({
     ...byAnn,
-    functions: [
-      { name, retry: { ...unlimitedRetryPolicy, maxRetries, backoffMs: 300 } },
-    ],
+    functions: [{ name, retry: { ...unlimitedRetryPolicy, maxRetries, backoffMs: 300 } }],
     limit: 1,
   });
   return locked[0]?.id ?? "none was due";
@@ -75,11 +70,7 @@ function silentTests(backend: Backend): void {
       const id = await taken(holdfast, "child", 0);
       clock.advance(1_000);
       expect(await run.result()).toBe("RunFailedError timedOut");
-      expect(await kindsOf(holdfast, id)).toEqual([
-        "created",
-        "locked",
-        "finished",
-      ]);
+      expect(await kindsOf(holdfast, id)).toEqual(["created", "locked", "finished"]);
     }),
   );
 
@@ -93,13 +84,10 @@ function silentTests(backend: Backend): void {
       const run = await holdfast.start(hangs);
       expect(await taken(holdfast, "hangs", 1)).toBe(run.id);
       clock.advance(1_000);
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("attemptTimedOut"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("attemptTimedOut"));
       const dueAt = await lastDueAt(holdfast, run.id);
       isWithinQuarterOf(300, dueAt, clock.now());
-      const { pending, failures } = (await holdfast.executions.get(run.id))
-        .state;
+      const { pending, failures } = (await holdfast.executions.get(run.id)).state;
       expect(pending).toMatchObject({
         kind: "pending",
         dueAt,
@@ -136,9 +124,7 @@ function silentTests(backend: Backend): void {
       const run = await holdfast.start(hangs);
       await until(() => tally.of("attempt") === 1);
       clock.advance(500);
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("attemptFailed"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("attemptFailed"));
       const dueAt = await lastDueAt(holdfast, run.id);
       isWithinQuarterOf(300, dueAt, clock.now());
       clock.set(dueAt);
@@ -174,13 +160,12 @@ function silentTests(backend: Backend): void {
       expect(await further.result()).toBe(11);
       expect(tally.all).toEqual({ b: 1 });
       const events = await further.events();
-      expect(
-        events.items.find(({ event }) => event.kind === "unlocked"),
-      ).toMatchObject({ at: clock.now(), event: { dueAt: clock.now() } });
+      expect(events.items.find(({ event }) => event.kind === "unlocked")).toMatchObject({
+        at: clock.now(),
+        event: { dueAt: clock.now() },
+      });
       expect((await holdfast.executions.get("further")).state.failures).toBe(0);
-      await until(async () =>
-        (await kindsOf(holdfast, "still")).includes("attemptTimedOut"),
-      );
+      await until(async () => (await kindsOf(holdfast, "still")).includes("attemptTimedOut"));
       const dueAt = await lastDueAt(holdfast, "still");
       isWithinQuarterOf(300, dueAt, clock.now());
       clock.set(dueAt);
@@ -274,8 +259,7 @@ function sleepTests(backend: Backend): void {
       const other = await another({ clock });
       await stopped.work([nap], { hotRunsMax: 0, lease: 10_000 });
       const run = await stopped.start(nap);
-      const pendingOf = async () =>
-        (await other.executions.get(run.id)).state.pending;
+      const pendingOf = async () => (await other.executions.get(run.id)).state.pending;
       await until(async () => {
         const pending = await pendingOf();
         return pending.kind === "blocked" && pending.leaseUntil === null;
@@ -294,9 +278,7 @@ function sleepTests(backend: Backend): void {
       await other.work([nap]);
       expect(await run.result()).toBe("rested");
       const { items } = await run.events({ kinds: ["locked"] });
-      const holders = items.map(
-        ({ event }) => (event as { holder: { run: string } }).holder.run,
-      );
+      const holders = items.map(({ event }) => (event as { holder: { run: string } }).holder.run);
       expect(new Set(holders).size).toBe(2);
     }),
   );
@@ -309,9 +291,10 @@ function sleepTests(backend: Backend): void {
       await holdfast.work([nap], { lease: 10_000 });
       const run = await holdfast.start(nap);
       await until(async () => (await run.status()) === "blocked");
-      expect(
-        (await holdfast.executions.get(run.id)).state.pending,
-      ).toMatchObject({ kind: "blocked", leaseUntil: T0 + 10_000 });
+      expect((await holdfast.executions.get(run.id)).state.pending).toMatchObject({
+        kind: "blocked",
+        leaseUntil: T0 + 10_000,
+      });
       clock.advance(5_000);
       expect(await run.result()).toBe("rested");
       expect(await kindsOf(holdfast, run.id)).toEqual([
@@ -330,10 +313,7 @@ function sleepTests(backend: Backend): void {
       const clock = manualClock(T0);
       const holdfast = await another({ clock });
       const { executions } = holdfast;
-      await executions.createLocked(
-        { id: "r", function: "nap" },
-        { ...byAnn, lease: 10_000 },
-      );
+      await executions.createLocked({ id: "r", function: "nap" }, { ...byAnn, lease: 10_000 });
       await executions.append(
         "r",
         2,

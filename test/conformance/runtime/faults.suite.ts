@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Schema } from "../../../src/runtime/definition/schema.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -79,14 +75,10 @@ export function runtimeFaultsSuite(backend: Backend): void {
 
   describe("an activity that ignores its abortSignal", () => {
     const deaf = (tally: Tally) =>
-      activity(
-        "deaf",
-        { timeout: "1 minute", retry: { maxRetries: 0 } },
-        async () => {
-          tally.count("begun");
-          await new Promise(() => undefined);
-        },
-      );
+      activity("deaf", { timeout: "1 minute", retry: { maxRetries: 0 } }, async () => {
+        tally.count("begun");
+        await new Promise(() => undefined);
+      });
 
     test(
       "is ended by its timeout",
@@ -174,9 +166,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
               code: string;
               details: { path?: string };
             };
-            return details.path === undefined
-              ? code
-              : `${code} ${details.path}`;
+            return details.path === undefined ? code : `${code} ${details.path}`;
           }),
         );
         expect(codes).toEqual([
@@ -205,8 +195,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
           const error = await ctx
             .step("large", large)
             .catch((thrown: unknown) => thrown as { code: string });
-          if (typeof error === "string" || error.code !== "VALUE_TOO_LARGE")
-            return "not refused";
+          if (typeof error === "string" || error.code !== "VALUE_TOO_LARGE") return "not refused";
           return large();
         });
         await holdfast.work([fn]);
@@ -237,16 +226,8 @@ export function runtimeFaultsSuite(backend: Backend): void {
       test(
         `an input of a child that does not fit its schema rejects the call, ${hotRunsMax === 0 ? "replayed" : "live"}`,
         onRuntime(backend, async ({ holdfast }) => {
-          const parsing = workflow(
-            "parsing",
-            { input: numbers() },
-            async (_, n: number) => n + 1,
-          );
-          const later = workflow(
-            "later",
-            { input: numbers(true) },
-            async (_, n: number) => n,
-          );
+          const parsing = workflow("parsing", { input: numbers() }, async (_, n: number) => n + 1);
+          const later = workflow("later", { input: numbers(true) }, async (_, n: number) => n);
           const parent = workflow("parent", async (ctx) => {
             const seen: unknown[] = [];
             const attempt = async (call: () => Promise<unknown>) => {
@@ -302,9 +283,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
         const day = 86_400_000;
         clock.set(T0 + day);
         held.open();
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("delayRequested"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("delayRequested"));
         clock.set(T0 + 2 * day);
         expect(await run.result()).toBe(T0 + 2 * day);
         expect(tally.of("first")).toBe(1);
@@ -337,9 +316,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
         const hour = 3_600_000;
         clock.set(T0 - 24 * hour);
         held.open();
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("delayRequested"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("delayRequested"));
         clock.set(T0 - 22 * hour);
         await until(() => told.length >= 3);
         expect(await run.result()).toBe(1);
@@ -374,9 +351,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
         await until(() => said.some(({ level }) => level === "error"));
         isBroken = false;
         clock.advance(1_000);
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("attemptTimedOut"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("attemptTimedOut"));
         const { event } = await holdfast.executions.lastEvent(run.id);
         clock.set((event as { dueAt: number }).dueAt);
         expect(await run.result()).toBe("done");
@@ -495,9 +470,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
             if (tally.count("code") === 1) failures = 1;
             if (place === "continueWith") return ctx.continueWith(2);
             try {
-              await (place === "call"
-                ? ctx.call(child, 1)
-                : ctx.start(child, 1));
+              await (place === "call" ? ctx.call(child, 1) : ctx.start(child, 1));
               return "done";
             } catch {
               return "caught";
@@ -505,9 +478,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
           });
           await holdfast.work([fn, child]);
           const run = await holdfast.start(fn, 1);
-          await until(async () =>
-            ["parked", "failed", "completed"].includes(await run.status()),
-          );
+          await until(async () => ["parked", "failed", "completed"].includes(await run.status()));
           const { event } = await holdfast.executions.lastEvent(run.id);
           expect(event).toMatchObject({ code: "PAYLOAD_CODEC_FAILED" });
           await run.unpark();

@@ -1,9 +1,6 @@
 import type { Database } from "../../../src/sql/database.ts";
 import { runtimeContext } from "../../../src/open/open-holdfast.ts";
-import {
-  holdfastOver,
-  type Holdfast,
-} from "../../../src/runtime/client/holdfast.ts";
+import { holdfastOver, type Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { StoreOptions } from "../../../src/stores/context.ts";
 import { withPlace } from "../backend.ts";
@@ -18,10 +15,7 @@ export interface RuntimeFixture {
   /** How long each that was closed would have waited for its database, in milliseconds. */
   readonly closings: readonly number[];
   /** Another one over the same database, as another part of the program would have; on a clock of its own if given, and through what stands before the database. */
-  readonly another: (
-    options?: StoreOptions,
-    before?: Database,
-  ) => Promise<Holdfast>;
+  readonly another: (options?: StoreOptions, before?: Database) => Promise<Holdfast>;
 }
 
 /** A test body with a runtime that has nothing in it; all is closed afterwards. */

@@ -1,10 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import type { HoldfastError } from "../../../src/model/errors.ts";
-import {
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -19,9 +16,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
       onRuntime(backend, async ({ holdfast, said }) => {
         const careless = workflow("careless", async (ctx) => {
           const fails = { retry: { maxRetries: 0 } };
-          void ctx.step("forgotten", fails, () =>
-            Promise.reject(new Error("nobody asked")),
-          );
+          void ctx.step("forgotten", fails, () => Promise.reject(new Error("nobody asked")));
           const branch = (async () => {
             await ctx.step("branch", fails, () => {
               throw new Error("too early");
@@ -38,9 +33,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         await holdfast.work([careless]);
         const run = await holdfast.start(careless);
         expect(await run.result()).toBe("too early");
-        expect(
-          said.filter(({ message }) => message.includes("nobody awaits")),
-        ).not.toEqual([]);
+        expect(said.filter(({ message }) => message.includes("nobody awaits"))).not.toEqual([]);
       }),
     );
 
@@ -49,8 +42,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
       onRuntime(backend, async ({ holdfast, said }) => {
         const late: (() => void)[] = [];
         const leaves = workflow("leaves", async (ctx) => {
-          const leave = (): void =>
-            void late.push(AsyncResource.bind(() => void ctx.sleep(1)));
+          const leave = (): void => void late.push(AsyncResource.bind(() => void ctx.sleep(1)));
           await ctx.step("s", leave);
           await ctx.step("later", async () => leave());
           await ctx.transaction("t", function* () {
@@ -76,8 +68,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         const told = (step: string): boolean =>
           said.some(
             ({ message }) =>
-              message.includes("nobody awaits") &&
-              message.includes(`called inside "${step}"`),
+              message.includes("nobody awaits") && message.includes(`called inside "${step}"`),
           );
         await until(() => ["s", "later", "t", "u", "dropped"].every(told));
       }),
@@ -97,10 +88,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         // Here, and not where the run is: as an emitter or a socket would.
         for (const call of late) call();
         await until(() =>
-          said.some(
-            ({ message }) =>
-              message.includes(run.id) && message.includes("nobody awaits"),
-          ),
+          said.some(({ message }) => message.includes(run.id) && message.includes("nobody awaits")),
         );
       }),
     );
@@ -133,9 +121,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         await refused.opened;
         await until(() => done.length === 4);
         expect(done).toEqual(["first", "first", "RUN_ENDED", "RUN_ENDED"]);
-        expect(
-          said.filter(({ message }) => message.includes('step "slow"')),
-        ).toHaveLength(1);
+        expect(said.filter(({ message }) => message.includes('step "slow"'))).toHaveLength(1);
       }),
     );
 
@@ -176,11 +162,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         const parent = workflow("parent", async (ctx) => {
           ctx.spawn(asleep);
           ctx.spawn(asleep);
-          return Promise.race([
-            ctx.call(asleep),
-            ctx.call(quick),
-            ctx.sleep("1 day"),
-          ]);
+          return Promise.race([ctx.call(asleep), ctx.call(quick), ctx.sleep("1 day")]);
         });
         await holdfast.work([parent, asleep, quick]);
         const run = await holdfast.start(parent, undefined, { id: "p" });
@@ -222,8 +204,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         const ids: string[] = [];
         const parent = workflow("parent", async (ctx) => {
           const set = ctx.joinSet("set");
-          for (const name of ["a", "b", "c"])
-            ids.push(set.spawn(asleep, name).id);
+          for (const name of ["a", "b", "c"]) ids.push(set.spawn(asleep, name).id);
           for (const name of ["d", "e"]) ids.push(ctx.spawn(asleep, name).id);
           await ctx.step("all", () => until(() => begun.of("children") === 5));
           await set.close();
@@ -251,10 +232,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         const run = await holdfast.start(parent, undefined, { id: "p" });
         expect((await rejection(run.result())).message).toContain("gave up");
         const { items } = await holdfast.executions.tree("p");
-        expect(items.map(({ status }) => status)).toEqual([
-          "failed",
-          "cancelled",
-        ]);
+        expect(items.map(({ status }) => status)).toEqual(["failed", "cancelled"]);
       }),
     );
 
@@ -301,18 +279,12 @@ export function runtimeForgottenSuite(backend: Backend): void {
         });
         await holdfast.work([impatient]);
         const run = await holdfast.start(impatient);
-        await until(() =>
-          said.some(({ message }) => message.includes("not ctx's")),
-        );
+        await until(() => said.some(({ message }) => message.includes("not ctx's")));
         foreign.open();
         expect(await run.result()).toBe(1);
-        const told = said.filter(({ message }) =>
-          message.includes("not recorded"),
-        );
+        const told = said.filter(({ message }) => message.includes("not recorded"));
         expect(told).toHaveLength(1);
-        expect(String(told[0]?.details["stack"])).toContain(
-          "forgotten.suite.ts",
-        );
+        expect(String(told[0]?.details["stack"])).toContain("forgotten.suite.ts");
         expect(await kindsOf(holdfast, run.id)).not.toContain("parked");
       }),
     );
@@ -330,14 +302,8 @@ export function runtimeForgottenSuite(backend: Backend): void {
           });
           await holdfast.work([foreign]);
           const run = await holdfast.start(foreign);
-          await until(() =>
-            said.some(({ message }) => message.includes("is not ctx's")),
-          );
-          expect(await kindsOf(holdfast, run.id)).toEqual([
-            "created",
-            "locked",
-            "patched",
-          ]);
+          await until(() => said.some(({ message }) => message.includes("is not ctx's")));
+          expect(await kindsOf(holdfast, run.id)).toEqual(["created", "locked", "patched"]);
           elsewhere.open();
           expect(await run.result()).not.toBe("");
         }),
@@ -348,9 +314,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
 const wrong = { timeout: "soon" as never };
 
 /** Calls that throw before there is anything to wait for. */
-const refusedCalls: Readonly<
-  Record<string, (ctx: WorkflowContext) => unknown>
-> = {
+const refusedCalls: Readonly<Record<string, (ctx: WorkflowContext) => unknown>> = {
   "a patch": () => {
     throw new Error("none");
   },

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -31,19 +27,14 @@ export function runtimeHandlesSuite(backend: Backend): void {
         expect(await rejection(run.result({ timeout: 1 }))).toMatchObject({
           code: "DEADLINE_EXCEEDED",
         });
-        expect(
-          await rejection(run.result({ signal: AbortSignal.abort() })),
-        ).toMatchObject({ code: "ABORTED" });
+        expect(await rejection(run.result({ signal: AbortSignal.abort() }))).toMatchObject({
+          code: "ABORTED",
+        });
         await run.signal(go);
         expect(await run.result({ timeout: "1 minute" })).toBe("done");
-        await until(
-          async () => ((await run.progress()) as { done: number }).done === 2,
-        );
+        await until(async () => ((await run.progress()) as { done: number }).done === 2);
         const { items, next } = await run.events({ limit: 2 });
-        expect(items.map(({ event }) => event.kind)).toEqual([
-          "created",
-          "locked",
-        ]);
+        expect(items.map(({ event }) => event.kind)).toEqual(["created", "locked"]);
         const rest = await run.events({ after: String(next), limit: 100 });
         expect(rest.items.at(-1)?.event.kind).toBe("finished");
         const nobody = holdfast.get(slow, "nobody");
@@ -112,14 +103,10 @@ export function runtimeHandlesSuite(backend: Backend): void {
         const tally = new Tally();
         const flaky = workflow("flaky", async (ctx, input: string) => {
           const first = await ctx.step("first", () => tally.count("first"));
-          const second = await ctx.step(
-            "second",
-            { retry: { maxRetries: 0 } },
-            () => {
-              if (tally.count("second") === 1) throw new Error("not yet");
-              return "second";
-            },
-          );
+          const second = await ctx.step("second", { retry: { maxRetries: 0 } }, () => {
+            if (tally.count("second") === 1) throw new Error("not yet");
+            return "second";
+          });
           return [input, first, second];
         });
         await holdfast.work([flaky]);
@@ -130,9 +117,7 @@ export function runtimeHandlesSuite(backend: Backend): void {
         expect(await again.result()).toEqual(["x", 1, "second"]);
         expect(tally.all).toEqual({ first: 1, second: 2 });
         const { items } = await again.events({ limit: 100 });
-        const atFirst = items.find(
-          ({ event }) => event.kind === "stepFinished",
-        );
+        const atFirst = items.find(({ event }) => event.kind === "stepFinished");
         const fork = await again.fork(atFirst?.version ?? 0, { id: "fork" });
         expect(await fork.result()).toEqual(["x", 1, "second"]);
         expect(tally.all).toEqual({ first: 1, second: 3 });
@@ -160,9 +145,9 @@ export function runtimeHandlesSuite(backend: Backend): void {
         const run = await holdfast.start(reading);
         await run.signal(note, "a", { key: "1" });
         await run.signal(note, "a", { key: "1" });
-        expect(
-          await rejection(run.signal(note, "b", { key: "1" })),
-        ).toMatchObject({ code: "SIGNAL_CONFLICT" });
+        expect(await rejection(run.signal(note, "b", { key: "1" }))).toMatchObject({
+          code: "SIGNAL_CONFLICT",
+        });
         await run.signal(note, "c");
         await run.signal(last);
         expect(await run.result()).toEqual(["a", "c"]);
@@ -196,16 +181,12 @@ export function runtimeHandlesSuite(backend: Backend): void {
         const ids = async (
           filter: Parameters<typeof holdfast.runs.list>[0],
         ): Promise<readonly string[]> =>
-          (await holdfast.runs.list(filter)).items
-            .map(({ id }) => id as string)
-            .toSorted();
+          (await holdfast.runs.list(filter)).items.map(({ id }) => id as string).toSorted();
         expect(await later.status()).toBe("scheduled");
         expect(await ids({ tag: "blue" })).toEqual(["late", "later"]);
         expect(await ids({ tag: "green" })).toEqual(["later"]);
         expect(await ids({ concurrencyKey: "ada" })).toEqual(["later"]);
-        expect(await ids({ function: "waiting", status: "scheduled" })).toEqual(
-          ["later"],
-        );
+        expect(await ids({ function: "waiting", status: "scheduled" })).toEqual(["later"]);
         await until(async () => (await late.status()) === "blocked");
         clock.set(T0 + 60_000);
         expect(await rejection(late.result())).toMatchObject({
@@ -237,9 +218,7 @@ export function runtimeHandlesSuite(backend: Backend): void {
         const results = await Promise.all(runs.map((run) => run.result()));
         expect(results).toEqual(starts.map(({ input }) => input * 2));
         expect(again.map(({ id }) => id)).toEqual(starts.map(({ id }) => id));
-        expect((await holdfast.runs.list({ limit: 100 })).items).toHaveLength(
-          30,
-        );
+        expect((await holdfast.runs.list({ limit: 100 })).items).toHaveLength(30);
       }),
     );
 
@@ -271,10 +250,7 @@ export function runtimeHandlesSuite(backend: Backend): void {
           "EXECUTION_EXISTS",
         ]);
         clock.set(T0 + 60_000);
-        expect(await holdfast.get(own, "own").result()).toEqual([
-          1,
-          T0 + 60_000,
-        ]);
+        expect(await holdfast.get(own, "own").result()).toEqual([1, T0 + 60_000]);
       }),
     );
   });
@@ -292,9 +268,7 @@ export function runtimeHandlesSuite(backend: Backend): void {
             if (ctx.attempt === 3) return "done";
             ctx.heartbeat({ page: ctx.attempt });
             await until(
-              async () =>
-                JSON.stringify(await run.progress()) ===
-                `{"page":${ctx.attempt}}`,
+              async () => JSON.stringify(await run.progress()) === `{"page":${ctx.attempt}}`,
             );
             throw new Error("again");
           },

@@ -1,15 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../../../src/model/errors.ts";
-import {
-  manualClock,
-  type ManualClock,
-} from "../../../src/model/time/clock.ts";
+import { manualClock, type ManualClock } from "../../../src/model/time/clock.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { run as execute, type Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { overlaid } from "../../../src/testing/overlaid.ts";
@@ -48,11 +41,7 @@ function stopped(meddling: Meddling): { readonly goOn: () => void } {
 }
 
 /** Moves time, as long as it takes, until another worker has done a run: one whose own lease is long. */
-async function doneBy(
-  other: Holdfast,
-  id: string,
-  clock: ManualClock,
-): Promise<void> {
+async function doneBy(other: Holdfast, id: string, clock: ManualClock): Promise<void> {
   await until(async () => {
     clock.advance(100);
     return (await other.executions.get(id)).status === "completed";
@@ -76,8 +65,7 @@ function holdNextLocked(meddling: Meddling): Held {
 
 /** A few turns of the event loop: whatever was to happen by itself has begun. */
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < 50; turn += 1)
-    await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function lateTests(backend: Backend): void {
@@ -94,11 +82,7 @@ function lateTests(backend: Backend): void {
         return ctx.step("b", () => tally.count("b"));
       });
       await late.work([steps], { lease: leaseMs });
-      const held = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("stepFinished"),
-      );
+      const held = meddling.holdNext("appendEvents", "answer", appends("stepFinished"));
       await late.start(steps, undefined, { id: "r" });
       await held.reached;
       const { goOn } = stopped(meddling);
@@ -128,11 +112,7 @@ function lateTests(backend: Backend): void {
       const done = gate();
       meddling.on("expireLock", (expire) => done.opened.then(expire));
       await late.work([steps], { lease: leaseMs });
-      const held = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("stepFinished"),
-      );
+      const held = meddling.holdNext("appendEvents", "answer", appends("stepFinished"));
       const begun = await late.start(steps, undefined, { id: "r" });
       await held.reached;
       const { goOn } = stopped(meddling);
@@ -162,8 +142,7 @@ function lateTests(backend: Backend): void {
 
   function longWorkflow(tally: Tally, who: string) {
     return workflow("long", async (ctx) => {
-      for (let step = 0; step < 300; step += 1)
-        await ctx.step("short", () => step);
+      for (let step = 0; step < 300; step += 1) await ctx.step("short", () => step);
       await ctx.receive(go);
       return ctx.step("last", () => tally.count(`last by ${who}`));
     });
@@ -305,10 +284,8 @@ function untoldTests(backend: Backend): void {
       const meddling = new Meddling(database);
       const holdfast = await another({}, meddling.database);
       const tally = new Tally();
-      const charge = activity(
-        "charge",
-        { retry: { maxRetries: 0 } },
-        async () => tally.count("charged"),
+      const charge = activity("charge", { retry: { maxRetries: 0 } }, async () =>
+        tally.count("charged"),
       );
       const run = await holdfast.start(charge, undefined, { id: "r" });
       meddling.loseNext("lockPending", 1);
@@ -344,9 +321,7 @@ function untoldTests(backend: Backend): void {
         const id = `r${number}`;
         await holdfast
           .start(steps, undefined, { id })
-          .catch((error: unknown) =>
-            expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" }),
-          );
+          .catch((error: unknown) => expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" }));
         expect(await holdfast.get(steps, id).result()).toBe("done");
         expect(await kindsOf(holdfast, id)).not.toContain("attemptTimedOut");
       }
@@ -375,9 +350,7 @@ function untoldTests(backend: Backend): void {
       });
       for (let number = 0; looks === 0; number += 1) {
         meddling.loseNext("createAndLock", 1);
-        await holdfast
-          .start(other, undefined, { id: `o${number}` })
-          .catch(() => undefined);
+        await holdfast.start(other, undefined, { id: `o${number}` }).catch(() => undefined);
         await settled();
       }
       await settled();
@@ -389,11 +362,7 @@ function untoldTests(backend: Backend): void {
 }
 
 /** The database, which gives up the first run of a transaction at its statement on a table and, behind `meanwhile`, runs it again. */
-function runningAgain(
-  database: Database,
-  table: string,
-  meanwhile: () => Promise<void>,
-): Database {
+function runningAgain(database: Database, table: string, meanwhile: () => Promise<void>): Database {
   let isFirst = true;
   const write = async (...call: unknown[]): Promise<unknown> => {
     const [name, body] = call as [unknown, () => Tx<unknown>];
@@ -429,9 +398,7 @@ function betweenTests(backend: Backend): void {
         await database.write("table", createNoteTable);
         const pay = workflow("pay", async (ctx) => {
           await ctx.transaction("pay", function* () {
-            yield* execute(
-              sql`INSERT INTO app_note (id, half, body) VALUES ('n', 1, 'x')`,
-            );
+            yield* execute(sql`INSERT INTO app_note (id, half, body) VALUES ('n', 1, 'x')`);
           });
           if (what === "cancelled") await ctx.sleep("1 hour");
           return "paid";
@@ -456,9 +423,7 @@ function betweenTests(backend: Backend): void {
         const { items } = await holdfast.executions.events("r");
         expect(
           items.filter(
-            ({ event }) =>
-              event.kind === "transactionFinished" &&
-              event.outcome === "failed",
+            ({ event }) => event.kind === "transactionFinished" && event.outcome === "failed",
           ),
         ).toEqual([]);
         expect(kinds.filter((kind) => kind === "transactionFinished")).toEqual([
@@ -481,11 +446,7 @@ function betweenTests(backend: Backend): void {
       });
       await late.work([racing], { hotRunsMax: 0 });
       const handle = holdfast.get(racing, "r");
-      const givenBack = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("unlocked"),
-      );
+      const givenBack = meddling.holdNext("appendEvents", "answer", appends("unlocked"));
       await late.start(racing, undefined, { id: "r" });
       await givenBack.reached;
       const locked = holdNextLocked(meddling);
@@ -514,13 +475,9 @@ function betweenTests(backend: Backend): void {
       meddling.on("appendEvents", (append) => {
         failures += 1;
         if (failures > 20) return append();
-        return Promise.reject(
-          new HoldfastError("DATABASE_BUSY", "Somebody else writes."),
-        );
+        return Promise.reject(new HoldfastError("DATABASE_BUSY", "Somebody else writes."));
       });
-      const runs = await Promise.all(
-        Array.from({ length: 20 }, () => holdfast.start(steps)),
-      );
+      const runs = await Promise.all(Array.from({ length: 20 }, () => holdfast.start(steps)));
       for (const run of runs) expect(await run.result()).toBe("done");
       await settled();
       process.off("warning", note);
@@ -570,9 +527,7 @@ function betweenTests(backend: Backend): void {
         const patient =
           role === "activity"
             ? activity("patient", (ctx) => untilTold(ctx.abortSignal))
-            : workflow("patient", (ctx) =>
-                ctx.step("wait", (step) => untilTold(step.abortSignal)),
-              );
+            : workflow("patient", (ctx) => ctx.step("wait", (step) => untilTold(step.abortSignal)));
         await holdfast.work([patient], { lease: "1 hour" });
         const handle = await holdfast.start(patient);
         await began.opened;
@@ -580,9 +535,7 @@ function betweenTests(backend: Backend): void {
         meddling.on("readExecution", (read) => {
           failures += 1;
           if (failures > 1) return read();
-          return Promise.reject(
-            new HoldfastError("DATABASE_BUSY", "Somebody else writes."),
-          );
+          return Promise.reject(new HoldfastError("DATABASE_BUSY", "Somebody else writes."));
         });
         await handle.cancel();
         await expect(handle.result()).rejects.toMatchObject({
@@ -597,9 +550,7 @@ function betweenTests(backend: Backend): void {
     onRuntime(backend, async ({ another, said }) => {
       const charactersMax = 1_000;
       const holdfast = await another({ valueLimits: { charactersMax } });
-      const long = activity("long", async (_, length: number) =>
-        "x".repeat(length),
-      );
+      const long = activity("long", async (_, length: number) => "x".repeat(length));
       await holdfast.work([long], { lease: "1 hour" });
       const fits = await holdfast.start(long, 900);
       expect(await fits.result()).toHaveLength(900);

@@ -1,9 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { NonRetryableError } from "../../../src/runtime/failures.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
@@ -14,10 +10,7 @@ import { onRuntime } from "./fixture.ts";
 import { kindsOf, Tally, until } from "./waiting.ts";
 
 /** When each failed attempt is to be made again. */
-async function failuresOf(
-  { executions }: Holdfast,
-  id: string,
-): Promise<readonly number[]> {
+async function failuresOf({ executions }: Holdfast, id: string): Promise<readonly number[]> {
   const { items } = await executions.events(id, { kinds: ["attemptFailed"] });
   return items.map(({ event }) => (event as { dueAt: number }).dueAt);
 }
@@ -28,19 +21,12 @@ export function runtimeLifeSuite(backend: Backend): void {
     test(
       "[E48] is created, locked and finished, at instants that do not go back",
       onRuntime(backend, async ({ holdfast }) => {
-        const greet = workflow(
-          "greet",
-          async (_, name: string) => `hello ${name}`,
-        );
+        const greet = workflow("greet", async (_, name: string) => `hello ${name}`);
         await holdfast.work([greet]);
         const run = await holdfast.start(greet, "ada");
         expect(await run.result()).toBe("hello ada");
         const { items } = await holdfast.executions.events(run.id);
-        expect(items.map(({ event }) => event.kind)).toEqual([
-          "created",
-          "locked",
-          "finished",
-        ]);
+        expect(items.map(({ event }) => event.kind)).toEqual(["created", "locked", "finished"]);
         const instants = items.map(({ at }) => at);
         expect(instants).toEqual(instants.toSorted((a, b) => a - b));
       }),
@@ -51,19 +37,13 @@ export function runtimeLifeSuite(backend: Backend): void {
       onRuntime(backend, async ({ another }) => {
         const clock = manualClock(T0);
         const holdfast = await another({ clock });
-        const flaky = activity(
-          "flaky",
-          { retry: { maxRetries: 1, backoff: 100 } },
-          async (ctx) => {
-            if (ctx.attempt === 1) throw new RangeError("not yet");
-            return ctx.attempt;
-          },
-        );
+        const flaky = activity("flaky", { retry: { maxRetries: 1, backoff: 100 } }, async (ctx) => {
+          if (ctx.attempt === 1) throw new RangeError("not yet");
+          return ctx.attempt;
+        });
         await holdfast.work([flaky]);
         const run = await holdfast.start(flaky);
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("attemptFailed"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("attemptFailed"));
         const { event, at } = await holdfast.executions.lastEvent(run.id);
         expect(at).toBe(T0);
         expect(event).toMatchObject({
@@ -90,13 +70,9 @@ export function runtimeLifeSuite(backend: Backend): void {
     test(
       "[E50] of an activity without retries fails with the error that it threw",
       onRuntime(backend, async ({ holdfast }) => {
-        const failing = activity(
-          "failing",
-          { retry: { maxRetries: 0 } },
-          async () => {
-            throw Object.assign(new TypeError("broken"), { code: "E_BROKEN" });
-          },
-        );
+        const failing = activity("failing", { retry: { maxRetries: 0 } }, async () => {
+          throw Object.assign(new TypeError("broken"), { code: "E_BROKEN" });
+        });
         await holdfast.work([failing]);
         const run = await holdfast.start(failing);
         const error = await rejection(run.result());
@@ -113,24 +89,16 @@ export function runtimeLifeSuite(backend: Backend): void {
           code: "E_BROKEN",
         });
         expect((error.cause as Error).stack).toContain("life.suite.ts");
-        expect(await kindsOf(holdfast, run.id)).toEqual([
-          "created",
-          "locked",
-          "finished",
-        ]);
+        expect(await kindsOf(holdfast, run.id)).toEqual(["created", "locked", "finished"]);
       }),
     );
 
     test(
       "[E51] gives a child's failure to its parent as an error with its cause",
       onRuntime(backend, async ({ holdfast }) => {
-        const failing = activity(
-          "failing",
-          { retry: { maxRetries: 0 } },
-          async () => {
-            throw new Error("no paper");
-          },
-        );
+        const failing = activity("failing", { retry: { maxRetries: 0 } }, async () => {
+          throw new Error("no paper");
+        });
         const parent = workflow("parent", async (ctx) => {
           try {
             return await ctx.call(failing);
@@ -163,10 +131,7 @@ export function runtimeLifeSuite(backend: Backend): void {
         const run = await holdfast.start(failing);
         const pauses: number[] = [];
         for (let failures = 1; failures <= 4; failures += 1) {
-          await until(
-            async () =>
-              (await failuresOf(holdfast, run.id)).length === failures,
-          );
+          await until(async () => (await failuresOf(holdfast, run.id)).length === failures);
           const dueAt = (await failuresOf(holdfast, run.id)).at(-1) ?? 0;
           pauses.push(dueAt - clock.now());
           clock.set(dueAt);
@@ -191,9 +156,7 @@ export function runtimeLifeSuite(backend: Backend): void {
           });
         });
         await holdfast.work([declined]);
-        const error = await rejection(
-          (await holdfast.start(declined)).result(),
-        );
+        const error = await rejection((await holdfast.start(declined)).result());
         expect(tally.of("attempt")).toBe(1);
         expect(error.cause).toMatchObject({
           name: "NonRetryableError",
@@ -216,15 +179,9 @@ export function runtimeLifeSuite(backend: Backend): void {
         await run.signal(approval, { ok: true }, { key: "one" });
         await run.signal(approval, { ok: true }, { key: "one" });
         await holdfast.work([waiting]);
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("waiting"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("waiting"));
         await run.signal(approval, { ok: false });
-        expect(await run.result()).toEqual([
-          { ok: true },
-          { ok: false },
-          undefined,
-        ]);
+        expect(await run.result()).toEqual([{ ok: true }, { ok: false }, undefined]);
       }),
     );
 
@@ -253,12 +210,10 @@ export function runtimeLifeSuite(backend: Backend): void {
         const runs = await Promise.all(
           [1, 2, 3].map(() => holdfast.start(echo, 7, { id: "once" })),
         );
-        expect(await Promise.all(runs.map((run) => run.result()))).toEqual([
-          7, 7, 7,
-        ]);
-        expect(
-          await rejection(holdfast.start(echo, 8, { id: "once" })),
-        ).toMatchObject({ code: "EXECUTION_EXISTS" });
+        expect(await Promise.all(runs.map((run) => run.result()))).toEqual([7, 7, 7]);
+        expect(await rejection(holdfast.start(echo, 8, { id: "once" }))).toMatchObject({
+          code: "EXECUTION_EXISTS",
+        });
       }),
     );
   });

@@ -1,14 +1,7 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
-import {
-  manualClock,
-  type ManualClock,
-} from "../../../src/model/time/clock.ts";
+import { manualClock, type ManualClock } from "../../../src/model/time/clock.ts";
 
 import { T0 } from "../execution/fixture.ts";
 
@@ -20,10 +13,7 @@ import { gate, kindsOf, Tally, until } from "./waiting.ts";
 const leaseMs = 3_000;
 
 /** When the lease of a run ends, as its row says. */
-async function leaseOf(
-  { executions }: Holdfast,
-  id: string,
-): Promise<number | null> {
+async function leaseOf({ executions }: Holdfast, id: string): Promise<number | null> {
   const { pending } = (await executions.get(id)).state;
   return pending.kind === "finished" ? null : pending.leaseUntil;
 }
@@ -93,27 +83,22 @@ function staleTests(backend: Backend): void {
       await other.work([both(false)], { lease: leaseMs });
       clock.advance(leaseMs);
       // Nothing was recorded since the lock: the attempt timed out, and the next has to wait.
-      await until(async () =>
-        (await kindsOf(other, "r")).includes("attemptTimedOut"),
-      );
+      await until(async () => (await kindsOf(other, "r")).includes("attemptTimedOut"));
       clock.advance(200);
-      await until(async () =>
-        (await kindsOf(other, "r")).includes("stepFinished"),
-      );
+      await until(async () => (await kindsOf(other, "r")).includes("stepFinished"));
       const before = await kindsOf(other, "r");
       late.open();
-      await until(() =>
-        said.some(({ message }) => message.includes("not this worker's")),
-      );
+      await until(() => said.some(({ message }) => message.includes("not this worker's")));
       expect(await kindsOf(other, "r")).toEqual(before);
       second.open();
       expect(await run.result()).toBe("by the other");
       const { items } = await other.executions.events("r", {
         kinds: ["stepFinished"],
       });
-      expect(
-        items.map(({ event }) => (event as { value: unknown }).value),
-      ).toEqual(["by the other", undefined]);
+      expect(items.map(({ event }) => (event as { value: unknown }).value)).toEqual([
+        "by the other",
+        undefined,
+      ]);
     }),
   );
 
@@ -139,22 +124,14 @@ function staleTests(backend: Backend): void {
       await begun.opened;
       await other.work([charge(false)], { lease: leaseMs });
       clock.advance(leaseMs);
-      await until(async () =>
-        (await kindsOf(other, run.id)).includes("attemptTimedOut"),
-      );
+      await until(async () => (await kindsOf(other, run.id)).includes("attemptTimedOut"));
       clock.advance(100);
       expect(await run.result()).toBe("by the other");
       const before = await kindsOf(other, run.id);
       late.open();
       await ended.opened;
       await stale.close();
-      expect(before).toEqual([
-        "created",
-        "locked",
-        "attemptTimedOut",
-        "locked",
-        "finished",
-      ]);
+      expect(before).toEqual(["created", "locked", "attemptTimedOut", "locked", "finished"]);
     }),
   );
 }
@@ -267,28 +244,20 @@ function leaseTests(backend: Backend): void {
       const other = await another({ clock });
       const attempts: { attempt: number; at: number }[] = [];
       const flaky = workflow("flaky", async (ctx) =>
-        ctx.step(
-          "flaky",
-          { retry: { maxRetries: 1, backoff: 10 * leaseMs } },
-          ({ attempt }) => {
-            attempts.push({ attempt, at: clock.now() });
-            if (attempt === 1) throw new Error("not yet");
-            return "done";
-          },
-        ),
+        ctx.step("flaky", { retry: { maxRetries: 1, backoff: 10 * leaseMs } }, ({ attempt }) => {
+          attempts.push({ attempt, at: clock.now() });
+          if (attempt === 1) throw new Error("not yet");
+          return "done";
+        }),
       );
       await holdfast.work([flaky], { lease: leaseMs });
       await other.work([flaky], { lease: leaseMs });
       const run = await holdfast.start(flaky);
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("waiting"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("waiting"));
       const { items } = await holdfast.executions.events(run.id, {
         kinds: ["stepAttemptFailed"],
       });
-      const [retryAt = 0] = items.map(
-        ({ event }) => (event as { retryAt: number }).retryAt,
-      );
+      const [retryAt = 0] = items.map(({ event }) => (event as { retryAt: number }).retryAt);
       expect(retryAt).toBeGreaterThanOrEqual(T0 + 7.5 * leaseMs);
       expect(retryAt).toBeLessThanOrEqual(T0 + 10 * leaseMs);
       while (clock.now() < retryAt - leaseMs) {
@@ -317,9 +286,7 @@ function leaseTests(backend: Backend): void {
       const charge = activity("charge", { retry: { backoff: 100 } }, async () =>
         tally.count("charge"),
       );
-      const order = workflow("order", async (ctx) =>
-        ctx.step("step", () => tally.count("step")),
-      );
+      const order = workflow("order", async (ctx) => ctx.step("step", () => tally.count("step")));
       await slow.start(charge, undefined, { id: "charge-1" });
       await slow.start(order, undefined, { id: "order-1" });
       const held = meddling.holdNext("lockPending", "answer");
@@ -327,9 +294,7 @@ function leaseTests(backend: Backend): void {
       await held.reached;
       clock.advance(leaseMs);
       for (const id of ["charge-1", "order-1"])
-        await until(async () =>
-          (await kindsOf(slow, id)).includes("attemptTimedOut"),
-        );
+        await until(async () => (await kindsOf(slow, id)).includes("attemptTimedOut"));
       held.release();
       await settled();
       expect(tally.all).toEqual({});
@@ -373,9 +338,7 @@ function leaseTests(backend: Backend): void {
       await settled();
       expect(tally.all).toEqual({});
       unseen.release();
-      await until(async () =>
-        (await kindsOf(slow, run.id)).includes("attemptTimedOut"),
-      );
+      await until(async () => (await kindsOf(slow, run.id)).includes("attemptTimedOut"));
       clock.advance(100);
       expect(await run.result()).toBe(1);
     }),
@@ -384,6 +347,5 @@ function leaseTests(backend: Backend): void {
 
 /** A few turns of the event loop: whatever was to happen by itself has begun. */
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < 20; turn += 1)
-    await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

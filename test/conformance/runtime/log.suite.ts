@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { holdfastOn } from "../../../src/open/open-holdfast.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -166,10 +162,7 @@ function progressTests(backend: Backend): void {
       });
       const meddling = new Meddling(database);
       const holdfast = await another({}, meddling.database);
-      await recordedRun(holdfast, "r", "counting", [
-        stepDone(1, "s1", 1),
-        stepDone(2, "s2", 2),
-      ]);
+      await recordedRun(holdfast, "r", "counting", [stepDone(1, "s1", 1), stepDone(2, "s2", 2)]);
       let written = 0;
       meddling.on("setProgress", () => {
         written += 1;
@@ -195,9 +188,7 @@ function progressTests(backend: Backend): void {
         return undefined;
       });
       const run = await holdfast.start(telling);
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("unlocked"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("unlocked"));
       await run.signal(go);
       await run.result();
       expect(written).toBe(2);

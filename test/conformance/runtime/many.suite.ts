@@ -1,9 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Run } from "../../../src/runtime/client/run-handle.ts";
 import { run as execute } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
@@ -38,9 +34,7 @@ export function runtimeManySuite(backend: Backend): void {
         const note = signal<string>("note");
         const patient = workflow("patient", async (ctx) => {
           const all = await Promise.all(
-            Array.from({ length: 1_100 }, () =>
-              ctx.receive(note, { timeout: 1 }),
-            ),
+            Array.from({ length: 1_100 }, () => ctx.receive(note, { timeout: 1 })),
           );
           const got = all.flatMap((value, n) => (value === "x" ? [n] : []));
           const live = await ctx.step("live", () => got);
@@ -48,11 +42,7 @@ export function runtimeManySuite(backend: Backend): void {
           return { live, replayed: got };
         });
         await holdfast.work([patient], { hotRunsMax: 0 });
-        const first = meddling.holdNext(
-          "appendEvents",
-          "call",
-          appends("receiveTimedOut"),
-        );
+        const first = meddling.holdNext("appendEvents", "call", appends("receiveTimedOut"));
         const run = await holdfast.start(patient);
         await first.reached;
         const read = meddling.holdNext("listResponses", "answer");
@@ -87,9 +77,7 @@ export function runtimeManySuite(backend: Backend): void {
           Array.from({ length: 20 }, () => ({ input: undefined })),
         );
         for (const { id } of runs)
-          await until(async () =>
-            (await kindsOf(holdfast, id)).includes("waiting"),
-          );
+          await until(async () => (await kindsOf(holdfast, id)).includes("waiting"));
         let reads = 0;
         for (const read of ["readExecution", "listResponses"])
           meddling.on(read, (go) => {
@@ -131,9 +119,7 @@ export function runtimeManySuite(backend: Backend): void {
         });
         await holdfast.work([busy, reading], { concurrency: 1 });
         const run = await holdfast.start(reading, undefined, { id: "r" });
-        await until(async () =>
-          (await kindsOf(holdfast, "r")).includes("waiting"),
-        );
+        await until(async () => (await kindsOf(holdfast, "r")).includes("waiting"));
         await holdfast.start(busy);
         await begun.opened;
         let reads = 0;
@@ -152,16 +138,10 @@ export function runtimeManySuite(backend: Backend): void {
       "[RT15] four parents at concurrency 4 do not starve their children",
       onRuntime(backend, async ({ holdfast }) => {
         const child = activity("child", async (_, n: number) => n);
-        const parent = workflow("parent", async (ctx, n: number) =>
-          ctx.call(child, n),
-        );
+        const parent = workflow("parent", async (ctx, n: number) => ctx.call(child, n));
         await holdfast.work([parent, child], { concurrency: 4 });
-        const runs = await Promise.all(
-          [1, 2, 3, 4].map((n) => holdfast.start(parent, n)),
-        );
-        expect(await Promise.all(runs.map((run) => run.result()))).toEqual([
-          1, 2, 3, 4,
-        ]);
+        const runs = await Promise.all([1, 2, 3, 4].map((n) => holdfast.start(parent, n)));
+        expect(await Promise.all(runs.map((run) => run.result()))).toEqual([1, 2, 3, 4]);
       }),
     );
 
@@ -198,12 +178,7 @@ export function runtimeManySuite(backend: Backend): void {
         const isEvicted = async (id: string): Promise<boolean> =>
           (await kindsOf(holdfast, id)).includes("unlocked");
         await until(() => isEvicted("b"));
-        expect(await Promise.all(names.map(isEvicted))).toEqual([
-          true,
-          true,
-          false,
-          false,
-        ]);
+        expect(await Promise.all(names.map(isEvicted))).toEqual([true, true, false, false]);
         for (const run of runs) await run.signal(go);
         for (const run of runs) expect(await run.result()).toBe(100_000);
         expect(tally.all).toEqual({
@@ -232,9 +207,7 @@ export function runtimeManySuite(backend: Backend): void {
         const few = await holdfast.startMany(rare, starts.slice(0, 3));
         await (await another()).work([busy, rare], { concurrency: 1 });
         await Promise.all([...many, ...few].map((run) => run.result()));
-        expect(
-          order.slice(0, 6).filter((name) => name === "rare"),
-        ).toHaveLength(3);
+        expect(order.slice(0, 6).filter((name) => name === "rare")).toHaveLength(3);
       }),
     );
 
@@ -256,9 +229,7 @@ export function runtimeManySuite(backend: Backend): void {
         const late = await holdfast.start(rare);
         // A worker that has a place takes up what comes later.
         await (await holdfast.start(elsewhere)).result();
-        const kinds = await Promise.all(
-          [...four, late].map((run) => kindsOf(holdfast, run.id)),
-        );
+        const kinds = await Promise.all([...four, late].map((run) => kindsOf(holdfast, run.id)));
         expect(kinds.map((each) => each.join(" ")).toSorted()).toEqual([
           "created",
           "created",
@@ -359,9 +330,7 @@ export function runtimeManySuite(backend: Backend): void {
               .then((value) => value.n);
             if (n % 10 === 0) sum += await ctx.call(child, n);
           }
-          await Promise.all(
-            Array.from({ length: 250 }, (_, n) => ctx.call(child, n)),
-          );
+          await Promise.all(Array.from({ length: 250 }, (_, n) => ctx.call(child, n)));
           await ctx.sleep(1);
           return sum;
         });
@@ -400,10 +369,7 @@ export function runtimeManySuite(backend: Backend): void {
         const run = await holdfast.start(parent, undefined, { id: "p" });
         await until(async () => (await run.status()) === "blocked");
         gates[1]?.open();
-        await until(
-          async () =>
-            (await holdfast.executions.responses("p")).items.length === 1,
-        );
+        await until(async () => (await holdfast.executions.responses("p")).items.length === 1);
         gates[0]?.open();
         expect(await run.result()).toEqual({
           before: { kind: "pending" },
@@ -451,12 +417,10 @@ export function runtimeManySuite(backend: Backend): void {
         const run = await holdfast.start(asking);
         await until(() => tokens.length > 0);
         const [token = ""] = tokens;
-        await expect(
-          holdfast.resolve(`${token}0`, "guessed"),
-        ).rejects.toMatchObject({ code: "AWAIT_TOKEN_INVALID" });
-        await expect(
-          holdfast.resolve(token, { deep: Symbol("none") }),
-        ).rejects.toMatchObject({
+        await expect(holdfast.resolve(`${token}0`, "guessed")).rejects.toMatchObject({
+          code: "AWAIT_TOKEN_INVALID",
+        });
+        await expect(holdfast.resolve(token, { deep: Symbol("none") })).rejects.toMatchObject({
           code: "NOT_SERIALIZABLE",
           details: { path: "$.deep" },
         });

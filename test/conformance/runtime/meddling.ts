@@ -5,10 +5,7 @@ import type { Operation } from "../../../src/sql/operation.ts";
 import { gate } from "./waiting.ts";
 
 /** What a call is done through; it is done when `go` is called. */
-type Through = (
-  go: () => Promise<unknown>,
-  input: never,
-) => Promise<unknown> | undefined;
+type Through = (go: () => Promise<unknown>, input: never) => Promise<unknown> | undefined;
 
 /** A call that is held back until the test lets it go on. */
 export interface Held {
@@ -52,9 +49,7 @@ export class Meddling {
     this.database = new Proxy(database, {
       get(target, name) {
         const found: unknown = own[name] ?? Reflect.get(target, name, target);
-        return typeof found === "function"
-          ? (found.bind(target) as unknown)
-          : found;
+        return typeof found === "function" ? (found.bind(target) as unknown) : found;
       },
     });
   }
@@ -84,9 +79,7 @@ export class Meddling {
         reached.open();
         await released.opened;
       };
-      return held === "call"
-        ? hold().then(go)
-        : go().then((answer) => hold().then(() => answer));
+      return held === "call" ? hold().then(go) : go().then((answer) => hold().then(() => answer));
     });
     return { reached: reached.opened, release: () => released.open() };
   }
@@ -108,16 +101,12 @@ export function answerLost(): HoldfastError {
 }
 
 function nameOf(called: unknown): string {
-  return typeof called === "string"
-    ? called
-    : (called as Operation<never, unknown>).name;
+  return typeof called === "string" ? called : (called as Operation<never, unknown>).name;
 }
 
 /** Whether an append has an event of a kind. */
 export function appends(
   kind: string,
-): (input: {
-  readonly events: readonly { readonly kind: string }[];
-}) => boolean {
+): (input: { readonly events: readonly { readonly kind: string }[] }) => boolean {
   return ({ events }) => events.some((event) => event.kind === kind);
 }

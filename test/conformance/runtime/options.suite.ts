@@ -32,8 +32,7 @@ async function taken(
         await call({ [name]: value } as Given);
         found.push(`${name}: ${said}`);
       } catch (error) {
-        if (!isHoldfastError(error))
-          found.push(`${name}: ${said}: ${String(error)}`);
+        if (!isHoldfastError(error)) found.push(`${name}: ${said}: ${String(error)}`);
       }
   return found;
 }
@@ -63,13 +62,7 @@ const anyText = [
   'concurrencyKey: ""',
 ];
 const starts = ["id", "startAt", "deadline", "tags", "concurrencyKey"];
-const works = [
-  "concurrency",
-  "codeVersion",
-  "lease",
-  "hotRunsMax",
-  "hotBytesMax",
-];
+const works = ["concurrency", "codeVersion", "lease", "hotRunsMax", "hotBytesMax"];
 const pages = ["newerThan", "after", "limit", "timeout", "signal"];
 const bulk = ["dryRun", "signal", "onProgress"];
 const nap = workflow("nap", async (ctx) => ctx.sleep("1 day"));
@@ -78,25 +71,13 @@ const nap = workflow("nap", async (ctx) => ctx.sleep("1 day"));
 export function runtimeOptionsSuite(backend: Backend): void {
   describe("options", () => {
     test("of definitions and schedules are refused by a code when they mean nothing", async () => {
-      const shared = [
-        "input",
-        "concurrency",
-        "concurrencyPerKey",
-        "keep",
-        "keepFailed",
-      ];
+      const shared = ["input", "concurrency", "concurrencyPerKey", "keep", "keepFailed"];
       const body = async (): Promise<void> => undefined;
       expect(
-        await taken(
-          (given) => workflow("w", given, body),
-          [...shared, "cleanupTimeout"],
-        ),
+        await taken((given) => workflow("w", given, body), [...shared, "cleanupTimeout"]),
       ).toEqual([]);
       expect(
-        await taken(
-          (given) => activity("a", given, body),
-          [...shared, "timeout", "retry"],
-        ),
+        await taken((given) => activity("a", given, body), [...shared, "timeout", "retry"]),
       ).toEqual(["retry: {}"]);
       expect(
         await taken(
@@ -105,9 +86,7 @@ export function runtimeOptionsSuite(backend: Backend): void {
         ),
       ).toEqual([]);
       const cron = "0 2 * * *";
-      expect(
-        await taken((given) => schedule("s", given as never, nap), ["cron"]),
-      ).toEqual([]);
+      expect(await taken((given) => schedule("s", given as never, nap), ["cron"])).toEqual([]);
       expect(
         await taken(
           (given) => schedule("s", { cron, ...given }, nap),
@@ -115,10 +94,7 @@ export function runtimeOptionsSuite(backend: Backend): void {
         ),
       ).toEqual([]);
       expect(
-        await taken(
-          (given) => schedule("s", { every: "1h", ...given }, nap),
-          ["every", "from"],
-        ),
+        await taken((given) => schedule("s", { every: "1h", ...given }, nap), ["every", "from"]),
       ).toEqual([]);
     });
 
@@ -132,9 +108,9 @@ export function runtimeOptionsSuite(backend: Backend): void {
         expect(() => schedule("s", { cron: terms }, nap)).toThrow(
           expect.objectContaining({ code: "CRON_INVALID" }),
         );
-        expect(() =>
-          schedule("s", { cron: "* * * * *", timeZone: terms }, nap),
-        ).toThrow(expect.objectContaining({ code: "TIME_ZONE_INVALID" }));
+        expect(() => schedule("s", { cron: "* * * * *", timeZone: terms }, nap)).toThrow(
+          expect.objectContaining({ code: "TIME_ZONE_INVALID" }),
+        );
       }
       expect(() => schedule("s", { cron: 5 as never }, nap)).toThrow(
         /^The cron expression is a number instead of a text\./,
@@ -156,11 +132,7 @@ export function runtimeOptionsSuite(backend: Backend): void {
             starts,
             ["tags: []"],
           ],
-          [
-            (given) => holdfast.startMany(nap, [{ id: "kept", ...given }]),
-            starts,
-            ["tags: []"],
-          ],
+          [(given) => holdfast.startMany(nap, [{ id: "kept", ...given }]), starts, ["tags: []"]],
           [(given) => handle.result(given), ["timeout", "signal"], []],
           [(given) => handle.cancel(given), ["reason", "force"], []],
           [(given) => runs.list(given), [...filters, ...pages], anyText],
@@ -176,22 +148,10 @@ export function runtimeOptionsSuite(backend: Backend): void {
             [...bulk, "reason", "force"],
             ["onProgress: a function"],
           ],
-          [
-            (given) => runs.pauseAll({ tag: "none" }, given),
-            bulk,
-            ["onProgress: a function"],
-          ],
-          [
-            (given) => runs.eraseAll({ tag: "none" }, given),
-            bulk,
-            ["onProgress: a function"],
-          ],
+          [(given) => runs.pauseAll({ tag: "none" }, given), bulk, ["onProgress: a function"]],
+          [(given) => runs.eraseAll({ tag: "none" }, given), bulk, ["onProgress: a function"]],
           [(given) => holdfast.close(given), ["timeout"], []],
-          [
-            (given) => holdfast.closeOnSignals(given),
-            ["timeout", "signals"],
-            ["signals: []"],
-          ],
+          [(given) => holdfast.closeOnSignals(given), ["timeout", "signals"], ["signals: []"]],
         ] as const satisfies readonly (readonly [
           (options: Given) => unknown,
           readonly string[],

@@ -1,16 +1,9 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 import { HoldfastError } from "../../../src/model/errors.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
-import {
-  manualClock,
-  type ManualClock,
-} from "../../../src/model/time/clock.ts";
+import { manualClock, type ManualClock } from "../../../src/model/time/clock.ts";
 
 import { sql, type Statement } from "../../../src/sql/statement.ts";
 import { T0 } from "../execution/fixture.ts";
@@ -103,11 +96,7 @@ function renewalTests(backend: Backend): void {
       const holdfast = await another({ clock }, meddling.database);
       const patient = workflow("patient", async (ctx) => ctx.receive(go));
       await holdfast.work([patient], { lease: leaseMs });
-      const resting = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("waiting"),
-      );
+      const resting = meddling.holdNext("appendEvents", "answer", appends("waiting"));
       const run = await holdfast.start(patient);
       await resting.reached;
       // A renewal would move the end of the lease in the log, and nobody here would know.
@@ -135,14 +124,11 @@ function renewalTests(backend: Backend): void {
         await done.opened;
       });
       const renewed: number[] = [];
-      meddling.on(
-        "renewLeases",
-        async (call, input: { readonly runs: readonly unknown[] }) => {
-          const answer = await call();
-          renewed.push(input.runs.length);
-          return answer;
-        },
-      );
+      meddling.on("renewLeases", async (call, input: { readonly runs: readonly unknown[] }) => {
+        const answer = await call();
+        renewed.push(input.runs.length);
+        return answer;
+      });
       await holdfast.work([long], { lease: leaseMs, concurrency: runs });
       await holdfast.startMany(
         long,
@@ -189,9 +175,7 @@ function renewalTests(backend: Backend): void {
       meddling.on("renewLeases", async (call) => {
         called.open();
         // It is made while the run waits for its next attempt, which has nobody's lock.
-        await until(async () =>
-          (await kindsOf(holdfast, "a")).includes("attemptFailed"),
-        );
+        await until(async () => (await kindsOf(holdfast, "a")).includes("attemptFailed"));
         const found = await call();
         answered.open();
         await answer.opened;
@@ -277,9 +261,7 @@ function lockedAgainTests(backend: Backend): void {
     begun: () => number,
   ): Promise<void> {
     clock.advance(leaseMs);
-    await until(async () =>
-      (await kindsOf(holdfast, "a")).includes("attemptTimedOut"),
-    );
+    await until(async () => (await kindsOf(holdfast, "a")).includes("attemptTimedOut"));
     clock.advance(200);
     await until(() => begun() === 2);
   }
@@ -296,10 +278,7 @@ function lockedAgainTests(backend: Backend): void {
       const charge = activity("charge", { retry }, async (ctx) => {
         const attempt = tally.count("begun");
         ctx.abortSignal.addEventListener("abort", () =>
-          aborts.push([
-            attempt,
-            (ctx.abortSignal.reason as HoldfastError).code,
-          ]),
+          aborts.push([attempt, (ctx.abortSignal.reason as HoldfastError).code]),
         );
         await ends[attempt - 1]?.opened;
         return attempt;
@@ -398,9 +377,7 @@ function damageTests(backend: Backend): void {
       await settled();
       clock.advance(1_000);
       expect(await run.result()).toBe("done");
-      expect(
-        said.filter(({ message }) => message.includes("cannot be read")),
-      ).toHaveLength(1);
+      expect(said.filter(({ message }) => message.includes("cannot be read"))).toHaveLength(1);
     }),
   );
 }
@@ -416,9 +393,7 @@ function closingTests(backend: Backend): void {
       let tried = 0;
       meddling.on("appendEvents", () => {
         tried += 1;
-        return Promise.reject(
-          new HoldfastError("DATABASE_UNREACHABLE", "Nobody answers."),
-        );
+        return Promise.reject(new HoldfastError("DATABASE_UNREACHABLE", "Nobody answers."));
       });
       await holdfast.work([charge]);
       await holdfast.start(charge, undefined, { id: "a" });
@@ -551,9 +526,7 @@ function closingTests(backend: Backend): void {
               return () => keeping.delete(hold);
             };
           const found: unknown = Reflect.get(target, name, target);
-          return typeof found === "function"
-            ? (found.bind(target) as unknown)
-            : found;
+          return typeof found === "function" ? (found.bind(target) as unknown) : found;
         },
       });
       const holdfast = await another({}, held);
@@ -587,6 +560,5 @@ function closingTests(backend: Backend): void {
 
 /** A few turns of the event loop: whatever was to happen by itself has begun. */
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < 20; turn += 1)
-    await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

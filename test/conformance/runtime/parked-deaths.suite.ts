@@ -28,8 +28,7 @@ export function parkedDeathsSuite(backend: Backend): void {
       onRuntime(backend, async ({ another, said }) => {
         const clock = manualClock(T0);
         const holdfast = await another({ clock });
-        const errors = (): unknown[] =>
-          said.filter(({ level }) => level === "error");
+        const errors = (): unknown[] => said.filter(({ level }) => level === "error");
         await holdfast.work([idle]);
         const run = await holdfast.start(sick, undefined, { id: "deadly" });
         for (let death = 1; death <= 5; death += 1) {
@@ -37,9 +36,7 @@ export function parkedDeathsSuite(backend: Backend): void {
           expect(await taken(holdfast, "sick", null)).toBe("deadly");
           clock.advance(1_000);
           await until(
-            async () =>
-              (await holdfast.executions.get("deadly")).state.pending.kind ===
-              "pending",
+            async () => (await holdfast.executions.get("deadly")).state.pending.kind === "pending",
           );
           clock.advance(60_000);
         }
@@ -62,14 +59,11 @@ export function parkedDeathsSuite(backend: Backend): void {
           expect(await taken(holdfast, "sick", null)).toBe("deadly");
           meddling.tellDeath(database.owner);
           await until(
-            async () =>
-              (await holdfast.executions.get("deadly")).state.pending.kind ===
-              "pending",
+            async () => (await holdfast.executions.get("deadly")).state.pending.kind === "pending",
           );
           clock.advance(60_000);
         }
-        const errors = (): unknown[] =>
-          said.filter(({ level }) => level === "error");
+        const errors = (): unknown[] => said.filter(({ level }) => level === "error");
         await until(() => errors().length > 0);
         expect(await run.status()).toBe("parked");
         expect(errors()).toEqual([told]);

@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { Traffic } from "../../../src/testing/traffic.ts";
 import type { Backend } from "../backend.ts";
@@ -38,8 +35,7 @@ export function runtimePassesSuite(backend: Backend): void {
             if (read < 0) return ctx.continueWith(0);
             for (let sum = read; sum < count; sum += 1) {
               // The first pass leaves all but a few to the next.
-              if (each === "in two passes" && read === 0 && sum === 3)
-                return ctx.continueWith(sum);
+              if (each === "in two passes" && read === 0 && sum === 3) return ctx.continueWith(sum);
               const value = await ctx.receive(note, { timeout: "10s" });
               if (value === undefined) return `all but ${count - sum}`;
             }
@@ -47,9 +43,7 @@ export function runtimePassesSuite(backend: Backend): void {
           });
           const run = await holdfast.start(reading, -1, { id: "r" });
           await Promise.all(
-            Array.from({ length: count }, (_, key) =>
-              run.signal(note, 1, { key: `k${key}` }),
-            ),
+            Array.from({ length: count }, (_, key) => run.signal(note, 1, { key: `k${key}` })),
           );
           await holdfast.work([reading]);
           expect(await run.result()).toBe("all");
@@ -67,11 +61,7 @@ export function runtimePassesSuite(backend: Backend): void {
           pass < 2 ? ctx.continueWith(pass + 1) : "done",
         );
         await holdfast.work([twice], { lease: "1s" });
-        const start = meddling.holdNext(
-          "appendEvents",
-          "call",
-          appends("continued"),
-        );
+        const start = meddling.holdNext("appendEvents", "call", appends("continued"));
         const run = await holdfast.start(twice, 1, { id: "t" });
         await start.reached;
         // Nobody renews it meanwhile, as while the database cannot be reached.
@@ -105,11 +95,7 @@ export function runtimePassesSuite(backend: Backend): void {
           });
           // Who waited for the end of the lease would be too late.
           await holdfast.work([polling], { lease: "10 minutes" });
-          const start = meddling.holdNext(
-            "appendEvents",
-            held,
-            appends("continued"),
-          );
+          const start = meddling.holdNext("appendEvents", held, appends("continued"));
           const run = await holdfast.start(polling, 1, { id: "p" });
           await start.reached;
           const looks = countLooks(meddling);
@@ -117,9 +103,7 @@ export function runtimePassesSuite(backend: Backend): void {
           // What begins until its worker knows is done to its end.
           await until(() => looks() > 0);
           start.release();
-          await until(async () =>
-            (await kindsOf(holdfast, "p")).includes("unlocked"),
-          );
+          await until(async () => (await kindsOf(holdfast, "p")).includes("unlocked"));
           expect(await run.status()).toBe("paused");
           expect(tally.all).toEqual({ "pass 1": 1 });
           await run.resume();
@@ -146,11 +130,7 @@ export function runtimePassesSuite(backend: Backend): void {
           return "done";
         });
         await holdfast.work([polling], { lease: "10 minutes" });
-        const start = meddling.holdNext(
-          "appendEvents",
-          "answer",
-          appends("continued"),
-        );
+        const start = meddling.holdNext("appendEvents", "answer", appends("continued"));
         const run = await holdfast.start(polling, 1, { id: "p" });
         await start.reached;
         const looked = meddling.holdNext("readExecution", "answer");
@@ -164,9 +144,7 @@ export function runtimePassesSuite(backend: Backend): void {
         await settled();
         finish.open();
         await until(async () =>
-          (await kindsOf(holdfast, "p")).some((kind) =>
-            /unlocked|finished/.test(kind),
-          ),
+          (await kindsOf(holdfast, "p")).some((kind) => /unlocked|finished/.test(kind)),
         );
         expect(tally.all).toEqual({});
         await run.resume();
@@ -178,6 +156,5 @@ export function runtimePassesSuite(backend: Backend): void {
 
 /** A few turns of the event loop: whatever was to happen by itself has begun. */
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < 20; turn += 1)
-    await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

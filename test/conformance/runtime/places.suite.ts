@@ -1,9 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { manualClock, type Clock } from "../../../src/model/time/clock.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { T0 } from "../execution/fixture.ts";
@@ -74,9 +70,7 @@ function placeTests(backend: Backend): void {
         lease: "1 hour",
       });
       const run = await holdfast.start(parent);
-      await until(
-        async () => (await kindsOf(holdfast, run.id)).at(-1) === "waiting",
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).at(-1) === "waiting");
       await holdfast.start(busy);
       await until(() => crowd.most === 1);
       const read = meddling.holdNext("listResponses", "answer");
@@ -111,11 +105,7 @@ function placeTests(backend: Backend): void {
           concurrency: 1,
           lease: "1 hour",
         });
-        const waiting = meddling.holdNext(
-          "appendEvents",
-          "answer",
-          appends("waiting"),
-        );
+        const waiting = meddling.holdNext("appendEvents", "answer", appends("waiting"));
         const run = await holdfast.start(patient);
         await waiting.reached;
         const other = await holdfast.start(busy);
@@ -148,11 +138,7 @@ function placeTests(backend: Backend): void {
         return ctx.step("after", () => `${sent} ${tally.count("after")}`);
       });
       await holdfast.work([limited]);
-      const waiting = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("waiting"),
-      );
+      const waiting = meddling.holdNext("appendEvents", "answer", appends("waiting"));
       const read = meddling.holdNext("listResponses", "answer");
       const run = await holdfast.start(limited);
       await waiting.reached;
@@ -184,11 +170,7 @@ function placeTests(backend: Backend): void {
       });
       const busy = activity("busy", crowd.body);
       await holdfast.work([limited, busy], { concurrency: 2 });
-      const waiting = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("waiting"),
-      );
+      const waiting = meddling.holdNext("appendEvents", "answer", appends("waiting"));
       const read = meddling.holdNext("listResponses", "answer");
       const run = await holdfast.start(limited);
       await waiting.reached;
@@ -241,15 +223,9 @@ function timerTests(backend: Backend): void {
       const finish = gate();
       const worked = patient(() => finish.opened);
       await holdfast.work([worked], { lease: "1 hour" });
-      const done = meddling.holdNext(
-        "appendEvents",
-        "call",
-        appends("stepFinished"),
-      );
+      const done = meddling.holdNext("appendEvents", "call", appends("stepFinished"));
       const run = await holdfast.start(worked);
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("receiveRequested"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("receiveRequested"));
       finish.open();
       await done.reached;
       clock.late = 0;
@@ -277,9 +253,7 @@ function timerTests(backend: Backend): void {
       await holdfast.work([worked], { lease: "1 hour" });
       const run = await holdfast.start(worked);
       await begun.opened;
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("receiveRequested"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("receiveRequested"));
       await run.pause();
       // The worker has looked at it.
       await rounds(holdfast, run.id);
@@ -288,9 +262,7 @@ function timerTests(backend: Backend): void {
       await rounds(holdfast, run.id);
       const { late } = clock;
       finish.open();
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("unlocked"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("unlocked"));
       await run.resume();
       expect(await run.result()).toBe("nothing");
       expect(late).toBe(0);

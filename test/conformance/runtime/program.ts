@@ -1,13 +1,5 @@
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
-import type {
-  Activity,
-  Signal,
-  Workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
+import type { Activity, Signal, Workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 
 /**
@@ -78,18 +70,14 @@ export function tracedIn(traces: Traces): Watch {
 
 export const ping: Signal<number> = signal<number>("ping");
 
-const nap: Workflow<{ value: number; ms: number; fails: boolean }, number> =
-  workflow(
-    "nap",
-    async (
-      ctx,
-      { value, ms, fails }: { value: number; ms: number; fails: boolean },
-    ) => {
-      await ctx.sleep(ms);
-      if (fails) throw new Error(`child ${value}`);
-      return value * 10;
-    },
-  );
+const nap: Workflow<{ value: number; ms: number; fails: boolean }, number> = workflow(
+  "nap",
+  async (ctx, { value, ms, fails }: { value: number; ms: number; fails: boolean }) => {
+    await ctx.sleep(ms);
+    if (fails) throw new Error(`child ${value}`);
+    return value * 10;
+  },
+);
 
 const work: Activity<{ value: number; fails: boolean }, number> = activity(
   "work",
@@ -109,9 +97,7 @@ function shortly(): Promise<void> {
 /** The workflow that runs a program, and what it needs. */
 export function programFunctions(watch: Watch): {
   readonly program: Workflow<readonly Node[], string>;
-  readonly all: readonly (
-    Workflow<never, unknown> | Activity<never, unknown>
-  )[];
+  readonly all: readonly (Workflow<never, unknown> | Activity<never, unknown>)[];
 } {
   const program = workflow("program", async (ctx, nodes: readonly Node[]) => {
     const trace: string[] = [];
@@ -174,10 +160,7 @@ async function runNode(
     case "activity":
       return see(where, await ctx.call(work, node));
     case "receive":
-      return see(
-        where,
-        (await ctx.receive(ping, { timeout: node.timeoutMs })) ?? -2,
-      );
+      return see(where, (await ctx.receive(ping, { timeout: node.timeoutMs })) ?? -2);
     case "draw":
       see(where, ctx.uuid());
       return see(where, Math.floor(ctx.random() * 10));
@@ -231,15 +214,12 @@ function runStep(
 }
 
 /** Two runs of the same code, the first of which may have been cut off. */
-export function disagreement(
-  traces: readonly (readonly string[])[],
-): string | undefined {
+export function disagreement(traces: readonly (readonly string[])[]): string | undefined {
   for (const trace of traces)
     for (const other of traces) {
       const both = Math.min(trace.length, other.length);
       for (let at = 0; at < both; at += 1)
-        if (trace[at] !== other[at])
-          return `at ${at}:\n  ${trace[at]}\n  ${other[at]}`;
+        if (trace[at] !== other[at]) return `at ${at}:\n  ${trace[at]}\n  ${other[at]}`;
     }
   return undefined;
 }

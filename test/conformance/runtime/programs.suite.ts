@@ -6,10 +6,7 @@ import { isHistoryEvent } from "../../../src/model/execution/history-event.ts";
 import { definitionOf } from "../../../src/runtime/definition/definitions.ts";
 import { Drain, type AfterMicrotasks } from "../../../src/runtime/drain.ts";
 import { loadedWhole } from "../../../src/runtime/worker/hot/history.ts";
-import {
-  holdfastOver,
-  type Holdfast,
-} from "../../../src/runtime/client/holdfast.ts";
+import { holdfastOver, type Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { replayLog } from "../../../src/runtime/history/replay-log.ts";
 import type { Run } from "../../../src/runtime/client/run-handle.ts";
 import type { RuntimeContext } from "../../../src/runtime/runtime-context.ts";
@@ -73,9 +70,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
               programs,
               fc.integer({ min: 1, max: 8 }),
               async (nodes, cancelAfter) => {
-                expect(
-                  await programming.disagreementOf(nodes, cancelAfter),
-                ).toBeUndefined();
+                expect(await programming.disagreementOf(nodes, cancelAfter)).toBeUndefined();
               },
             ),
             { seed, numRuns: Math.ceil(roundsOn(backend) / 2) },
@@ -90,9 +85,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
         onRuntime(backend, async ({ database }) => {
           const said: RuntimeEvent[] = [];
           const context: RuntimeContext = {
-            ...(await runtimeContext(database, {}, (event) =>
-              said.push(event),
-            )),
+            ...(await runtimeContext(database, {}, (event) => said.push(event))),
             drain: new Drain(after),
           };
           const holdfast = holdfastOver(context, () => Promise.resolve());
@@ -156,9 +149,7 @@ async function historyOf(run: Run<string>): Promise<readonly object[]> {
     .map(({ event }) => event)
     .filter((event) => isHistoryEvent(event) && event.kind !== "waiting")
     .map((event) =>
-      Object.fromEntries(
-        Object.entries(event).filter(([name]) => comparedFields.has(name)),
-      ),
+      Object.fromEntries(Object.entries(event).filter(([name]) => comparedFields.has(name))),
     );
 }
 
@@ -184,11 +175,7 @@ class Programming {
   readonly #traces: Traces = new Map();
   readonly #functions = programFunctions(tracedIn(this.#traces));
 
-  constructor(
-    holdfast: Holdfast,
-    context: RuntimeContext,
-    said: readonly RuntimeEvent[],
-  ) {
+  constructor(holdfast: Holdfast, context: RuntimeContext, said: readonly RuntimeEvent[]) {
     this.#holdfast = holdfast;
     this.#context = context;
     this.#said = said;
@@ -212,28 +199,16 @@ class Programming {
    * with a replay of the whole log. It is cancelled when it has seen so many
    * things, if it is to be.
    */
-  async disagreementOf(
-    nodes: readonly Node[],
-    cancelAfter?: number,
-  ): Promise<string | undefined> {
+  async disagreementOf(nodes: readonly Node[], cancelAfter?: number): Promise<string | undefined> {
     const { program } = this.#functions;
     const run = await this.#holdfast.start(program, nodes);
     const cancelling = this.#cancelled(run, cancelAfter);
-    const signals = [1, 2, 3].map((value) =>
-      run.signal(ping, value).catch(() => undefined),
-    );
+    const signals = [1, 2, 3].map((value) => run.signal(ping, value).catch(() => undefined));
     const seen = await this.#resultOf(run);
     await Promise.all([...signals, cancelling]);
     if (seen === undefined) return alarms(this.#said)[0]?.message;
-    const locked = await loadedWhole(
-      this.#context,
-      await this.#holdfast.executions.load(run.id),
-    );
-    const replayed = await replayLog(
-      this.#context,
-      definitionOf(program, "program"),
-      locked,
-    );
+    const locked = await loadedWhole(this.#context, await this.#holdfast.executions.load(run.id));
+    const replayed = await replayLog(this.#context, definitionOf(program, "program"), locked);
     const of = this.#traces.get(run.id) ?? [];
     this.#traces.delete(run.id);
     const lines = seen.split("\n");
@@ -246,19 +221,14 @@ class Programming {
   }
 
   /** A program goes on when it is cancelled, as code that cleans up would. */
-  async #cancelled(
-    run: Run<string>,
-    cancelAfter: number | undefined,
-  ): Promise<void> {
+  async #cancelled(run: Run<string>, cancelAfter: number | undefined): Promise<void> {
     if (cancelAfter === undefined) return;
     const isOver = run.result().then(
       () => true,
       () => true,
     );
     const hasSeen = (): boolean =>
-      (this.#traces.get(run.id) ?? []).some(
-        ({ length }) => length >= cancelAfter,
-      );
+      (this.#traces.get(run.id) ?? []).some(({ length }) => length >= cancelAfter);
     while (!hasSeen()) if (await Promise.race([isOver, shortly()])) return;
     await run.cancel();
   }
@@ -300,8 +270,7 @@ async function agreeing(
 function alarms(said: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
   return said.filter(
     ({ level, message }) =>
-      level === "error" ||
-      /not ctx's|something that is not recorded/.test(message),
+      level === "error" || /not ctx's|something that is not recorded/.test(message),
   );
 }
 

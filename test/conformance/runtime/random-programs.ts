@@ -90,11 +90,7 @@ export const programs: fc.Arbitrary<readonly Node[]> = fc.letrec<{
     {
       weight: 2,
       arbitrary: fc.record({
-        kind: fc.constantFrom(
-          "all" as const,
-          "race" as const,
-          "settled" as const,
-        ),
+        kind: fc.constantFrom("all" as const, "race" as const, "settled" as const),
         branches: fc.array(tie("nodes"), { minLength: 1, maxLength: 3 }),
       }),
     },

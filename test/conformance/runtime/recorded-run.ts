@@ -30,12 +30,7 @@ export async function recordedRun(
 }
 
 /** What `ctx.step` records as its call of a number. */
-export function stepDone(
-  call: number,
-  name: string,
-  value: unknown,
-  seen = 0,
-): GivenEvent {
+export function stepDone(call: number, name: string, value: unknown, seen = 0): GivenEvent {
   return {
     kind: "stepFinished",
     name,

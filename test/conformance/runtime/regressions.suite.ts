@@ -1,10 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { rows, run as execute } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
@@ -45,11 +41,7 @@ function wakeTests(backend: Backend): void {
         const meddling = new Meddling(database);
         const holdfast = await another({}, meddling.database);
         await holdfast.work([listening], { hotRunsMax: 0 });
-        const waiting = meddling.holdNext(
-          "appendEvents",
-          held,
-          appends("waiting"),
-        );
+        const waiting = meddling.holdNext("appendEvents", held, appends("waiting"));
         const run = await holdfast.start(listening);
         await waiting.reached;
         await run.signal(go, "went");
@@ -71,18 +63,11 @@ function wakeTests(backend: Backend): void {
         });
         const parent = workflow("parent", async (ctx) => ctx.call(child));
         await holdfast.work([parent, child], { hotRunsMax: 0 });
-        const evicted = meddling.holdNext(
-          "appendEvents",
-          held,
-          appends("unlocked"),
-        );
+        const evicted = meddling.holdNext("appendEvents", held, appends("unlocked"));
         const run = await holdfast.start(parent, undefined, { id: "p" });
         await evicted.reached;
         finish.open();
-        await until(
-          async () =>
-            (await holdfast.executions.responses("p")).items.length === 1,
-        );
+        await until(async () => (await holdfast.executions.responses("p")).items.length === 1);
         evicted.release();
         expect(await run.result()).toBe("ended");
       }),
@@ -104,11 +89,7 @@ function wakeTests(backend: Backend): void {
         });
       });
       await holdfast.work([twice], { hotRunsMax: 0 });
-      const evicted = meddling.holdNext(
-        "appendEvents",
-        "answer",
-        appends("unlocked"),
-      );
+      const evicted = meddling.holdNext("appendEvents", "answer", appends("unlocked"));
       const run = await holdfast.start(twice);
       await evicted.reached;
       await run.signal(go, "went");
@@ -137,11 +118,7 @@ function wakeTests(backend: Backend): void {
         return [sent, await ctx.receive(go)];
       });
       await holdfast.work([slow], { hotRunsMax: 0, lease: "10s" });
-      const evicted = meddling.holdNext(
-        "appendEvents",
-        "call",
-        appends("unlocked"),
-      );
+      const evicted = meddling.holdNext("appendEvents", "call", appends("unlocked"));
       const run = await holdfast.start(slow);
       await evicted.reached;
       // Its lease ends before it is given back, and its own worker locks it again.
@@ -152,9 +129,7 @@ function wakeTests(backend: Backend): void {
       for (let turn = 0; turn < 5; turn += 1) await run.events();
       end.open();
       // It is evicted as any other.
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("unlocked"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("unlocked"));
       await run.signal(go, "again");
       expect(await run.result()).toEqual(["went", "again"]);
     }),
@@ -200,9 +175,7 @@ function elsewhereTests(backend: Backend): void {
       meddling.loseNext("lockPending", 1);
       await holdfast.work([counting], { lease: 2_000 });
       for (const { id } of runs)
-        await until(async () =>
-          (await kindsOf(holdfast, id)).includes("unlocked"),
-        );
+        await until(async () => (await kindsOf(holdfast, id)).includes("unlocked"));
       expect(tally.all).toEqual({});
       // It looks for work again after a pause.
       clock.advance(100);
@@ -221,10 +194,7 @@ function elsewhereTests(backend: Backend): void {
         },
       ]);
       const meddling = new Meddling(database);
-      const stale = await another(
-        { clock: manualClock(T0) },
-        meddling.database,
-      );
+      const stale = await another({ clock: manualClock(T0) }, meddling.database);
       const clock = manualClock(T0);
       const other = await another({ clock });
       const booking = (author: string) =>
@@ -240,15 +210,11 @@ function elsewhereTests(backend: Backend): void {
       await held.reached;
       await other.work([booking("other")], { lease: 2_000 });
       clock.advance(2_000);
-      await until(async () =>
-        (await kindsOf(other, run.id)).includes("attemptTimedOut"),
-      );
+      await until(async () => (await kindsOf(other, run.id)).includes("attemptTimedOut"));
       clock.advance(100);
       expect(await run.result()).toBe("other");
       held.release();
-      await until(() =>
-        said.some(({ message }) => message.includes("not this worker's")),
-      );
+      await until(() => said.some(({ message }) => message.includes("not this worker's")));
       expect(
         await database.read("entries", () =>
           rows<{ author: string }>(sql`SELECT author FROM entry`),
@@ -268,10 +234,7 @@ function elsewhereTests(backend: Backend): void {
         const reply = await ctx.receive(go, { timeout: 5_000 });
         return reply === undefined ? "nobody answered" : "answered";
       });
-      await executions.createLocked(
-        { id: "r", function: "patient" },
-        { ...byAnn, lease: 10_000 },
-      );
+      await executions.createLocked({ id: "r", function: "patient" }, { ...byAnn, lease: 10_000 });
       await executions.append(
         "r",
         2,
@@ -321,10 +284,7 @@ function elsewhereTests(backend: Backend): void {
       clock.advance(60_000 + 2_000);
       expect(await run.result()).toBe("done");
       const { items } = await other.executions.tree("p");
-      expect(items.map(({ status }) => status)).toEqual([
-        "completed",
-        "cancelled",
-      ]);
+      expect(items.map(({ status }) => status)).toEqual(["completed", "cancelled"]);
       held.release();
     }),
   );
@@ -340,8 +300,7 @@ function elsewhereTests(backend: Backend): void {
         }),
       );
       const other = await another();
-      for (const side of [holdfast, other])
-        await side.work([counting], { concurrency: 150 });
+      for (const side of [holdfast, other]) await side.work([counting], { concurrency: 150 });
       const ids = Array.from({ length: 20 }, (_, n) => `r-${n}`);
       const results = await Promise.all(
         ids.flatMap((id, n) =>
@@ -394,19 +353,13 @@ function retryTests(backend: Backend): void {
       const clock = manualClock(T0);
       const holdfast = await another({ clock });
       const tally = new Tally();
-      const failing = activity(
-        "failing",
-        { retry: { backoff: 1_000 } },
-        async () => {
-          tally.count("attempt");
-          throw new Error("always");
-        },
-      );
+      const failing = activity("failing", { retry: { backoff: 1_000 } }, async () => {
+        tally.count("attempt");
+        throw new Error("always");
+      });
       await holdfast.work([failing]);
       const run = await holdfast.start(failing);
-      await until(async () =>
-        (await kindsOf(holdfast, run.id)).includes("attemptFailed"),
-      );
+      await until(async () => (await kindsOf(holdfast, run.id)).includes("attemptFailed"));
       await run.cancel();
       expect(await rejection(run.result())).toMatchObject({
         kind: "cancelled",
@@ -432,9 +385,7 @@ function retryTests(backend: Backend): void {
         );
         await holdfast.work([failing], { hotRunsMax });
         const run = await holdfast.start(failing);
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("waiting"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("waiting"));
         await run.cancel();
         expect(await rejection(run.result())).toMatchObject({
           kind: "cancelled",
@@ -528,9 +479,7 @@ function shownTests(backend: Backend): void {
         stepDone(1, "new way", "recorded"),
       ]);
       await holdfast.work([cleaned]);
-      expect(await holdfast.get(cleaned, "r").result()).toBe(
-        "recorded and then",
-      );
+      expect(await holdfast.get(cleaned, "r").result()).toBe("recorded and then");
     }),
   );
 
@@ -566,11 +515,7 @@ function shownTests(backend: Backend): void {
         ctx.step("charge", () => tally.count("charge")),
       );
       await holdfast.work([charging]);
-      const held = meddling.holdNext(
-        "appendEvents",
-        "call",
-        appends("stepFinished"),
-      );
+      const held = meddling.holdNext("appendEvents", "call", appends("stepFinished"));
       const run = await holdfast.start(charging);
       await held.reached;
       await run.pause();
@@ -596,11 +541,7 @@ function shownTests(backend: Backend): void {
         }
       });
       await holdfast.work([charging]);
-      const held = meddling.holdNext(
-        "appendEvents",
-        "call",
-        appends("stepFinished"),
-      );
+      const held = meddling.holdNext("appendEvents", "call", appends("stepFinished"));
       const run = await holdfast.start(charging);
       await held.reached;
       await run.cancel();

@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import type { Backend } from "../backend.ts";
@@ -121,9 +118,7 @@ export function runtimeReplaySuite(backend: Backend): void {
           expect(reason).toMatch(/actual: .* \(code version v2\)$/m);
           expect(tally.of("caught")).toBe(0);
           await until(() =>
-            said.some(
-              ({ level, message }) => level === "error" && message === reason,
-            ),
+            said.some(({ level, message }) => level === "error" && message === reason),
           );
         }),
       );
@@ -149,9 +144,7 @@ export function runtimeReplaySuite(backend: Backend): void {
       (_, thrown, reason) =>
         onRuntime(backend, async ({ holdfast, said }) => {
           const changed = workflow("changing", () => Promise.reject(thrown()));
-          await recordedRun(holdfast, "r", "changing", [
-            stepDone(1, "charge", 5),
-          ]);
+          await recordedRun(holdfast, "r", "changing", [stepDone(1, "charge", 5)]);
           await holdfast.work([changed]);
           const run = holdfast.get(changed, "r");
           await until(async () => (await run.status()) === "parked");
@@ -162,9 +155,7 @@ export function runtimeReplaySuite(backend: Backend): void {
           });
           expect(JSON.stringify(event)).not.toContain("s3cret");
           // Where no log keeps it, all of it is told.
-          await until(() =>
-            said.some(({ details }) => typeof details["cause"] === "string"),
-          );
+          await until(() => said.some(({ details }) => typeof details["cause"] === "string"));
           const { damaged } = await holdfast.maintenance.check();
           expect(damaged).toEqual([]);
         })(),
@@ -175,15 +166,10 @@ export function runtimeReplaySuite(backend: Backend): void {
       onRuntime(backend, async ({ holdfast }) => {
         const tally = new Tally();
         const changed = workflow("changing", async (ctx) => {
-          await Promise.all([
-            ctx.step("open", () => tally.count("open")),
-            ctx.sleep(2_000),
-          ]);
+          await Promise.all([ctx.step("open", () => tally.count("open")), ctx.sleep(2_000)]);
         });
         // Its log has a sleep of another length behind a step that was merely open.
-        await recordedRun(holdfast, "r", "changing", [
-          sleepAsked("r", 2, 1_000),
-        ]);
+        await recordedRun(holdfast, "r", "changing", [sleepAsked("r", 2, 1_000)]);
         await holdfast.work([changed], { codeVersion: "v2" });
         const run = holdfast.get(changed, "r");
         await until(async () => (await run.status()) === "parked");
@@ -195,16 +181,12 @@ export function runtimeReplaySuite(backend: Backend): void {
       "[RT7] a parked run goes on under code that fits its log, on a worker of another version",
       onRuntime(backend, async ({ holdfast, another }) => {
         const name = "changing";
-        const broken = workflow(name, async (ctx) =>
-          ctx.step("refund", () => "broken"),
-        );
+        const broken = workflow(name, async (ctx) => ctx.step("refund", () => "broken"));
         const mended = workflow(name, async (ctx) => {
           const a = await ctx.step("charge", () => "again");
           return `${a} and ${await ctx.step("ship", () => "shipped")}`;
         });
-        await recordedRun(holdfast, "r", name, [
-          stepDone(1, "charge", "charged"),
-        ]);
+        await recordedRun(holdfast, "r", name, [stepDone(1, "charge", "charged")]);
         await holdfast.work([broken], { codeVersion: "v2" });
         const run = holdfast.get(mended, "r");
         await until(async () => (await run.status()) === "parked");
@@ -218,12 +200,8 @@ export function runtimeReplaySuite(backend: Backend): void {
       "[RT7] a parked run goes on once it is unparked, under code that was mended and has no version",
       onRuntime(backend, async ({ holdfast, another }) => {
         const name = "changing";
-        const broken = workflow(name, async (ctx) =>
-          ctx.step("refund", () => 1),
-        );
-        const mended = workflow(name, async (ctx) =>
-          ctx.step("charge", () => 2),
-        );
+        const broken = workflow(name, async (ctx) => ctx.step("refund", () => 1));
+        const mended = workflow(name, async (ctx) => ctx.step("charge", () => 2));
         await recordedRun(holdfast, "r", name, [stepDone(1, "charge", 5)]);
         const before = await another();
         await before.work([broken]);
@@ -261,28 +239,20 @@ export function runtimeReplaySuite(backend: Backend): void {
           return { winner, order };
         });
         await holdfast.work([racing], { hotRunsMax: 0 });
-        const held = meddling.holdNext(
-          "appendEvents",
-          "call",
-          appends("stepFinished"),
-        );
+        const held = meddling.holdNext("appendEvents", "call", appends("stepFinished"));
         const run = await holdfast.start(racing);
         await held.reached;
         await run.signal(go);
         held.release();
         // It is forgotten before it ends, so that it is replayed.
-        await until(async () =>
-          (await kindsOf(holdfast, run.id)).includes("unlocked"),
-        );
+        await until(async () => (await kindsOf(holdfast, run.id)).includes("unlocked"));
         await run.signal(end);
         expect(await run.result()).toEqual({
           winner: "step",
           order: ["first", "second", "signal"],
         });
         for (const order of traces)
-          expect(order).toEqual(
-            ["first", "second", "signal"].slice(0, order.length),
-          );
+          expect(order).toEqual(["first", "second", "signal"].slice(0, order.length));
         expect(traces.length).toBeGreaterThan(1);
       }),
     );
@@ -295,9 +265,7 @@ export function runtimeReplaySuite(backend: Backend): void {
           const order: string[] = [];
           const see = (name: string) => () => order.push(name);
           const first = ctx.step("first", () => both.opened).then(see("first"));
-          const second = ctx
-            .step("second", () => both.opened)
-            .then(see("second"));
+          const second = ctx.step("second", () => both.opened).then(see("second"));
           const winner = await Promise.race([
             first.then(() => "first"),
             second.then(() => "second"),
@@ -315,9 +283,10 @@ export function runtimeReplaySuite(backend: Backend): void {
         const { items } = await holdfast.executions.events(run.id, {
           kinds: ["stepFinished"],
         });
-        expect(
-          items.map(({ event }) => (event as { name: string }).name),
-        ).toEqual(["first", "second"]);
+        expect(items.map(({ event }) => (event as { name: string }).name)).toEqual([
+          "first",
+          "second",
+        ]);
         expect(items[0]?.at).toBe(items[1]?.at);
       }),
     );

@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import {
-  activity,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { Traffic } from "../../../src/testing/traffic.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -63,11 +60,7 @@ export function runtimeRetentionSuite(backend: Backend): void {
         expect(await rejection(good.result())).toMatchObject({
           code: "EXECUTION_NOT_FOUND",
         });
-        expect(
-          said.filter(({ message }) =>
-            message.includes("could not be removed"),
-          ),
-        ).toEqual([]);
+        expect(said.filter(({ message }) => message.includes("could not be removed"))).toEqual([]);
       }),
     );
 

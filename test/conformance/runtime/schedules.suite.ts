@@ -1,23 +1,13 @@
 import { describe, expect, test } from "vitest";
-import {
-  manualClock,
-  type ManualClock,
-} from "../../../src/model/time/clock.ts";
+import { manualClock, type ManualClock } from "../../../src/model/time/clock.ts";
 import type { RunSchedule } from "../../../src/index.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import type { PayloadCodec } from "../../../src/model/values/payload-codec.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { rows, run as execute } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import {
-  schedule,
-  type ScheduleOptions,
-} from "../../../src/runtime/schedules/schedule.ts";
+import { schedule, type ScheduleOptions } from "../../../src/runtime/schedules/schedule.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -66,10 +56,7 @@ function startsRuns(backend: Backend): void {
       });
       const since = new Date(0);
       await holdfast.work(
-        [
-          report,
-          schedule("reports/nightly", { cron: "0 9 * * *" }, report, { since }),
-        ],
+        [report, schedule("reports/nightly", { cron: "0 9 * * *" }, report, { since })],
         forLong,
       );
       for (const days of [0, 1, 2]) {
@@ -120,11 +107,7 @@ function startsRuns(backend: Backend): void {
       });
       // As a program writes it: every start of a process makes it anew.
       const nightly = () =>
-        schedule(
-          "nightly",
-          { cron: "30 2 * * *", timeZone: "Europe/Berlin" },
-          report,
-        );
+        schedule("nightly", { cron: "30 2 * * *", timeZone: "Europe/Berlin" }, report);
       const clock = manualClock(from);
       const start = async (): Promise<Holdfast> => {
         const holdfast = await another({ clock });
@@ -132,10 +115,7 @@ function startsRuns(backend: Backend): void {
         return holdfast;
       };
       const [first, second] = [await start(), await start()];
-      const passDays = async (
-        holdfast: Holdfast,
-        last: number,
-      ): Promise<void> => {
+      const passDays = async (holdfast: Holdfast, last: number): Promise<void> => {
         while (clock.now() < last) {
           await passTo(holdfast, clock, clock.now() + day);
           await allEnded(holdfast, "nightly");
@@ -151,13 +131,9 @@ function startsRuns(backend: Backend): void {
       await passDays(third, Date.UTC(2026, 3, 14, 12));
       const expected = [
         // 02:30 is 01:30 UTC until clocks go forward on 29 March, when it does not exist.
-        ...datesOf("2026-03", 15, 28).map(
-          (text) => `nightly@${text}T01:30:00Z`,
-        ),
+        ...datesOf("2026-03", 15, 28).map((text) => `nightly@${text}T01:30:00Z`),
         "nightly@2026-03-29T01:00:00Z",
-        ...datesOf("2026-03", 30, 31).map(
-          (text) => `nightly@${text}T00:30:00Z`,
-        ),
+        ...datesOf("2026-03", 30, 31).map((text) => `nightly@${text}T00:30:00Z`),
         "nightly@2026-04-01T00:30:00Z",
         // Of the nights of 2 to 5 April, when nobody was there, the last is made up for.
         ...datesOf("2026-04", 5, 14).map((text) => `nightly@${text}T00:30:00Z`),
@@ -165,9 +141,7 @@ function startsRuns(backend: Backend): void {
       expect(begun.toSorted()).toEqual(expected);
       expect(await idsOf(third, "nightly")).toEqual(expected);
       expect(warningsIn(said)).toEqual([]);
-      expect(
-        said.filter(({ message }) => message.includes("passes over")),
-      ).toMatchObject([
+      expect(said.filter(({ message }) => message.includes("passes over"))).toMatchObject([
         {
           level: "info",
           details: {
@@ -190,16 +164,11 @@ function startsRuns(backend: Backend): void {
       await holdfast.start(other, undefined, {
         id: "hourly@2026-11-18T01:00:00Z",
       });
-      await holdfast.work(
-        [other, report, schedule("hourly", hourly, report)],
-        forLong,
-      );
+      await holdfast.work([other, report, schedule("hourly", hourly, report)], forLong);
       await passTo(holdfast, clock, midnight + hour);
       await passTo(holdfast, clock, midnight + 2 * hour);
       await allEnded(holdfast, "hourly");
-      expect(await idsOf(holdfast, "hourly")).toEqual([
-        "hourly@2026-11-18T02:00:00Z",
-      ]);
+      expect(await idsOf(holdfast, "hourly")).toEqual(["hourly@2026-11-18T02:00:00Z"]);
       expect(await shown(holdfast)).toMatchObject({
         skipped: { count: 1, instant: midnight + hour, reason: "taken" },
       });
@@ -217,15 +186,9 @@ function overlapping(backend: Backend): void {
     onRuntime(backend, async ({ another, said }) => {
       const clock = manualClock(midnight);
       const holdfast = await another({ clock });
-      await holdfast.work(
-        [patient, schedule("hourly", hourly, patient)],
-        forLong,
-      );
-      for (const hours of [1, 2, 3])
-        await passTo(holdfast, clock, midnight + hours * hour);
-      expect(await idsOf(holdfast, "hourly")).toEqual([
-        "hourly@2026-11-18T01:00:00Z",
-      ]);
+      await holdfast.work([patient, schedule("hourly", hourly, patient)], forLong);
+      for (const hours of [1, 2, 3]) await passTo(holdfast, clock, midnight + hours * hour);
+      expect(await idsOf(holdfast, "hourly")).toEqual(["hourly@2026-11-18T01:00:00Z"]);
       expect(await shown(holdfast)).toMatchObject({
         lastAt: midnight + 3 * hour,
         lastRun: "hourly@2026-11-18T01:00:00Z",
@@ -235,8 +198,7 @@ function overlapping(backend: Backend): void {
           reason: "unfinished",
         },
       });
-      const skips = () =>
-        said.filter(({ details }) => details["kind"] === "skipped");
+      const skips = () => said.filter(({ details }) => details["kind"] === "skipped");
       // They are told of once the worker knows that they are recorded.
       await until(() => skips().length >= 2);
       expect(skips()).toMatchObject([
@@ -261,8 +223,7 @@ function overlapping(backend: Backend): void {
         [patient, schedule("hourly", { ...hourly, overlap: "allow" }, patient)],
         forLong,
       );
-      for (const hours of [1, 2, 3])
-        await passTo(holdfast, clock, midnight + hours * hour);
+      for (const hours of [1, 2, 3]) await passTo(holdfast, clock, midnight + hours * hour);
       expect(await idsOf(holdfast, "hourly")).toEqual([
         "hourly@2026-11-18T01:00:00Z",
         "hourly@2026-11-18T02:00:00Z",
@@ -283,17 +244,11 @@ function overlapping(backend: Backend): void {
       const [holdfast] = workers as [Holdfast, Holdfast];
       for (const worker of workers)
         await worker.work(
-          [
-            patient,
-            schedule("hourly", { ...hourly, overlap: "queue" }, patient),
-          ],
+          [patient, schedule("hourly", { ...hourly, overlap: "queue" }, patient)],
           forLong,
         );
-      for (const hours of [1, 2, 3])
-        await passTo(holdfast, clock, midnight + hours * hour);
-      expect(await idsOf(holdfast, "hourly")).toEqual([
-        "hourly@2026-11-18T01:00:00Z",
-      ]);
+      for (const hours of [1, 2, 3]) await passTo(holdfast, clock, midnight + hours * hour);
+      expect(await idsOf(holdfast, "hourly")).toEqual(["hourly@2026-11-18T01:00:00Z"]);
       expect(await shown(holdfast)).toMatchObject({
         waiting: 2,
         skipped: null,
@@ -325,10 +280,7 @@ function overlapping(backend: Backend): void {
       const all = { ...hourly, catchUp: "all", ...overlap } as const;
       const start = async (): Promise<Holdfast> => {
         const holdfast = await another({ clock });
-        await holdfast.work(
-          [patient, schedule("hourly", all, patient)],
-          forLong,
-        );
+        await holdfast.work([patient, schedule("hourly", all, patient)], forLong);
         return holdfast;
       };
       await (await start()).close();
@@ -349,11 +301,7 @@ function overlapping(backend: Backend): void {
     onRuntime(backend, async ({ another, said }) => {
       const clock = manualClock(midnight);
       const hourlyPatient = () =>
-        schedule(
-          "hourly",
-          { ...hourly, overlap: "queue", catchUp: "all" },
-          patient,
-        );
+        schedule("hourly", { ...hourly, overlap: "queue", catchUp: "all" }, patient);
       const first = await another({ clock });
       await first.work([patient, hourlyPatient()], forLong);
       await passTo(first, clock, midnight + hour);
@@ -383,19 +331,13 @@ function overlapping(backend: Backend): void {
       const holdfast = await another({ clock });
       const queued = { ...hourly, overlap: "queue" } as const;
       await holdfast.work(
-        [
-          patient,
-          schedule("bad", queued, patient),
-          schedule("good", queued, patient),
-        ],
+        [patient, schedule("bad", queued, patient), schedule("good", queued, patient)],
         forLong,
       );
       await passTo(holdfast, clock, midnight + hour);
       await passTo(holdfast, clock, midnight + 2 * hour);
       await database.write("damage", () =>
-        execute(
-          sql`UPDATE holdfast_schedule_function SET function = 'a b' WHERE name = 'bad'`,
-        ),
+        execute(sql`UPDATE holdfast_schedule_function SET function = 'a b' WHERE name = 'bad'`),
       );
       await ended(holdfast, "bad@2026-11-18T01:00:00Z");
       await ended(holdfast, "good@2026-11-18T01:00:00Z");
@@ -406,9 +348,7 @@ function overlapping(backend: Backend): void {
       });
       const { items, damaged } = await holdfast.schedules.list();
       expect(items.map(({ name }) => name)).toEqual(["good"]);
-      expect(damaged).toEqual([
-        { table: "holdfast_schedule_function", key: "bad" },
-      ]);
+      expect(damaged).toEqual([{ table: "holdfast_schedule_function", key: "bad" }]);
       await until(() => warningsIn(said).length > 0);
       expect(warningsIn(said)).toMatchObject([
         { details: { schedule: "bad", code: "NAME_INVALID" } },
@@ -435,10 +375,7 @@ function overlapping(backend: Backend): void {
         }
       });
       await holdfast.work(
-        [
-          tidy,
-          schedule("hourly", { ...hourly, overlap: "cancelPrevious" }, tidy),
-        ],
+        [tidy, schedule("hourly", { ...hourly, overlap: "cancelPrevious" }, tidy)],
         forLong,
       );
       await passTo(holdfast, clock, midnight + hour);
@@ -498,11 +435,7 @@ function pageOfSchedules(backend: Backend): void {
       await holdfast.work(
         [
           report,
-          schedule(
-            "weekdays",
-            { cron: "30 9 * * 1-5", timeZone: "Asia/Tokyo" },
-            report,
-          ),
+          schedule("weekdays", { cron: "30 9 * * 1-5", timeZone: "Asia/Tokyo" }, report),
           schedule(
             "often",
             { every: "1 day", overlap: "queue", catchUp: "all", catchUpMax: 7 },
@@ -569,10 +502,7 @@ function pageOfSchedules(backend: Backend): void {
       const clock = manualClock(midnight);
       const holdfast = await another({ clock });
       const report = workflow("report", async () => 1);
-      const given = (cron: string) => [
-        report,
-        schedule("hourly", { cron }, report),
-      ];
+      const given = (cron: string) => [report, schedule("hourly", { cron }, report)];
       await holdfast.work(given("0 * * * *"), forLong);
       expect(await holdfast.schedules.pause("hourly")).toBe(true);
       expect(await holdfast.schedules.pause("hourly")).toBe(false);
@@ -591,9 +521,7 @@ function pageOfSchedules(backend: Backend): void {
       expect(await holdfast.schedules.resume("hourly")).toBe(true);
       expect(await holdfast.schedules.resume("hourly")).toBe(false);
       await passTo(holdfast, clock, midnight + 5.5 * hour);
-      expect(await idsOf(holdfast, "hourly")).toEqual([
-        "hourly@2026-11-18T05:30:00Z",
-      ]);
+      expect(await idsOf(holdfast, "hourly")).toEqual(["hourly@2026-11-18T05:30:00Z"]);
     }),
   );
 
@@ -622,10 +550,7 @@ function pageOfSchedules(backend: Backend): void {
     onRuntime(backend, async ({ another }) => {
       const clock = manualClock(midnight);
       const holdfast = await another({ clock });
-      await holdfast.work(
-        [patient, schedule("hourly", hourly, patient)],
-        forLong,
-      );
+      await holdfast.work([patient, schedule("hourly", hourly, patient)], forLong);
       const page = (await another({ clock })).schedules;
       const run = await page.fire("hourly", { key: "by-hand" });
       expect(run.id).toBe("hourly@fire:by-hand");
@@ -640,9 +565,7 @@ function pageOfSchedules(backend: Backend): void {
       expect(another1.id).toMatch(/^hourly@fire:[0-9A-Z]{26}$/);
       await ended(holdfast, run.id);
       await ended(holdfast, another1.id);
-      expect(await idsOf(holdfast, "hourly")).toEqual(
-        [run.id, another1.id].toSorted(),
-      );
+      expect(await idsOf(holdfast, "hourly")).toEqual([run.id, another1.id].toSorted());
     }),
   );
 
@@ -651,8 +574,7 @@ function pageOfSchedules(backend: Backend): void {
     onRuntime(backend, async ({ another }) => {
       const clock = manualClock(midnight);
       const holdfast = await another({ clock });
-      const given = () =>
-        schedule("hourly", { ...hourly, overlap: "queue" }, patient);
+      const given = () => schedule("hourly", { ...hourly, overlap: "queue" }, patient);
       await holdfast.work([patient, given()], forLong);
       await passTo(holdfast, clock, midnight + hour);
       await passTo(holdfast, clock, midnight + 2 * hour);
@@ -687,32 +609,22 @@ function pageOfSchedules(backend: Backend): void {
           code: "SCHEDULE_NOT_FOUND",
           details: { name: "none" },
         });
-      for (const name of [
-        undefined,
-        null,
-        7,
-        {},
-        "",
-        "a b",
-        "a@b",
-        "E_x",
-        "\0",
-      ])
+      for (const name of [undefined, null, 7, {}, "", "a b", "a@b", "E_x", "\0"])
         for (const act of ["pause", "resume", "fire", "remove"] as const)
           expect(await rejection(schedules[act](name as never))).toMatchObject({
             code: "NAME_INVALID",
           });
       for (const key of [null, 7, {}, "", "a b", "x".repeat(51)])
-        expect(
-          await rejection(schedules.fire("none", { key: key as never })),
-        ).toMatchObject({ code: "OPTION_INVALID" });
+        expect(await rejection(schedules.fire("none", { key: key as never }))).toMatchObject({
+          code: "OPTION_INVALID",
+        });
       for (const options of [null, 7, { odd: 1 }]) {
-        expect(
-          await rejection(schedules.fire("none", options as never)),
-        ).toMatchObject({ code: "OPTION_INVALID" });
-        expect(await rejection(schedules.list(options as never))).toMatchObject(
-          { code: "OPTION_INVALID" },
-        );
+        expect(await rejection(schedules.fire("none", options as never))).toMatchObject({
+          code: "OPTION_INVALID",
+        });
+        expect(await rejection(schedules.list(options as never))).toMatchObject({
+          code: "OPTION_INVALID",
+        });
       }
       expect(await rejection(schedules.list({ after: "x" }))).toMatchObject({
         code: "CURSOR_INVALID",
@@ -727,15 +639,9 @@ function givenAgain(backend: Backend): void {
     onRuntime(backend, async ({ another, said }) => {
       const clock = manualClock(midnight);
       const report = workflow("report", async (_, days: number) => days);
-      const work = async (
-        options: ScheduleOptions,
-        days: number,
-      ): Promise<Holdfast> => {
+      const work = async (options: ScheduleOptions, days: number): Promise<Holdfast> => {
         const holdfast = await another({ clock });
-        await holdfast.work(
-          [report, schedule("often", options, report, days)],
-          forLong,
-        );
+        await holdfast.work([report, schedule("often", options, report, days)], forLong);
         return holdfast;
       };
       const first = await work({ every: "1 hour" }, 1);
@@ -748,9 +654,7 @@ function givenAgain(backend: Backend): void {
       const last = await work({ every: "2 hours" }, 2);
       expect((await shown(first)).next[0]).toBe(midnight + 3 * hour);
       await passTo(first, clock, midnight + 3 * hour);
-      const results = (await idsOf(last, "often")).map((id) =>
-        last.get(report, id).result(),
-      );
+      const results = (await idsOf(last, "often")).map((id) => last.get(report, id).result());
       expect(await Promise.all(results)).toEqual([1, 2]);
       expect(
         said
@@ -771,21 +675,17 @@ function givenAgain(backend: Backend): void {
       await (await another()).work([patient, ...given("1h", "b")], forLong);
       // It cannot be counted on, so a change of its terms fails.
       await database.write("spoil", () =>
-        execute(
-          sql`UPDATE holdfast_schedule SET revision = ${Number.MAX_SAFE_INTEGER}`,
-        ),
+        execute(sql`UPDATE holdfast_schedule SET revision = ${Number.MAX_SAFE_INTEGER}`),
       );
       const holdfast = await another();
       const abc = given("2h", "a", "b", "c");
-      expect(
-        await rejection(holdfast.work([patient, ...abc], forLong)),
-      ).toMatchObject({ code: "PARAMETER_INVALID" });
+      expect(await rejection(holdfast.work([patient, ...abc], forLong))).toMatchObject({
+        code: "PARAMETER_INVALID",
+      });
       expect(await holdfast.schedules.list()).toMatchObject({
         items: [{ name: "b" }],
       });
-      await database.write("mend", () =>
-        execute(sql`UPDATE holdfast_schedule SET revision = 1`),
-      );
+      await database.write("mend", () => execute(sql`UPDATE holdfast_schedule SET revision = 1`));
       await holdfast.work([patient, ...abc.toReversed()], forLong);
       expect(await holdfast.schedules.list()).toMatchObject({
         items: [{ name: "a" }, { name: "b" }, { name: "c" }],
@@ -805,9 +705,7 @@ function givenAgain(backend: Backend): void {
     onRuntime(backend, async ({ holdfast }) => {
       const one = schedule("hourly", hourly, patient);
       const other = schedule("hourly", hourly, patient);
-      expect(
-        await rejection(holdfast.work([one, other], forLong)),
-      ).toMatchObject({
+      expect(await rejection(holdfast.work([one, other], forLong))).toMatchObject({
         code: "SCHEDULE_CONFLICT",
         details: { name: "hourly" },
       });
@@ -857,27 +755,18 @@ function givenAgain(backend: Backend): void {
               : { issues: [{ message: "a number" }] },
         },
       } as const;
-      const twice = workflow(
-        "twice",
-        { input },
-        async (_, value: number) => value,
-      );
+      const twice = workflow("twice", { input }, async (_, value: number) => value);
       const bad = schedule("bad", hourly, twice as never, "x");
       expect(await rejection(holdfast.work([bad], forLong))).toMatchObject({
         code: "INPUT_INVALID",
       });
       const odd = workflow("odd", async (_, value: unknown) => value);
       const code = schedule("code", hourly, odd, () => 1);
-      expect(
-        await rejection(holdfast.work([odd, code], forLong)),
-      ).toMatchObject({
+      expect(await rejection(holdfast.work([odd, code], forLong))).toMatchObject({
         code: "NOT_SERIALIZABLE",
       });
       expect(await holdfast.schedules.list()).toMatchObject({ items: [] });
-      await holdfast.work(
-        [twice, schedule("good", hourly, twice, 21)],
-        forLong,
-      );
+      await holdfast.work([twice, schedule("good", hourly, twice, 21)], forLong);
       const run = await holdfast.schedules.fire("good");
       expect(await run.result()).toBe(42);
     }),
@@ -888,10 +777,7 @@ function givenAgain(backend: Backend): void {
     onRuntime(backend, async ({ another, database }) => {
       const holdfast = await another({ payload: shouting });
       const echo = workflow("echo", async (_, text: string) => text);
-      await holdfast.work(
-        [echo, schedule("said", hourly, echo, "quiet")],
-        forLong,
-      );
+      await holdfast.work([echo, schedule("said", hourly, echo, "quiet")], forLong);
       const stored = await storedInputs(database);
       expect(stored).toContain("QUIET");
       const run = await holdfast.schedules.fire("said");
@@ -901,11 +787,7 @@ function givenAgain(backend: Backend): void {
 }
 
 /** Sets the clock, and waits until nothing is due at that time any more. */
-async function passTo(
-  holdfast: Holdfast,
-  clock: ManualClock,
-  instant: number,
-): Promise<void> {
+async function passTo(holdfast: Holdfast, clock: ManualClock, instant: number): Promise<void> {
   clock.set(instant);
   await until(async () => {
     const { items } = await holdfast.schedules.list();
@@ -914,10 +796,7 @@ async function passTo(
 }
 
 /** The ids of the runs of a schedule, in order. */
-async function idsOf(
-  holdfast: Holdfast,
-  name: string,
-): Promise<readonly string[]> {
+async function idsOf(holdfast: Holdfast, name: string): Promise<readonly string[]> {
   const { items } = await holdfast.runs.list({
     tag: `schedule:${name}`,
     limit: 1_000,
@@ -944,18 +823,12 @@ async function shown(holdfast: Holdfast): Promise<RunSchedule> {
 /** Lets a patient run end, once it has been started. */
 async function ended(holdfast: Holdfast, id: string): Promise<void> {
   const run = holdfast.get(patient, id);
-  await until(async () =>
-    (await idsOf(holdfast, id.split("@")[0] ?? "")).includes(id),
-  );
+  await until(async () => (await idsOf(holdfast, id.split("@")[0] ?? "")).includes(id));
   await run.signal(go);
   await run.result();
 }
 
-function datesOf(
-  month: string,
-  first: number,
-  last: number,
-): readonly string[] {
+function datesOf(month: string, first: number, last: number): readonly string[] {
   return Array.from(
     { length: last - first + 1 },
     (_, index) => `${month}-${String(first + index).padStart(2, "0")}`,
@@ -972,9 +845,7 @@ const shouting: PayloadCodec = {
 
 async function storedInputs(database: Database): Promise<string> {
   const found = await database.read("inputs", () =>
-    rows<{ readonly input: string }>(
-      sql`SELECT input FROM holdfast_schedule_function`,
-    ),
+    rows<{ readonly input: string }>(sql`SELECT input FROM holdfast_schedule_function`),
   );
   return found.map(({ input }) => input).join();
 }

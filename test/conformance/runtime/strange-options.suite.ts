@@ -1,11 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  openHoldfast,
-  schedule,
-  signal,
-  workflow,
-} from "../../../src/index.ts";
+import { activity, openHoldfast, schedule, signal, workflow } from "../../../src/index.ts";
 import { openSqlite } from "../../../src/sqlite.ts";
 import { isHoldfastError } from "../../../src/model/errors.ts";
 import type { Backend } from "../backend.ts";
@@ -15,19 +9,18 @@ import { onRuntime } from "./fixture.ts";
 const nap = workflow("nap", async (ctx) => ctx.sleep("1 day"));
 
 /** Objects that have no fields, and what is said of them. */
-const strangers: readonly { readonly given: unknown; readonly said: RegExp }[] =
-  [
-    { given: Promise.resolve({ id: "a" }), said: /a promise\. Await it first/ },
-    // oxlint-disable-next-line unicorn/no-thenable -- what a query builder is.
-    { given: { then: () => undefined }, said: /a promise\. Await it first/ },
-    { given: new Date(0), said: /a Date\b/ },
-    { given: new Map(), said: /a Map\b/ },
-    { given: new Set(), said: /a Set\b/ },
-    { given: new AbortController().signal, said: /an AbortSignal\b/ },
-    { given: new Error("no options"), said: /an Error\b/ },
-    { given: [], said: /a list\b/ },
-    { given: () => undefined, said: /function\b/ },
-  ];
+const strangers: readonly { readonly given: unknown; readonly said: RegExp }[] = [
+  { given: Promise.resolve({ id: "a" }), said: /a promise\. Await it first/ },
+  // oxlint-disable-next-line unicorn/no-thenable -- what a query builder is.
+  { given: { then: () => undefined }, said: /a promise\. Await it first/ },
+  { given: new Date(0), said: /a Date\b/ },
+  { given: new Map(), said: /a Map\b/ },
+  { given: new Set(), said: /a Set\b/ },
+  { given: new AbortController().signal, said: /an AbortSignal\b/ },
+  { given: new Error("no options"), said: /an Error\b/ },
+  { given: [], said: /a list\b/ },
+  { given: () => undefined, said: /function\b/ },
+];
 
 function throwing(): never {
   throw new Error("trap");
@@ -42,9 +35,10 @@ const unreadable: readonly (readonly [string, () => unknown])[] = [
       Object.defineProperties(
         {},
         Object.fromEntries(
-          ["id", "timeout", "input", "lease", "tag", "at", "cron"].map(
-            (name) => [name, { enumerable: true, get: throwing }],
-          ),
+          ["id", "timeout", "input", "lease", "tag", "at", "cron"].map((name) => [
+            name,
+            { enumerable: true, get: throwing },
+          ]),
         ),
       ),
   ],
@@ -177,9 +171,7 @@ export function runtimeStrangeOptionsSuite(backend: Backend): void {
       onRuntime(backend, async ({ holdfast }) => {
         const child = workflow("child", async () => "of the parent");
         const parent = workflow("parent", async (ctx) => {
-          const refused = await ctx
-            .start(nap, undefined, { id: `${ctx.id}.o:2_1` })
-            .catch(refusal);
+          const refused = await ctx.start(nap, undefined, { id: `${ctx.id}.o:2_1` }).catch(refusal);
           return [refused, await ctx.call(child)];
         });
         const failed = workflow("failed", async () => {
@@ -203,9 +195,7 @@ export function runtimeStrangeOptionsSuite(backend: Backend): void {
         expect(await thrownBy(() => ended.retry({ id }))).toMatchObject({
           code: "ID_MALFORMED",
         });
-        expect(
-          (await holdfast.runs.list({ topLevelOnly: true })).items,
-        ).toHaveLength(2);
+        expect((await holdfast.runs.list({ topLevelOnly: true })).items).toHaveLength(2);
       }),
     );
 
@@ -223,9 +213,7 @@ export function runtimeStrangeOptionsSuite(backend: Backend): void {
           [undefined, "OPTION_INVALID"],
         ] as const)
           expect(
-            await thrownBy(() =>
-              holdfast.startMany(any, [{ input: 1, id: "c" }, wrong as never]),
-            ),
+            await thrownBy(() => holdfast.startMany(any, [{ input: 1, id: "c" }, wrong as never])),
           ).toMatchObject({
             code,
             message: expect.stringMatching(/^starts\[1\]: /),

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError, type ErrorCode } from "../../../src/model/errors.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { row, run as execute } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
@@ -50,9 +46,11 @@ export function runtimeUnknownOutcomesSuite(backend: Backend): void {
           expect(await run.result()).toEqual([1, 2, 1, "went", "1"]);
           expect(tally.all).toEqual({ a: 1, b: 1, child: 1, fails: 1 });
           const { items } = await run.events({ kinds: ["stepFinished"] });
-          expect(
-            items.map(({ event }) => (event as { name: string }).name),
-          ).toEqual(["a", "b", "fails"]);
+          expect(items.map(({ event }) => (event as { name: string }).name)).toEqual([
+            "a",
+            "b",
+            "fails",
+          ]);
         }),
       );
 
@@ -74,9 +72,7 @@ export function runtimeUnknownOutcomesSuite(backend: Backend): void {
         ]);
         const pay = workflow("pay", async (ctx) =>
           ctx.transaction("pay", function* () {
-            yield* execute(
-              sql`UPDATE account SET cents = cents + 500 WHERE id = 'ada'`,
-            );
+            yield* execute(sql`UPDATE account SET cents = cents + 500 WHERE id = 'ada'`);
             const found = yield* row<{ cents: number }>(
               sql`SELECT cents FROM account WHERE id = 'ada'`,
             );
@@ -100,9 +96,7 @@ export function runtimeUnknownOutcomesSuite(backend: Backend): void {
         const meddling = new Meddling(database);
         const holdfast = await another({}, meddling.database);
         const tally = new Tally();
-        const once = workflow("once", async (ctx) =>
-          ctx.step("once", () => tally.count("once")),
-        );
+        const once = workflow("once", async (ctx) => ctx.step("once", () => tally.count("once")));
         await holdfast.work([once], { concurrency: 101 });
         meddling.loseNext("createAndLock", 1);
         const start = () => holdfast.start(once, undefined, { id: "r" });

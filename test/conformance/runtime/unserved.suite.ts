@@ -83,17 +83,14 @@ export function runtimeUnservedSuite(backend: Backend): void {
         const holdfast = await another({ clock });
         await holdfast.work([minutely]);
         clock.set(T0 + 60_000);
-        const started = async () =>
-          (await holdfast.runs.list({ tag: "schedule:minutely" })).items;
+        const started = async () => (await holdfast.runs.list({ tag: "schedule:minutely" })).items;
         await until(async () => (await started()).length > 0);
         await until(() => {
           // Workers look at everything again after a minute.
           clock.set(Math.min(clock.now() + 1_000, T0 + 100_000));
           return warnings(said).length > 0;
         });
-        expect(warnings(said)).toMatchObject([
-          { level: "warn", details: { function: "lonely" } },
-        ]);
+        expect(warnings(said)).toMatchObject([{ level: "warn", details: { function: "lonely" } }]);
       }),
     );
 
@@ -111,9 +108,9 @@ export function runtimeUnservedSuite(backend: Backend): void {
         await until(async () => (await run.status()) === "blocked");
         clock.set(T0 + 2_000);
         await until(() => warnings(said).length >= 2);
-        expect(
-          new Set(warnings(said).map(({ details }) => details["function"])),
-        ).toEqual(new Set(["gone", "child"]));
+        expect(new Set(warnings(said).map(({ details }) => details["function"]))).toEqual(
+          new Set(["gone", "child"]),
+        );
       }),
     );
 

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HoldfastError } from "../../../src/model/errors.ts";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 import type { Schema } from "../../../src/runtime/definition/schema.ts";
 import type { Duration } from "../../../src/model/time/durations.ts";
@@ -31,24 +27,15 @@ export function runtimeValuesSuite(backend: Backend): void {
               return mutated;
             });
             const date = await ctx.step("date", () => new Date(5));
-            const map = await ctx.step(
-              "map",
-              () => new Map([["a", new Set([1n])]]),
-            );
-            const error = await ctx.step(
-              "error",
-              () => new RangeError("as a value"),
-            );
+            const map = await ctx.step("map", () => new Map([["a", new Set([1n])]]));
+            const error = await ctx.step("error", () => new RangeError("as a value"));
             const none = await ctx.step("none", () => undefined);
             const refused = await ctx
               .step("instance", () => {
                 tally.count("instance");
                 return { at: { point: new Point() } };
               })
-              .catch(
-                (thrown: unknown) =>
-                  thrown as Error & { code: string; details: unknown },
-              );
+              .catch((thrown: unknown) => thrown as Error & { code: string; details: unknown });
             await ctx.sleep(1);
             return {
               kept: kept.n,
@@ -90,11 +77,8 @@ export function runtimeValuesSuite(backend: Backend): void {
     test(
       "a call that makes no sense is told what is wrong with it",
       onRuntime(backend, async ({ holdfast }) => {
-        const calls: Readonly<
-          Record<string, (ctx: WorkflowContext) => unknown>
-        > = {
-          "A step's name is a text": (ctx) =>
-            ctx.step((() => 1) as never, undefined as never),
+        const calls: Readonly<Record<string, (ctx: WorkflowContext) => unknown>> = {
+          "A step's name is a text": (ctx) => ctx.step((() => 1) as never, undefined as never),
           "to sleep until": (ctx) => ctx.sleepUntil(new Date("tomorrow")),
           "a function or a signal": () => signal("not a name"),
         };
@@ -103,9 +87,7 @@ export function runtimeValuesSuite(backend: Backend): void {
         });
         await holdfast.work([wrong]);
         for (const said of Object.keys(calls)) {
-          const error = await rejection(
-            (await holdfast.start(wrong, said)).result(),
-          );
+          const error = await rejection((await holdfast.start(wrong, said)).result());
           expect(error.message).toContain(said);
         }
       }),
@@ -129,15 +111,11 @@ export function runtimeValuesSuite(backend: Backend): void {
             },
           },
         ];
-        const calls: readonly ((
-          ctx: WorkflowContext,
-          given: never,
-        ) => unknown)[] = [
+        const calls: readonly ((ctx: WorkflowContext, given: never) => unknown)[] = [
           (ctx, given) => ctx.sleepUntil(given),
           (ctx, given) => ctx.sleep(given),
           (ctx, given) => ctx.start(trying, undefined, { startAt: given }),
-          (ctx, given) =>
-            ctx.start(trying, undefined, { startAt: { at: given } }),
+          (ctx, given) => ctx.start(trying, undefined, { startAt: { at: given } }),
           (ctx, given) => ctx.start(trying, undefined, { id: given }),
           (ctx, given) => ctx.joinSet(given),
           (ctx, given) => ctx.receive(given),
@@ -210,16 +188,10 @@ export function runtimeValuesSuite(backend: Backend): void {
             types: undefined as { input: string; output: number } | undefined,
           },
         };
-        const parsing = workflow(
-          "parsing",
-          { input: schema },
-          async (_, n: number) => n + 1,
-        );
+        const parsing = workflow("parsing", { input: schema }, async (_, n: number) => n + 1);
         await holdfast.work([parsing]);
         expect(await (await holdfast.start(parsing, "41")).result()).toBe(42);
-        const error = await rejection(
-          holdfast.start(parsing, 5 as unknown as string),
-        );
+        const error = await rejection(holdfast.start(parsing, 5 as unknown as string));
         expect(error).toMatchObject({ code: "INPUT_INVALID" });
         expect(error.message).toContain("order.id: expected a text");
       }),
@@ -268,9 +240,9 @@ export function runtimeValuesSuite(backend: Backend): void {
       "a promise is no input: it is refused where a run is started as where a workflow calls",
       onRuntime(backend, async ({ holdfast }) => {
         const plain = workflow("plain", async (_, n: unknown) => n);
-        expect(
-          await rejection(holdfast.start(plain, Promise.resolve(1))),
-        ).toMatchObject({ code: "NOT_SERIALIZABLE" });
+        expect(await rejection(holdfast.start(plain, Promise.resolve(1)))).toMatchObject({
+          code: "NOT_SERIALIZABLE",
+        });
       }),
     );
 
@@ -363,10 +335,7 @@ export function runtimeValuesSuite(backend: Backend): void {
     test(
       "an input is what it was when start was called, with and without a worker here",
       onRuntime(backend, async ({ holdfast, another }) => {
-        const echo = workflow(
-          "echo",
-          async (_, order: { n: number }) => order.n,
-        );
+        const echo = workflow("echo", async (_, order: { n: number }) => order.n);
         const passes: Schema<{ n: number }> = {
           "~standard": {
             version: 1,
@@ -388,9 +357,7 @@ export function runtimeValuesSuite(backend: Backend): void {
           return each.start(order.n < 3 ? echo : checked, order, { tags });
         });
         const startAt: { in: Duration } = { in: 1 };
-        const many = holdfast.startMany(echo, [
-          { input: order, tags, startAt },
-        ]);
+        const many = holdfast.startMany(echo, [{ input: order, tags, startAt }]);
         order.n = 99;
         tags[0] = "behind";
         startAt.in = "1 hour";
@@ -425,9 +392,7 @@ export function runtimeValuesSuite(backend: Backend): void {
         };
         const any = workflow("any", { input: refusing }, async () => 1);
         expect(
-          await rejection(
-            holdfast.startMany(any, [{ input: 0 }, { input: 1 }]),
-          ),
+          await rejection(holdfast.startMany(any, [{ input: 0 }, { input: 1 }])),
         ).toMatchObject({ code: "INPUT_INVALID", details: { index: 0 } });
       }),
     );
@@ -449,11 +414,7 @@ export function runtimeValuesSuite(backend: Backend): void {
             },
           },
         };
-        const echo = workflow(
-          "echo",
-          { input: late },
-          async (_, n: number) => n,
-        );
+        const echo = workflow("echo", { input: late }, async (_, n: number) => n);
         await holdfast.work([echo]);
         const numbers = Array.from({ length: 20 }, (_, n) => n);
         const runs = await holdfast.startMany(

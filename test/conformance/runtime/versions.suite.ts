@@ -1,9 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  activity,
-  signal,
-  workflow,
-} from "../../../src/runtime/definition/definitions.ts";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { Backend } from "../backend.ts";
 import { T0 } from "../execution/fixture.ts";
@@ -33,14 +29,11 @@ export function runtimeVersionsSuite(backend: Backend): void {
         await first.close({ timeout: "1s" });
         await second.work([after]);
         await second.get(after, "r").signal(go, true);
-        await until(
-          async () => (await second.get(after, "r").status()) === "parked",
-        );
+        await until(async () => (await second.get(after, "r").status()) === "parked");
         const handle = second.get(after, "r");
         const waits = [handle.result(), handle.result()];
         for (const wait of waits) wait.catch(() => undefined);
-        const told = () =>
-          said.filter(({ message }) => message.includes("run.unpark()"));
+        const told = () => said.filter(({ message }) => message.includes("run.unpark()"));
         await until(() => {
           clock.advance(100);
           return told().length > 0;
@@ -71,9 +64,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
           const asWorkflow = workflow("charge", body);
           const asActivity = activity("charge", body);
           const [right, wrong] =
-            role === "workflow"
-              ? [asWorkflow, asActivity]
-              : [asActivity, asWorkflow];
+            role === "workflow" ? [asWorkflow, asActivity] : [asActivity, asWorkflow];
           const kind = role === "workflow" ? "an activity" : "a workflow";
           await holdfast.work([wrong]);
           // By its name, by its code, and where it would begin at once.
@@ -91,11 +82,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
               code: "FUNCTION_MISMATCH",
               reason: expect.stringContaining(`is ${kind}`),
             });
-            expect(await kindsOf(holdfast, id)).toEqual([
-              "created",
-              "locked",
-              "parked",
-            ]);
+            expect(await kindsOf(holdfast, id)).toEqual(["created", "locked", "parked"]);
           }
           expect(tally.of("ran")).toBe(0);
           expect(said).toContainEqual(
@@ -121,9 +108,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
           const asWorkflow = workflow("charge", async () => "workflow");
           const asActivity = activity("charge", async () => "activity");
           const [right, wrong] =
-            role === "workflow"
-              ? [asWorkflow, asActivity]
-              : [asActivity, asWorkflow];
+            role === "workflow" ? [asWorkflow, asActivity] : [asActivity, asWorkflow];
           await holdfast.work([wrong], { codeVersion: "wrong" });
           const run = await holdfast.start(right, undefined, { id: "r" });
           await until(async () => (await run.status()) === "parked");
@@ -188,8 +173,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
         const mailing = workflow("mailing", async (ctx) => {
           const seen: unknown[] = [];
           for (let turn = 0; turn < 2; turn += 1) {
-            if (ctx.patched("mail-too"))
-              seen.push(await ctx.step("mail", () => "mailed"));
+            if (ctx.patched("mail-too")) seen.push(await ctx.step("mail", () => "mailed"));
             seen.push(await ctx.step("ship", () => "shipped"));
             await ctx.sleep(1);
           }
@@ -202,16 +186,8 @@ export function runtimeVersionsSuite(backend: Backend): void {
         ]);
         await holdfast.work([mailing], { hotRunsMax: 0 });
         const fresh = await holdfast.start(mailing);
-        expect(await fresh.result()).toEqual([
-          "mailed",
-          "shipped",
-          "mailed",
-          "shipped",
-        ]);
-        expect(await holdfast.get(mailing, "old").result()).toEqual([
-          "shipped",
-          "shipped",
-        ]);
+        expect(await fresh.result()).toEqual(["mailed", "shipped", "mailed", "shipped"]);
+        expect(await holdfast.get(mailing, "old").result()).toEqual(["shipped", "shipped"]);
         const kinds = await kindsOf(holdfast, fresh.id);
         expect(kinds.filter((kind) => kind === "patched")).toHaveLength(1);
       }),
@@ -239,12 +215,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
           stepDone(2, "second", 2),
         ]);
         await holdfast.work([parallel]);
-        expect(await holdfast.get(parallel, "r").result()).toEqual([
-          1,
-          true,
-          2,
-          "more",
-        ]);
+        expect(await holdfast.get(parallel, "r").result()).toEqual([1, true, 2, "more"]);
       }),
     );
 
@@ -256,10 +227,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
         const child = workflow("child", async (_, n: number) => n * 10);
         const polling = workflow(
           "polling",
-          async (
-            ctx,
-            state: { turn: number; seen: string[]; ids: string[] },
-          ) => {
+          async (ctx, state: { turn: number; seen: string[]; ids: string[] }) => {
             await ctx.step("poll", () => tally.count(`poll ${state.turn}`));
             const product = await ctx.call(child, state.turn);
             await ctx.sleep(1);
@@ -274,11 +242,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
             return { seen: state.seen, kept, ids: new Set(ids).size };
           },
         );
-        const run = await holdfast.start(
-          polling,
-          { turn: 1, seen: [], ids: [] },
-          { id: "poller" },
-        );
+        const run = await holdfast.start(polling, { turn: 1, seen: [], ids: [] }, { id: "poller" });
         await run.signal(note, "first");
         await run.signal(note, "second");
         await holdfast.work([polling, child], { hotRunsMax: 0 });
@@ -322,8 +286,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
           reading,
           Array.from({ length: 6 }, () => ({ input: [] })),
         );
-        for (const number of sent)
-          await Promise.all(runs.map((run) => run.signal(note, number)));
+        for (const number of sent) await Promise.all(runs.map((run) => run.signal(note, number)));
         for (const run of runs) expect(await run.result()).toEqual(sent);
       }),
     );
@@ -347,9 +310,7 @@ export function runtimeVersionsSuite(backend: Backend): void {
         await holdfast.work([old], { codeVersion: "v1", hotRunsMax: 0 });
         await other.work([fresh], { codeVersion: "v2", hotRunsMax: 0 });
         const runs = await Promise.all(
-          Array.from({ length: 10 }, (_, index) =>
-            (index % 2 === 0 ? holdfast : other).start(old),
-          ),
+          Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? holdfast : other).start(old)),
         );
         const results = await Promise.all(runs.map((run) => run.result()));
         const began = await Promise.all(

@@ -16,29 +16,20 @@ export function gate(): Gate {
 }
 
 /** Waits for a condition that something else brings about; it has as long as the test. */
-export async function until(
-  isSo: () => boolean | Promise<boolean>,
-): Promise<void> {
-  while (!(await isSo()))
-    await new Promise((resolve) => setTimeout(resolve, 2));
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
 /** The kinds of a run's events, in order. */
-export async function kindsOf(
-  holdfast: Holdfast,
-  id: string,
-): Promise<readonly string[]> {
+export async function kindsOf(holdfast: Holdfast, id: string): Promise<readonly string[]> {
   const { items } = await holdfast.executions.events(id, { limit: 1_000 });
   return items.map(({ event }) => event.kind);
 }
 
 /** What a runtime warned of, but that code held the event loop: on a slow machine that is so of any code. */
-export function warningsIn(
-  said: readonly RuntimeEvent[],
-): readonly RuntimeEvent[] {
+export function warningsIn(said: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
   return said.filter(
-    ({ level, message }) =>
-      level === "warn" && !message.includes("held the event loop"),
+    ({ level, message }) => level === "warn" && !message.includes("held the event loop"),
   );
 }
 
@@ -57,8 +48,6 @@ export class Tally {
   }
 
   get all(): Readonly<Record<string, number>> {
-    return Object.fromEntries(
-      [...this.#counts].toSorted(([a], [b]) => a.localeCompare(b)),
-    );
+    return Object.fromEntries([...this.#counts].toSorted(([a], [b]) => a.localeCompare(b)));
   }
 }

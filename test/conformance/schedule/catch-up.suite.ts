@@ -1,13 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Backend } from "../backend.ts";
-import {
-  fired,
-  hour,
-  inTriggers,
-  monday,
-  side,
-  whileRunning,
-} from "../trigger/fixture.ts";
+import { fired, hour, inTriggers, monday, side, whileRunning } from "../trigger/fixture.ts";
 import type { InTriggers } from "../trigger/fixture.ts";
 
 export function scheduleCatchUpSuite(backend: Backend): void {
@@ -42,9 +35,7 @@ function catchUpTests(fixture: InTriggers): void {
           before: monday + before * hour,
         };
         expect(told).toEqual(["a", skipped]);
-        expect(await fired(mine)).toEqual(
-          hours.map((each) => monday + each * hour),
-        );
+        expect(await fired(mine)).toEqual(hours.map((each) => monday + each * hour));
         expect(await mine.schedules.get("test", "a")).toMatchObject({
           nextAt: monday + 7 * hour,
           skipped,
@@ -71,10 +62,7 @@ function catchUpTests(fixture: InTriggers): void {
         },
         { onFired: ({ name, instant }) => name === "a" && order.push(instant) },
       );
-      const minutes = Array.from(
-        { length: 40 },
-        (_, index) => monday + (index + 1) * 60_000,
-      );
+      const minutes = Array.from({ length: 40 }, (_, index) => monday + (index + 1) * 60_000);
       expect(await fired(mine, "a")).toEqual(minutes);
       expect(order.toSorted((a, b) => a - b)).toEqual(minutes);
       expect(await fired(mine, "b")).toEqual([monday + hour / 2]);
@@ -92,10 +80,7 @@ function turnTests(fixture: InTriggers): void {
         catchUpMax: 40,
       });
       const minutes = (first: number, count: number) =>
-        Array.from(
-          { length: count },
-          (_, index) => monday + (first + index) * 60_000,
-        );
+        Array.from({ length: count }, (_, index) => monday + (first + index) * 60_000);
       clock.advance(100 * 60_000);
       const order: number[] = [];
       await whileRunning([mine], () => mine.quiet(), {
@@ -139,10 +124,7 @@ function turnTests(fixture: InTriggers): void {
       });
       const last = monday + 30 * 24 * hour;
       expect(order).toEqual(
-        Array.from(
-          { length: 200 },
-          (_, index) => last - (199 - index) * 60_000,
-        ),
+        Array.from({ length: 200 }, (_, index) => last - (199 - index) * 60_000),
       );
       // It looks for 200 instants forwards and, since there are more, for 200 backwards.
       expect(pausesBefore).toBeGreaterThanOrEqual(400 / 16);

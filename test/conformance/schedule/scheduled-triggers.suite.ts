@@ -60,9 +60,7 @@ function outcomeOf(fired: FiredInstant | undefined): RecordOccurrenceOutcome {
 
 async function instantsOf({ triggers }: Side): Promise<readonly number[]> {
   const { items } = await triggers.occurrences();
-  return items
-    .map(({ occurredAt }) => (occurredAt - monday) / hour)
-    .toReversed();
+  return items.map(({ occurredAt }) => (occurredAt - monday) / hour).toReversed();
 }
 
 function firingTests(fixture: InTriggers): void {
@@ -82,9 +80,7 @@ function firingTests(fixture: InTriggers): void {
         occurredAt: monday + hour,
         recordedAt: monday + hour,
       });
-      expect(occurrence.key).toBe(
-        `schedule:${occurrence.source.key}@${monday + hour}`,
-      );
+      expect(occurrence.key).toBe(`schedule:${occurrence.source.key}@${monday + hour}`);
       expect(deliveries).toMatchObject([
         { subscription: { key: "hourly", registrant: { id: "s1" } } },
       ]);
@@ -119,9 +115,7 @@ function firingTests(fixture: InTriggers): void {
         run(sql`UPDATE holdfast_trigger_subscription SET content = '[1'`),
       );
       const fired = await during(at, [mine], 2);
-      expect(
-        fired.map(({ value }) => (value as RecordOccurrenceOutcome).damaged),
-      ).toMatchObject([
+      expect(fired.map(({ value }) => (value as RecordOccurrenceOutcome).damaged)).toMatchObject([
         [{ table: "holdfast_trigger_subscription" }],
         [{ table: "holdfast_trigger_subscription" }],
       ]);
@@ -213,8 +207,7 @@ function removalTests(fixture: InTriggers): void {
         const before = await withoutDeliveries(mine);
         await sessions.create("goes");
         const going = { ...hourly, registrant: "goes" };
-        for (const key of ["a", "b", "c"])
-          await triggers.subscribe({ ...going, key });
+        for (const key of ["a", "b", "c"]) await triggers.subscribe({ ...going, key });
         const source = { type: "webhook", key: "github" };
         await triggers.subscribe({ ...going, key: "hook", source });
         await triggers.delete({ registrant: "goes", key: "c" });
@@ -232,10 +225,7 @@ function removalTests(fixture: InTriggers): void {
   );
 
   /** Subscriptions and the names of schedules. */
-  async function withoutDeliveries({
-    triggers,
-    schedules,
-  }: Side): Promise<unknown> {
+  async function withoutDeliveries({ triggers, schedules }: Side): Promise<unknown> {
     const { items } = await triggers.list();
     const { items: scheduled } = await schedules.list("trigger");
     return [items, scheduled.map(({ name }) => name)];

@@ -67,9 +67,7 @@ function firingTests(fixture: InTriggers): void {
           await theirs.quiet();
         }
       });
-      expect(await fired(mine)).toEqual(
-        [1, 2, 3, 4, 5].map((hours) => monday + hours * hour),
-      );
+      expect(await fired(mine)).toEqual([1, 2, 3, 4, 5].map((hours) => monday + hours * hour));
     }),
   );
 
@@ -102,9 +100,7 @@ function firingTests(fixture: InTriggers): void {
           await mine.quiet();
         }
       });
-      expect(await fired(mine)).toEqual(
-        [1, 2, 3, 4].map((hours) => monday + hours * hour),
-      );
+      expect(await fired(mine)).toEqual([1, 2, 3, 4].map((hours) => monday + hours * hour));
     }),
   );
 
@@ -145,9 +141,9 @@ function firingTests(fixture: InTriggers): void {
         clock.set(monday + 2 * hour);
         await mine.quiet();
         clock.set(monday + hour / 2);
-        expect(
-          await mine.schedules.put("test", "a", { cron: "0,30 * * * *" }),
-        ).toMatchObject({ nextAt: monday + 2.5 * hour });
+        expect(await mine.schedules.put("test", "a", { cron: "0,30 * * * *" })).toMatchObject({
+          nextAt: monday + 2.5 * hour,
+        });
       });
     }),
   );
@@ -175,11 +171,7 @@ function orderTests(fixture: InTriggers): void {
         now: clock.now(),
         limit: 3,
       });
-      expect(found.due.map(({ name }) => name.name)).toEqual([
-        "first",
-        "second",
-        "third",
-      ]);
+      expect(found.due.map(({ name }) => name.name)).toEqual(["first", "second", "third"]);
       expect(found.earliest).toBe(monday + hour);
     }),
   );
@@ -191,18 +183,12 @@ function endTests(fixture: InTriggers): void {
     fixture(async ({ mine, clock }) => {
       await mine.schedules.put("test", "a", { every: "1h" });
       const end = new AbortController();
-      const first = mine.schedules.run(
-        { test: noteInstant },
-        { signal: end.signal },
-      );
+      const first = mine.schedules.run({ test: noteInstant }, { signal: end.signal });
       await until(() => clock.sleepers === 1);
       end.abort();
       await first.stopped;
       expect(clock.sleepers).toBe(0);
-      const aborted = mine.schedules.run(
-        { test: noteInstant },
-        { signal: end.signal },
-      );
+      const aborted = mine.schedules.run({ test: noteInstant }, { signal: end.signal });
       await aborted.stopped;
       const second = mine.schedules.run({ test: noteInstant });
       await until(() => clock.sleepers === 1);
@@ -224,9 +210,7 @@ function endTests(fixture: InTriggers): void {
       const { nextAt } = (await mine.schedules.get("test", "a")) ?? {};
       const instants = await fired(mine);
       expect([instants, nextAt]).toEqual(
-        instants.length === 0
-          ? [[], monday + hour]
-          : [[monday + hour], monday + 2 * hour],
+        instants.length === 0 ? [[], monday + hour] : [[monday + hour], monday + 2 * hour],
       );
     }),
   );
@@ -250,8 +234,7 @@ function failureTests(fixture: InTriggers): void {
           },
         },
         {
-          onError: (error, schedule) =>
-            told.push([(error as Error).message, schedule?.name]),
+          onError: (error, schedule) => told.push([(error as Error).message, schedule?.name]),
           onFired: () => {
             throw new Error("A listener that fails.");
           },
@@ -302,12 +285,9 @@ function failureTests(fixture: InTriggers): void {
     "because its row makes no sense is told of and passed over",
     fixture(async ({ mine, clock }) => {
       const { schedules, database } = mine;
-      for (const name of ["a", "b", "c"])
-        await schedules.put("test", name, { cron: "0 * * * *" });
+      for (const name of ["a", "b", "c"]) await schedules.put("test", name, { cron: "0 * * * *" });
       await database.write("damage", function* () {
-        yield* run(
-          sql`UPDATE holdfast_schedule SET cadence = 'nonsense' WHERE name = 'a'`,
-        );
+        yield* run(sql`UPDATE holdfast_schedule SET cadence = 'nonsense' WHERE name = 'a'`);
         yield* run(
           sql`UPDATE holdfast_schedule SET cadence = '{"cron":"x","timeZone":"y"}' WHERE name = 'b'`,
         );
@@ -322,14 +302,10 @@ function failureTests(fixture: InTriggers): void {
           await mine.quiet();
         },
         {
-          onError: (error, schedule) =>
-            told.push([(error as HoldfastError).code, schedule?.name]),
+          onError: (error, schedule) => told.push([(error as HoldfastError).code, schedule?.name]),
         },
       );
-      expect(await fired(mine, "c")).toEqual([
-        monday + hour,
-        monday + 2 * hour,
-      ]);
+      expect(await fired(mine, "c")).toEqual([monday + hour, monday + 2 * hour]);
       expect(await fired(mine)).toHaveLength(2);
       expect(told).toContainEqual(["CORRUPT_ROW", "a"]);
       expect(told).toContainEqual(["TIME_ZONE_INVALID", "b"]);

@@ -28,24 +28,14 @@ function refusalTests(fixture: InTriggers): void {
     fixture(async ({ mine }) => {
       for (const [code, kind, name, draft] of [
         ["CRON_INVALID", "test", "a", { cron: "61 * * * *" }],
-        [
-          "TIME_ZONE_INVALID",
-          "test",
-          "a",
-          { cron: "0 * * * *", timeZone: "Mars/Base" },
-        ],
+        ["TIME_ZONE_INVALID", "test", "a", { cron: "0 * * * *", timeZone: "Mars/Base" }],
         ["INTERVAL_INVALID", "test", "a", { every: 10 }],
         ["DURATION_INVALID", "test", "a", { every: "soon" }],
         ["TIME_OUT_OF_RANGE", "test", "a", { every: "1h", from: null }],
         ["OPTION_INVALID", "test", "a", { every: "1h", catchUp: "some" }],
         ["OPTION_INVALID", "test", "a", { every: "1h", catchUpMax: 0 }],
         ["OPTION_INVALID", "test", "a", { every: "1h", catchUpMax: 1_001 }],
-        [
-          "OPTION_INVALID",
-          "test",
-          "a",
-          { cron: "0 * * * *", timezone: "Europe/Berlin" },
-        ],
+        ["OPTION_INVALID", "test", "a", { cron: "0 * * * *", timezone: "Europe/Berlin" }],
         ["OPTION_INVALID", "test", "a", {}],
         ["OPTION_INVALID", "test", "a", null],
         ["NAME_INVALID", "", "a", { every: "1h" }],
@@ -53,9 +43,7 @@ function refusalTests(fixture: InTriggers): void {
         ["NAME_INVALID", "test", undefined, { every: "1h" }],
       ] as const)
         expect(
-          await rejection(
-            mine.schedules.put(kind, name as string, draft as never),
-          ),
+          await rejection(mine.schedules.put(kind, name as string, draft as never)),
         ).toMatchObject({ code, retryable: false });
       expect(await storedSchedules(mine)).toEqual([]);
       const asynchronous = async () => Promise.reject(new Error("Not now."));
@@ -169,9 +157,11 @@ function putTests(fixture: InTriggers): void {
         revision: 1,
         nextAt: monday + 9 * hour,
       });
-      expect(
-        await schedules.put("test", "a", { ...cron, timeZone: "Asia/Tokyo" }),
-      ).toEqual({ isChanged: true, revision: 2, nextAt: monday + 24 * hour });
+      expect(await schedules.put("test", "a", { ...cron, timeZone: "Asia/Tokyo" })).toEqual({
+        isChanged: true,
+        revision: 2,
+        nextAt: monday + 24 * hour,
+      });
       expect(await schedules.get("test", "a")).toEqual({
         kind: "test",
         name: "a",
@@ -211,9 +201,10 @@ function putTests(fixture: InTriggers): void {
         revision: 3,
         nextAt: monday + 4 * hour,
       });
-      expect(
-        await schedules.put("test", "a", { every: "1h", from: monday }),
-      ).toMatchObject({ isChanged: true, nextAt: monday + 4 * hour });
+      expect(await schedules.put("test", "a", { every: "1h", from: monday })).toMatchObject({
+        isChanged: true,
+        nextAt: monday + 4 * hour,
+      });
     }),
   );
 
@@ -245,8 +236,7 @@ function putTests(fixture: InTriggers): void {
     "lists those of one kind by name, in pages; what cannot be read is named",
     fixture(async ({ mine }) => {
       const { schedules, database } = mine;
-      for (const name of ["c", "a", "b"])
-        await schedules.put("test", name, { every: "1h" });
+      for (const name of ["c", "a", "b"]) await schedules.put("test", name, { every: "1h" });
       await schedules.put("other", "d", { every: "1h" });
       const first = await schedules.list("test", { limit: 2 });
       expect(first.items.map(({ name }) => name)).toEqual(["a", "b"]);
@@ -275,9 +265,7 @@ function putTests(fixture: InTriggers): void {
         monday + 9 * hour,
         monday + 177 * hour,
       ]);
-      expect(
-        schedules.upcoming({ every: "1h" }, { after: monday + 5 * hour }),
-      ).toHaveLength(10);
+      expect(schedules.upcoming({ every: "1h" }, { after: monday + 5 * hour })).toHaveLength(10);
       await Promise.resolve();
     }),
   );

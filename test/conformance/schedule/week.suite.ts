@@ -2,14 +2,7 @@ import { expect, test } from "vitest";
 import { isDeep, seed, seededRandom } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
 import { countingClock } from "../wait-fixture.ts";
-import {
-  fired,
-  hour,
-  inTriggers,
-  monday,
-  noteInstant,
-  side,
-} from "../trigger/fixture.ts";
+import { fired, hour, inTriggers, monday, noteInstant, side } from "../trigger/fixture.ts";
 
 const day = 24 * hour;
 
@@ -25,8 +18,7 @@ export function scheduleWeekSuite(backend: Backend): void {
         const own = seededRandom(seed + 1 + index);
         // Until its next jump, a clock may also be set back between a look at what is due and the plan made of it.
         const stepBack = (): void => {
-          if (isUnsteady && own() < 0.5)
-            clock.set(Math.floor(clock.now() - own() * 12 * hour));
+          if (isUnsteady && own() < 0.5) clock.set(Math.floor(clock.now() - own() * 12 * hour));
         };
         return { clock, at: monday, ...side(database, clock, stepBack) };
       });
@@ -38,17 +30,13 @@ export function scheduleWeekSuite(backend: Backend): void {
       ] as const)
         await mine.schedules.put("test", name, { cron, timeZone, ...all });
       await mine.schedules.put("test", "interval", { every: "5h", ...all });
-      const running = sides.map(({ schedules }) =>
-        schedules.run({ test: noteInstant }),
-      );
+      const running = sides.map(({ schedules }) => schedules.run({ test: noteInstant }));
       const steps = isDeep ? 200 : 30;
       for (let step = 0; step < steps; step += 1) {
         const jump = (random() - 0.4) * 2 * (random() < 0.2 ? day : 6 * hour);
         const which = random();
         // Now one of them, now the other, and now both at once.
-        const moved = sides.filter((_, index) =>
-          index === 0 ? which < 0.6 : which > 0.4,
-        );
+        const moved = sides.filter((_, index) => (index === 0 ? which < 0.6 : which > 0.4));
         const [first] = moved;
         const next = Math.floor((first?.at ?? monday) + jump);
         for (const each of moved) {
@@ -64,18 +52,13 @@ export function scheduleWeekSuite(backend: Backend): void {
       }
       for (const each of running) await each.close();
       const every = (count: number, from: number, length: number) =>
-        Array.from(
-          { length: count },
-          (_, index) => monday + from + index * length,
-        );
+        Array.from({ length: count }, (_, index) => monday + from + index * length);
       expect(await fired(mine, "watch")).toEqual(every(56, 3 * hour, 3 * hour));
       expect(await fired(mine, "daily")).toEqual(every(7, 1.5 * hour, day));
       expect(await fired(mine, "weekdays")).toEqual(
         every(5, 14 * hour, day).flatMap((nine) => [nine, nine + 8 * hour]),
       );
-      expect(await fired(mine, "interval")).toEqual(
-        every(33, 5 * hour, 5 * hour),
-      );
+      expect(await fired(mine, "interval")).toEqual(every(33, 5 * hour, 5 * hour));
     }),
   );
 }

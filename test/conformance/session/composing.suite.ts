@@ -73,9 +73,7 @@ export function sessionComposingSuite(backend: Backend): void {
         expect(components["tools"]?.value).toEqual(new Map([["n", 2n]]));
         expect(await store.usage("s")).toEqual([spent("chat", "m", 3)]);
         expect((await queue(database).list("s")).items).toEqual([]);
-        expect((await store.list()).items).toMatchObject([
-          { firstUserMessage: "hi" },
-        ]);
+        expect((await store.list()).items).toMatchObject([{ firstUserMessage: "hi" }]);
         await database.close();
       }),
     );
@@ -99,9 +97,10 @@ export function sessionComposingSuite(backend: Backend): void {
         };
         const commit = sessions(database, options).commit.prepare(handle, turn);
         await database.write("mine", commit);
-        expect(
-          await sessions(database, options).commit(handle, turn),
-        ).toMatchObject({ kind: "replayed", revision: 1 });
+        expect(await sessions(database, options).commit(handle, turn)).toMatchObject({
+          kind: "replayed",
+          revision: 1,
+        });
       }),
     );
 
@@ -126,10 +125,7 @@ export function sessionComposingSuite(backend: Backend): void {
         );
         expect(await pathIds(around, "f")).toBe("a");
         const { items: listed } = await store.list();
-        expect(listed.map(({ firstUserMessage }) => firstUserMessage)).toEqual([
-          "hi",
-          "hi",
-        ]);
+        expect(listed.map(({ firstUserMessage }) => firstUserMessage)).toEqual(["hi", "hi"]);
       }),
     );
   });
@@ -150,12 +146,8 @@ function lockTests(fixture: InFixture): void {
           "increment",
           function* () {
             const { revision } = yield* lock();
-            const found = yield* row<{ readonly n: number }>(
-              sql`SELECT n FROM app_count`,
-            );
-            yield* run(
-              sql`UPDATE app_count SET n = ${(found?.n ?? 0) + 1}, seen = ${revision}`,
-            );
+            const found = yield* row<{ readonly n: number }>(sql`SELECT n FROM app_count`);
+            yield* run(sql`UPDATE app_count SET n = ${(found?.n ?? 0) + 1}, seen = ${revision}`);
           },
           { isolation },
         );
@@ -168,9 +160,10 @@ function lockTests(fixture: InFixture): void {
         store.commit(handle, { turn: "t1", fence, nodes: [said("hi")] }),
       ]);
       await increment("readCommitted");
-      expect(
-        await database.read("counted", () => row(sql`SELECT * FROM app_count`)),
-      ).toEqual({ n: 21, seen: 1 });
+      expect(await database.read("counted", () => row(sql`SELECT * FROM app_count`))).toEqual({
+        n: 21,
+        seen: 1,
+      });
       expect(await store.lock(handle)).toEqual({ ...handle, revision: 1 });
     }),
   );
@@ -228,9 +221,9 @@ function refusedTests(fixture: InFixture): void {
       const session = await held("s");
       await database.write(addNote, { id: "taken" });
       const before = await dump();
-      expect(
-        (await rejection(turnAndNote(around, session, "taken"))).message,
-      ).toContain("app_note");
+      expect((await rejection(turnAndNote(around, session, "taken"))).message).toContain(
+        "app_note",
+      );
       const { nodes, turns, sessions: rows, usage, blobs } = await dump();
       expect({ nodes, turns, sessions: rows, usage, blobs }).toEqual({
         nodes: before["nodes"],
@@ -266,9 +259,9 @@ function refusedTests(fixture: InFixture): void {
           nodes: [said("x", { parent: { ordinal: 0 } })],
         }),
       ).toThrow(expect.objectContaining({ code: "TURN_INVALID" }));
-      expect(() =>
-        store.commit.prepare(handle, { turn: "t", fence, config: () => 1 }),
-      ).toThrow(expect.objectContaining({ code: "NOT_SERIALIZABLE" }));
+      expect(() => store.commit.prepare(handle, { turn: "t", fence, config: () => 1 })).toThrow(
+        expect.objectContaining({ code: "NOT_SERIALIZABLE" }),
+      );
     }),
   );
 }

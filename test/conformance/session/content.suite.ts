@@ -111,9 +111,7 @@ function resultTests(fixture: InFixture): void {
       const before = await dump();
       const unknown = "f".repeat(64);
       const turn = { turn: "t1", nodes: [said("see")] };
-      expect(
-        await rejection(commit({ ...turn, attachments: [id, unknown] })),
-      ).toMatchObject({
+      expect(await rejection(commit({ ...turn, attachments: [id, unknown] }))).toMatchObject({
         code: "ATTACHMENT_NOT_FOUND",
         details: { part: "attachments", session: "s", ids: [unknown] },
       });
@@ -122,9 +120,7 @@ function resultTests(fixture: InFixture): void {
           sql`UPDATE holdfast_attachment_copy SET state = 'condemned' WHERE id = ${other.id}`,
         );
       });
-      expect(
-        await rejection(commit({ ...turn, attachments: [id, other.id] })),
-      ).toMatchObject({
+      expect(await rejection(commit({ ...turn, attachments: [id, other.id] }))).toMatchObject({
         code: "ATTACHMENT_NOT_FOUND",
         details: { ids: [other.id] },
       });
@@ -154,8 +150,7 @@ function encryptionTests(fixture: InFixture): void {
       const store = sessions(database, {
         payload: {
           name: "reversed",
-          encode: (text) =>
-            `${(salt += 1)}:${text.split("").toReversed().join("")}`,
+          encode: (text) => `${(salt += 1)}:${text.split("").toReversed().join("")}`,
           decode: (stored) =>
             stored
               .slice(stored.indexOf(":") + 1)
@@ -188,9 +183,7 @@ function encryptionTests(fixture: InFixture): void {
         path: { nodes: [{ payload: { text: "secret" } }, {}] },
         components: { tools: { value: "secret" } },
       });
-      expect((await store.list()).items).toMatchObject([
-        { firstUserMessage: "secret" },
-      ]);
+      expect((await store.list()).items).toMatchObject([{ firstUserMessage: "secret" }]);
     }),
   );
 }
@@ -290,12 +283,8 @@ function usageTests(fixture: InFixture): void {
           return async (...all: unknown[]) => {
             pages += 1;
             // Between two pages somebody goes on.
-            if (pages === 2)
-              await commit({ turn: "on", usage: [spent("chat", "m", 1_000)] });
-            return (value as (...rest: unknown[]) => unknown).apply(
-              target,
-              all,
-            );
+            if (pages === 2) await commit({ turn: "on", usage: [spent("chat", "m", 1_000)] });
+            return (value as (...rest: unknown[]) => unknown).apply(target, all);
           };
         },
       });
@@ -304,10 +293,7 @@ function usageTests(fixture: InFixture): void {
         spent("late", "m", 2),
       ]);
       expect(pages).toBe(2);
-      expect(await store.usage(handle)).toEqual([
-        spent("chat", "m", 5_498),
-        spent("late", "m", 2),
-      ]);
+      expect(await store.usage(handle)).toEqual([spent("chat", "m", 5_498), spent("late", "m", 2)]);
     }),
   );
 

@@ -46,8 +46,7 @@ function lostLeafTests(fixture: InFixture): void {
         () => commit({ turn: "t3", nodes: [said("on")] }),
         () => commit({ turn: "t3", config: 1 }),
       ];
-      for (const attempt of refused)
-        expect(await rejection(attempt())).toMatchObject(lost);
+      for (const attempt of refused) expect(await rejection(attempt())).toMatchObject(lost);
       expect(await dump()).toEqual(before);
     }),
   );
@@ -80,9 +79,7 @@ function lostLeafTests(fixture: InFixture): void {
         run(sql`DELETE FROM holdfast_session_node WHERE id = 'root'`),
       );
       const before = await dump();
-      expect(
-        await rejection(store.tombstone("s", ["c", "d"], { fence })),
-      ).toMatchObject({
+      expect(await rejection(store.tombstone("s", ["c", "d"], { fence }))).toMatchObject({
         code: "CORRUPT_ROW",
         details: { table: "holdfast_session_node" },
       });
@@ -99,14 +96,8 @@ function headTests(fixture: InFixture): void {
   const frame = { table: "holdfast_session_frame", key: frameKey };
   const damages = {
     "a config": [sql`UPDATE holdfast_session SET config = 'garbage'`, session],
-    "a frame": [
-      sql`UPDATE holdfast_session_frame SET payload = 'garbage'`,
-      frame,
-    ],
-    "a frame that is null": [
-      sql`UPDATE holdfast_session_frame SET payload = 'null'`,
-      frame,
-    ],
+    "a frame": [sql`UPDATE holdfast_session_frame SET payload = 'garbage'`, frame],
+    "a frame that is null": [sql`UPDATE holdfast_session_frame SET payload = 'null'`, frame],
     "a frame without a reason": [
       sql`UPDATE holdfast_session_frame SET payload = '{"data":1}'`,
       frame,
@@ -147,9 +138,7 @@ function messageTests(fixture: InFixture): void {
       await commit({ turn: "t1", nodes: ids.map((id) => said(id, { id })) });
       for (const payload of ["garbage", null]) {
         await all.database.write("damage", () =>
-          run(
-            sql`UPDATE holdfast_session_node SET payload = ${payload} WHERE id = 'b'`,
-          ),
+          run(sql`UPDATE holdfast_session_node SET payload = ${payload} WHERE id = 'b'`),
         );
         await hide(all, "s", "a");
         const fork = `f${String(payload)}`;

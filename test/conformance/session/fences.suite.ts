@@ -2,14 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { LeaseFence } from "../../../src/model/lease.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  holding,
-  inFixture,
-  pathIds,
-  said,
-  spent,
-  twoBranches,
-} from "./fixture.ts";
+import { holding, inFixture, pathIds, said, spent, twoBranches } from "./fixture.ts";
 import type { HeldSession, InFixture, SessionFixture } from "./fixture.ts";
 
 /** Which proofs of a lease a turn commit takes: for a new turn the live one only, for one that is there any or none. */
@@ -39,18 +32,13 @@ async function overtake(
 
 const refusedFences = {
   "without a fence": () => Promise.resolve(undefined),
-  "with a token that is not its own": (
-    _: SessionFixture,
-    { fence }: HeldSession,
-  ) => Promise.resolve({ ...fence, token: "another" }),
+  "with a token that is not its own": (_: SessionFixture, { fence }: HeldSession) =>
+    Promise.resolve({ ...fence, token: "another" }),
   "with a released one": async (all: SessionFixture, own: HeldSession) => {
     await all.leases.release(own.fence);
     return own.fence;
   },
-  "with one that was overtaken": async (
-    all: SessionFixture,
-    own: HeldSession,
-  ) => {
+  "with one that was overtaken": async (all: SessionFixture, own: HeldSession) => {
     await overtake(all, own);
     return own.fence;
   },
@@ -128,10 +116,7 @@ function repeatTests(fixture: InFixture): void {
         components: { tools: { version: 3, value: { n: 1 } } },
       };
       const first = await own.commit({ ...turn, expectedRevision: 0 });
-      const repeated = async (
-        fence: LeaseFence | undefined,
-        more: object = {},
-      ): Promise<void> => {
+      const repeated = async (fence: LeaseFence | undefined, more: object = {}): Promise<void> => {
         const before = await all.dump();
         expect(
           await all.store.commit(own.handle, {
@@ -170,9 +155,7 @@ function tombstoneTests(fixture: InFixture): void {
         const { leases: _, ...before } = await all.dump();
         for (const expectation of [{}, { expectedRevision: 2 }])
           expect(
-            await rejection(
-              all.store.tombstone("s", ["d"], { fence, ...expectation }),
-            ),
+            await rejection(all.store.tombstone("s", ["d"], { fence, ...expectation })),
           ).toMatchObject({ code: "LEASE_LOST", retryable: true });
         const { leases: __, ...after } = await all.dump();
         expect(after).toEqual(before);
@@ -193,9 +176,7 @@ function tombstoneTests(fixture: InFixture): void {
       });
       const before = await all.dump();
       const turn = { turn: "t3", nodes: [said("below d", { id: "e" })] };
-      expect(
-        await rejection(commit({ ...turn, expectedRevision: revision })),
-      ).toMatchObject({
+      expect(await rejection(commit({ ...turn, expectedRevision: revision }))).toMatchObject({
         code: "REVISION_CONFLICT",
         details: { expected: 2, actual: 3 },
       });
@@ -214,18 +195,18 @@ function tombstoneTests(fixture: InFixture): void {
       await twoBranches({ fence, ...own });
       const before = await all.dump();
       expect(
-        await rejection(
-          all.store.tombstone("s", ["a"], { fence, expectedRevision: 1 }),
-        ),
+        await rejection(all.store.tombstone("s", ["a"], { fence, expectedRevision: 1 })),
       ).toMatchObject({
         code: "REVISION_CONFLICT",
         details: { expected: 1, actual: 2 },
       });
       expect(await all.dump()).toEqual(before);
       // Not on the active path: a session shows it in its graph all the same.
-      expect(
-        await all.store.tombstone("s", ["a"], { fence, expectedRevision: 2 }),
-      ).toEqual({ hidden: 1, revision: 3, leaf: "d" });
+      expect(await all.store.tombstone("s", ["a"], { fence, expectedRevision: 2 })).toEqual({
+        hidden: 1,
+        revision: 3,
+        leaf: "d",
+      });
       expect((await all.store.head("s")).revision).toBe(3);
     }),
   );

@@ -16,9 +16,7 @@ import { withPlace } from "../backend.ts";
 import type { Backend, Place } from "../backend.ts";
 
 /** Wraps the body of a test with all that it needs. */
-export type InFixture = (
-  body: (fixture: SessionFixture) => Promise<void>,
-) => () => Promise<void>;
+export type InFixture = (body: (fixture: SessionFixture) => Promise<void>) => () => Promise<void>;
 
 /** Sessions as the tests of them need them: a clock that stands, and a holder for every lease. */
 export interface SessionFixture {
@@ -55,11 +53,7 @@ export function inFixture(
     });
 }
 
-export function fixtureOf(
-  place: Place,
-  clock: ManualClock,
-  database: Database,
-): SessionFixture {
+export function fixtureOf(place: Place, clock: ManualClock, database: Database): SessionFixture {
   const store = sessions(database);
   const own = leases(database);
   return {
@@ -109,50 +103,26 @@ export async function dumpOf(database: Database): Promise<Dump> {
     return {
       sessions: yield* rows(sql`SELECT * FROM holdfast_session ORDER BY key`),
       nodes: yield* rows(sql`SELECT * FROM holdfast_session_node ORDER BY key`),
-      frames: yield* rows(
-        sql`SELECT * FROM holdfast_session_frame ORDER BY session, id`,
-      ),
-      components: yield* rows(
-        sql`SELECT * FROM holdfast_session_component ORDER BY session, name`,
-      ),
-      usage: yield* rows(
-        sql`SELECT * FROM holdfast_session_usage ORDER BY key`,
-      ),
-      turns: yield* rows(
-        sql`SELECT * FROM holdfast_session_turn ORDER BY session, turn`,
-      ),
-      marks: yield* rows(
-        sql`SELECT * FROM holdfast_session_tombstone ORDER BY session, node`,
-      ),
-      leases: yield* rows(
-        sql`SELECT * FROM holdfast_session_lease ORDER BY session`,
-      ),
-      batches: yield* rows(
-        sql`SELECT * FROM holdfast_queue_batch ORDER BY key`,
-      ),
-      blobs: yield* rows(
-        sql`SELECT hash, kind, size FROM holdfast_blob ORDER BY hash`,
-      ),
-      attachments: yield* rows(
-        sql`SELECT * FROM holdfast_attachment ORDER BY session, id`,
-      ),
+      frames: yield* rows(sql`SELECT * FROM holdfast_session_frame ORDER BY session, id`),
+      components: yield* rows(sql`SELECT * FROM holdfast_session_component ORDER BY session, name`),
+      usage: yield* rows(sql`SELECT * FROM holdfast_session_usage ORDER BY key`),
+      turns: yield* rows(sql`SELECT * FROM holdfast_session_turn ORDER BY session, turn`),
+      marks: yield* rows(sql`SELECT * FROM holdfast_session_tombstone ORDER BY session, node`),
+      leases: yield* rows(sql`SELECT * FROM holdfast_session_lease ORDER BY session`),
+      batches: yield* rows(sql`SELECT * FROM holdfast_queue_batch ORDER BY key`),
+      blobs: yield* rows(sql`SELECT hash, kind, size FROM holdfast_blob ORDER BY hash`),
+      attachments: yield* rows(sql`SELECT * FROM holdfast_attachment ORDER BY session, id`),
     };
   });
 }
 
 /** A message of a user, as a node. */
-export function said(
-  text: string,
-  more: object = {},
-): NonNullable<TurnDraft["nodes"]>[number] {
+export function said(text: string, more: object = {}): NonNullable<TurnDraft["nodes"]>[number] {
   return { kind: "message", role: "user", payload: { text }, ...more };
 }
 
 /** An answer, as a node. */
-export function answered(
-  text: string,
-  more: object = {},
-): NonNullable<TurnDraft["nodes"]>[number] {
+export function answered(text: string, more: object = {}): NonNullable<TurnDraft["nodes"]>[number] {
   return { kind: "message", role: "assistant", payload: { text }, ...more };
 }
 
@@ -183,18 +153,11 @@ export function spent(
 export async function twoBranches({ commit }: HeldSession): Promise<void> {
   await commit({
     turn: "t1",
-    nodes: [
-      said("root", { id: "root" }),
-      answered("a", { id: "a" }),
-      said("b", { id: "b" }),
-    ],
+    nodes: [said("root", { id: "root" }), answered("a", { id: "a" }), said("b", { id: "b" })],
   });
   await commit({
     turn: "t2",
-    nodes: [
-      answered("c", { id: "c", parent: { id: "root" } }),
-      said("d", { id: "d" }),
-    ],
+    nodes: [answered("c", { id: "c", parent: { id: "root" } }), said("d", { id: "d" })],
   });
 }
 
@@ -203,25 +166,16 @@ export async function pathIds(
   session: string,
   leaf?: string,
 ): Promise<string> {
-  const { nodes } = await store.path(
-    session,
-    leaf === undefined ? {} : { leaf },
-  );
+  const { nodes } = await store.path(session, leaf === undefined ? {} : { leaf });
   return nodes.map(({ id }) => id).join(" ");
 }
 
-export async function graphIds(
-  { store }: SessionFixture,
-  session: string,
-): Promise<string> {
+export async function graphIds({ store }: SessionFixture, session: string): Promise<string> {
   const { items: nodes } = await store.graph(session);
   return nodes.map(({ id }) => id).join(" ");
 }
 
-export async function fullSession(
-  fixture: SessionFixture,
-  id: string,
-): Promise<void> {
+export async function fullSession(fixture: SessionFixture, id: string): Promise<void> {
   const { handle, commit } = await fixture.held(id);
   await queue(fixture.database).enqueue(handle, {
     items: [{ kind: "input", payload: "later" }],

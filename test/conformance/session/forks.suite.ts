@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  hide,
-  graphIds,
-  holding,
-  inFixture,
-  pathIds,
-  said,
-  twoBranches,
-} from "./fixture.ts";
+import { hide, graphIds, holding, inFixture, pathIds, said, twoBranches } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 export function sessionForksSuite(backend: Backend): void {
@@ -80,9 +72,9 @@ function forkTests(fixture: InFixture): void {
         id: "g",
         ...again,
       });
-      expect(
-        await rejection(all.store.fork("s", "g", { node: "b" })),
-      ).toMatchObject({ code: "SESSION_EXISTS" });
+      expect(await rejection(all.store.fork("s", "g", { node: "b" }))).toMatchObject({
+        code: "SESSION_EXISTS",
+      });
       expect(await pathIds(all, "f")).toBe("root c d");
     }),
   );
@@ -121,9 +113,7 @@ function forkTests(fixture: InFixture): void {
       for (const id of ["root", "a", "b", "x"]) {
         expect(await all.store.node("g", id)).toMatchObject({ id });
         expect(
-          await rejection(
-            last.commit({ turn: "t", nodes: [said("y"), said("z", { id })] }),
-          ),
+          await rejection(last.commit({ turn: "t", nodes: [said("y"), said("z", { id })] })),
         ).toMatchObject({ code: "NODE_EXISTS", details: { id } });
       }
       expect(await all.store.node("g", "c")).toBeUndefined();
@@ -150,9 +140,9 @@ function forkTests(fixture: InFixture): void {
       expect(await pathIds(all, "f")).toBe("c d");
       expect(await graphIds(all, "f")).toBe("c d");
       expect((await all.store.head("f")).nodeCount).toBe(2);
-      expect(
-        await rejection(all.store.fork("s", "g", { node: "root" })),
-      ).toMatchObject({ code: "NODE_NOT_FOUND" });
+      expect(await rejection(all.store.fork("s", "g", { node: "root" }))).toMatchObject({
+        code: "NODE_NOT_FOUND",
+      });
     }),
   );
 
@@ -228,15 +218,16 @@ function forkOwnTests(fixture: InFixture): void {
         generation: 1,
         existed: true,
       });
-      expect(
-        await rejection(all.store.fork("s", "f", { node: "b" })),
-      ).toMatchObject({ code: "SESSION_EXISTS", details: { id: "f" } });
+      expect(await rejection(all.store.fork("s", "f", { node: "b" }))).toMatchObject({
+        code: "SESSION_EXISTS",
+        details: { id: "f" },
+      });
       expect(await rejection(all.store.fork("s", "s"))).toMatchObject({
         code: "SESSION_EXISTS",
       });
-      expect(
-        await rejection(all.store.fork("s", "h", { node: "nowhere" })),
-      ).toMatchObject({ code: "NODE_NOT_FOUND" });
+      expect(await rejection(all.store.fork("s", "h", { node: "nowhere" }))).toMatchObject({
+        code: "NODE_NOT_FOUND",
+      });
       expect(await rejection(all.store.fork("gone", "h"))).toMatchObject({
         code: "SESSION_NOT_FOUND",
       });
@@ -312,9 +303,7 @@ function forkOwnTests(fixture: InFixture): void {
       const own = await holding(all.store, all.leases, f);
       const before = await all.dump();
       expect(
-        await rejection(
-          own.commit({ turn: "t1", nodes: [said("x", { id: "root" })] }),
-        ),
+        await rejection(own.commit({ turn: "t1", nodes: [said("x", { id: "root" })] })),
       ).toMatchObject({ code: "NODE_EXISTS", details: { id: "root" } });
       expect(await all.dump()).toEqual(before);
       await own.commit({ turn: "t1", nodes: [said("x"), said("y")] });

@@ -5,14 +5,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { Page } from "../../../src/stores/list.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  hide,
-  graphIds,
-  inFixture,
-  pathIds,
-  said,
-  twoBranches,
-} from "./fixture.ts";
+import { hide, graphIds, inFixture, pathIds, said, twoBranches } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 export function sessionGraphSuite(backend: Backend): void {
@@ -40,12 +33,8 @@ function refusalTests(fixture: InFixture): void {
       await twoBranches(session);
       const before = await all.dump();
       const refused = async (nodes: object[]): Promise<object> =>
-        rejection(
-          session.commit({ turn: "t3", nodes: nodes as never, usage: [] }),
-        );
-      expect(
-        await refused([said("x"), said("y", { parent: { id: "nowhere" } })]),
-      ).toMatchObject({
+        rejection(session.commit({ turn: "t3", nodes: nodes as never, usage: [] }));
+      expect(await refused([said("x"), said("y", { parent: { id: "nowhere" } })])).toMatchObject({
         code: "NODE_PARENT_UNKNOWN",
         details: { session: "s", parent: "nowhere", ordinal: 1 },
       });
@@ -53,26 +42,25 @@ function refusalTests(fixture: InFixture): void {
         code: "NODE_EXISTS",
         details: { session: "s", id: "a" },
       });
-      expect(
-        await refused([said("x", { id: "new" }), said("y", { id: "new" })]),
-      ).toMatchObject({ code: "NODE_EXISTS", details: { id: "new" } });
+      expect(await refused([said("x", { id: "new" }), said("y", { id: "new" })])).toMatchObject({
+        code: "NODE_EXISTS",
+        details: { id: "new" },
+      });
       const cycles = [
         [said("x", { parent: { ordinal: 0 } })],
         [said("x", { parent: { ordinal: 1 } }), said("y")],
         [said("x", { id: "new", parent: { id: "new" } })],
-        [
-          said("x", { id: "x", parent: { id: "y" } }),
-          said("y", { id: "y", parent: { id: "x" } }),
-        ],
+        [said("x", { id: "x", parent: { id: "y" } }), said("y", { id: "y", parent: { id: "x" } })],
       ];
       for (const cycle of cycles)
         expect(await refused(cycle)).toMatchObject({
           code: "TURN_INVALID",
           details: { part: "nodes", ordinal: 0, reason: "cycle" },
         });
-      expect(
-        await refused([said("x", { parent: { ordinal: 5 } })]),
-      ).toMatchObject({ code: "TURN_INVALID", details: { ordinal: 0 } });
+      expect(await refused([said("x", { parent: { ordinal: 5 } })])).toMatchObject({
+        code: "TURN_INVALID",
+        details: { ordinal: 0 },
+      });
       expect(await all.dump()).toEqual(before);
     }),
   );
@@ -84,13 +72,11 @@ function refusalTests(fixture: InFixture): void {
       await twoBranches(session);
       const before = await all.dump();
       expect(
-        await rejection(
-          session.commit({ turn: "t3", leaf: { id: "nowhere" } }),
-        ),
+        await rejection(session.commit({ turn: "t3", leaf: { id: "nowhere" } })),
       ).toMatchObject({ code: "NODE_NOT_FOUND", details: { id: "nowhere" } });
-      expect(
-        await rejection(session.commit({ turn: "t3", leaf: { ordinal: 0 } })),
-      ).toMatchObject({ code: "TURN_INVALID" });
+      expect(await rejection(session.commit({ turn: "t3", leaf: { ordinal: 0 } }))).toMatchObject({
+        code: "TURN_INVALID",
+      });
       expect(await all.dump()).toEqual(before);
     }),
   );
@@ -126,9 +112,7 @@ function damagedRowTests(fixture: InFixture): void {
       await twoBranches(await all.held("s"));
       for (const payload of [null, "{"]) {
         await all.database.write("damage", () =>
-          run(
-            sql`UPDATE holdfast_session_node SET payload = ${payload} WHERE id = 'c'`,
-          ),
+          run(sql`UPDATE holdfast_session_node SET payload = ${payload} WHERE id = 'c'`),
         );
         const { items: nodes, damaged } = await all.store.graph("s");
         expect(nodes.map(({ id }) => id)).toEqual(["root", "a", "b", "d"]);
@@ -147,9 +131,7 @@ function damagedRowTests(fixture: InFixture): void {
       await twoBranches(await all.held("s"));
       await all.store.create("other");
       await all.database.write("damage", () =>
-        run(
-          sql`UPDATE holdfast_session SET first_user_message = '{' WHERE id = 's'`,
-        ),
+        run(sql`UPDATE holdfast_session SET first_user_message = '{' WHERE id = 's'`),
       );
       const { items: sessions, damaged } = await all.store.list();
       expect(sessions.map(({ id }) => id)).toEqual(["other"]);
@@ -200,20 +182,16 @@ function readTests(fixture: InFixture): void {
       ]);
       expect(second.next).toBeUndefined();
       await all.held("other");
-      expect(
-        await rejection(all.store.graph("other", { after: first.next ?? "" })),
-      ).toMatchObject({
+      expect(await rejection(all.store.graph("other", { after: first.next ?? "" }))).toMatchObject({
         code: "CURSOR_INVALID",
         details: { reason: "filter" },
       });
-      expect(
-        await rejection(all.store.graph("s", { after: "?" })),
-      ).toMatchObject({ code: "CURSOR_INVALID" });
+      expect(await rejection(all.store.graph("s", { after: "?" }))).toMatchObject({
+        code: "CURSOR_INVALID",
+      });
       await all.store.delete("s");
       await twoBranches(await all.held("s"));
-      expect(
-        await rejection(all.store.graph("s", { after: first.next ?? "" })),
-      ).toMatchObject({
+      expect(await rejection(all.store.graph("s", { after: first.next ?? "" }))).toMatchObject({
         code: "CURSOR_INVALID",
         details: { reason: "filter" },
       });
@@ -268,9 +246,11 @@ function readTests(fixture: InFixture): void {
     fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
-      expect(
-        await session.commit({ turn: "t3", leaf: { id: "a" } }),
-      ).toMatchObject({ revision: 3, leaf: "a", nodes: [] });
+      expect(await session.commit({ turn: "t3", leaf: { id: "a" } })).toMatchObject({
+        revision: 3,
+        leaf: "a",
+        nodes: [],
+      });
       expect(await pathIds(all, "s")).toBe("root a");
       await session.commit({ turn: "t4", nodes: [said("e", { id: "e" })] });
       expect(await pathIds(all, "s")).toBe("root a e");

@@ -4,11 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import {
-  exportSession,
-  importSession,
-  openSqlite,
-} from "../../../src/sqlite.ts";
+import { exportSession, importSession, openSqlite } from "../../../src/sqlite.ts";
 import { attachments } from "../../../src/stores/attachment/attachments.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
@@ -22,22 +18,20 @@ const sqlite = { driver: driverName } as const;
 
 /** A session that comes from a file while others work. */
 export function sessionImportSuite(backend: Backend): void {
-  const fixture =
-    (body: (fixture: SessionFixture, path: string) => Promise<void>) =>
-    async () => {
-      const folder = mkdtempSync(join(tmpdir(), "holdfast-import-"));
-      try {
-        await inFixture(backend, async (all) => {
-          await fullSession(all, "s");
-          const to = join(folder, "s.db");
-          await exportSession(all.database, "s", to, { sqlite });
-          await all.store.erase("s");
-          await body(all, to);
-        })();
-      } finally {
-        rmSync(folder, { recursive: true, force: true });
-      }
-    };
+  const fixture = (body: (fixture: SessionFixture, path: string) => Promise<void>) => async () => {
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-import-"));
+    try {
+      await inFixture(backend, async (all) => {
+        await fullSession(all, "s");
+        const to = join(folder, "s.db");
+        await exportSession(all.database, "s", to, { sqlite });
+        await all.store.erase("s");
+        await body(all, to);
+      })();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
   describe("a session that is imported", () => {
     meanwhileTests(fixture);
     contentTests(fixture);
@@ -49,11 +43,7 @@ type InFixture = (
 ) => () => Promise<void>;
 
 /** A database that does something before each write of one operation. */
-function before(
-  database: Database,
-  operation: string,
-  action: () => Promise<unknown>,
-): Database {
+function before(database: Database, operation: string, action: () => Promise<unknown>): Database {
   return new Proxy(database, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
@@ -61,11 +51,7 @@ function before(
       if (name !== "write") return value.bind(target) as unknown;
       return async (callee: { readonly name?: string }, ...rest: unknown[]) => {
         if (callee.name === operation) await action();
-        return (value as (...all: unknown[]) => unknown).call(
-          target,
-          callee,
-          ...rest,
-        );
+        return (value as (...all: unknown[]) => unknown).call(target, callee, ...rest);
       };
     },
   });
@@ -94,18 +80,11 @@ function meanwhileTests(fixture: InFixture): void {
   test(
     "is refused at its end when somebody has created one meanwhile, and leaves nothing",
     fixture(async (all, path) => {
-      const database = before(all.database, "endSessionCopy", () =>
-        all.store.create("s"),
-      );
-      expect(
-        await rejection(importSession(database, path, { sqlite })),
-      ).toMatchObject({ code: "SESSION_EXISTS" });
-      const {
-        sessions: left,
-        nodes,
-        blobs,
-        attachments: files,
-      } = await all.dump();
+      const database = before(all.database, "endSessionCopy", () => all.store.create("s"));
+      expect(await rejection(importSession(database, path, { sqlite }))).toMatchObject({
+        code: "SESSION_EXISTS",
+      });
+      const { sessions: left, nodes, blobs, attachments: files } = await all.dump();
       expect(left).toMatchObject([{ generation: 1 }, { generation: 2 }]);
       expect([nodes, blobs, files]).toEqual([[], [], []]);
     }),
@@ -120,15 +99,13 @@ function meanwhileTests(fixture: InFixture): void {
       await own.commit({ turn: "later", nodes: [said("on")] });
       const left = await all.dump();
       const again = { ...first, existed: true };
-      expect(await importSession(all.database, path, { sqlite })).toEqual(
-        again,
-      );
+      expect(await importSession(all.database, path, { sqlite })).toEqual(again);
       expect(await all.dump()).toEqual(left);
       const next = `${path}.later`;
       await exportSession(all.database, "s", next, { sqlite });
-      expect(
-        await rejection(importSession(all.database, next, { sqlite })),
-      ).toMatchObject({ code: "SESSION_EXISTS" });
+      expect(await rejection(importSession(all.database, next, { sqlite }))).toMatchObject({
+        code: "SESSION_EXISTS",
+      });
       await all.store.delete("s");
       const database = before(all.database, "endSessionCopy", () =>
         importSession(all.database, path, { sqlite }),
@@ -149,15 +126,11 @@ function meanwhileTests(fixture: InFixture): void {
       const database = before(all.database, "endSessionCopy", async () => {
         looked += 1;
         expect(await all.store.open("s")).toBeUndefined();
-        expect((await all.dump())["attachments"]).toMatchObject([
-          { committed_at: 1_000 },
-        ]);
+        expect((await all.dump())["attachments"]).toMatchObject([{ committed_at: 1_000 }]);
       });
       const back = await importSession(database, path, { sqlite });
       expect(looked).toBe(1);
-      expect((await attachments(all.database).list(back)).items).toHaveLength(
-        1,
-      );
+      expect((await attachments(all.database).list(back)).items).toHaveLength(1);
     }),
   );
 
@@ -173,18 +146,15 @@ function meanwhileTests(fixture: InFixture): void {
         await store.erase("s");
       });
       const back = await importSession(going, path, { sqlite });
-      expect(Object.keys(await store.components(back))).toEqual([
-        "common",
-        "own",
-      ]);
+      expect(Object.keys(await store.components(back))).toEqual(["common", "own"]);
       await store.erase("s");
       const stopped = before(all.database, "sessionTurnsIn", async () => {
         clock.advance(3_600_000);
         expect(await store.reclaim()).toMatchObject({ blobs: 3 });
       });
-      expect(
-        await rejection(importSession(stopped, path, { sqlite })),
-      ).toMatchObject({ code: "TRANSACTION_CONFLICT" });
+      expect(await rejection(importSession(stopped, path, { sqlite }))).toMatchObject({
+        code: "TRANSACTION_CONFLICT",
+      });
       const { sessions: left, nodes, blobs } = await all.dump();
       expect([nodes, blobs]).toEqual([[], []]);
       expect(left).toMatchObject([{ generation: 1 }, { generation: 2 }]);
@@ -197,18 +167,13 @@ function meanwhileTests(fixture: InFixture): void {
       const files = attachments(all.database);
       const swept = {
         ...files,
-        commit: Object.assign(
-          async (...given: Parameters<typeof files.commit>) => {
-            await files.sweep({ olderThan: 0 });
-            return files.commit(...given);
-          },
-          files.commit,
-        ),
+        commit: Object.assign(async (...given: Parameters<typeof files.commit>) => {
+          await files.sweep({ olderThan: 0 });
+          return files.commit(...given);
+        }, files.commit),
       };
       expect(
-        await rejection(
-          importSession(all.database, path, { sqlite, attachments: swept }),
-        ),
+        await rejection(importSession(all.database, path, { sqlite, attachments: swept })),
       ).toMatchObject({ code: "TRANSACTION_CONFLICT" });
       expect(await all.store.open("s")).toBeUndefined();
       expect((await all.dump())["nodes"]).toEqual([]);
@@ -229,9 +194,9 @@ function meanwhileTests(fixture: InFixture): void {
             yield* run(loss);
           }),
         );
-        expect(
-          await rejection(importSession(database, path, { sqlite })),
-        ).toMatchObject({ code: "TRANSACTION_CONFLICT" });
+        expect(await rejection(importSession(database, path, { sqlite }))).toMatchObject({
+          code: "TRANSACTION_CONFLICT",
+        });
         expect(await all.store.open("s")).toBeUndefined();
       }
     }),
@@ -275,9 +240,7 @@ function contentTests(fixture: InFixture): void {
       });
       await file.close();
       const state = await all.dump();
-      expect(
-        await rejection(importSession(all.database, path, { sqlite })),
-      ).toMatchObject({
+      expect(await rejection(importSession(all.database, path, { sqlite }))).toMatchObject({
         code: "CORRUPT_ROW",
         details: { table: "holdfast_blob" },
       });

@@ -74,9 +74,7 @@ function sizeTests(fixture: InFixture): void {
       expect(await commit(turn)).toMatchObject({ kind: "replayed" });
       expect((await store.node(handle, "n"))?.payload).toEqual(nested(200));
       expect(
-        await rejection(
-          commit({ turn: "t2", nodes: [{ kind: "n", payload: nested(201) }] }),
-        ),
+        await rejection(commit({ turn: "t2", nodes: [{ kind: "n", payload: nested(201) }] })),
       ).toMatchObject({
         code: "VALUE_TOO_LARGE",
         details: { part: "nodes", ordinal: 0, limit: 200 },
@@ -90,9 +88,7 @@ function sizeTests(fixture: InFixture): void {
       const { commit } = await held("s");
       const batches = Array.from({ length: 257 }, (_, index) => `b${index}`);
       expect(
-        await rejection(
-          commit({ turn: "t1", claims: [{ claim: "c", batches }] }),
-        ),
+        await rejection(commit({ turn: "t1", claims: [{ claim: "c", batches }] })),
       ).toMatchObject({
         code: "TURN_INVALID",
         details: { part: "claims", claim: "c", count: 257, max: 256 },
@@ -121,10 +117,7 @@ function defaultTests(fixture: InFixture): void {
       expect(await commit({ turn: "t1", usage })).toMatchObject({
         kind: "committed",
       });
-      const whole = [
-        { ...spent("chat", "m", 3), outputTokens: 4 },
-        spent("title", "m", 0),
-      ];
+      const whole = [{ ...spent("chat", "m", 3), outputTokens: 4 }, spent("title", "m", 0)];
       expect(await store.usage(handle)).toEqual(whole);
       expect(await commit({ turn: "t1", usage: whole })).toMatchObject({
         kind: "replayed",

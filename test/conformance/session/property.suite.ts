@@ -25,16 +25,13 @@ interface Expected {
 }
 
 function shown(session: Expected): readonly Entry[] {
-  return [...session.shared, ...session.own].filter(
-    (entry) => !session.hidden.has(entry),
-  );
+  return [...session.shared, ...session.own].filter((entry) => !session.hidden.has(entry));
 }
 
 function pathTo(session: Expected, leaf: Entry | null): readonly Entry[] {
   const visible = new Set(shown(session));
   const path: Entry[] = [];
-  for (let at = leaf; at !== null && visible.has(at); at = at.parent)
-    path.unshift(at);
+  for (let at = leaf; at !== null && visible.has(at); at = at.parent) path.unshift(at);
   return path;
 }
 
@@ -91,12 +88,7 @@ class SessionModel {
     this.#expect(id, await this.#fixture.held(id), [], null);
   }
 
-  #expect(
-    id: string,
-    held: HeldSession,
-    shared: readonly Entry[],
-    leaf: Entry | null,
-  ): void {
+  #expect(id: string, held: HeldSession, shared: readonly Entry[], leaf: Entry | null): void {
     this.#sessions.set(id, {
       held,
       shared,
@@ -128,8 +120,7 @@ class SessionModel {
           leaf: (await store.head(id)).leaf,
         });
         session.hidden.add(chosen);
-        if (session.leaf === chosen)
-          session.leaf = await this.#leafAbove(id, session, chosen);
+        if (session.leaf === chosen) session.leaf = await this.#leafAbove(id, session, chosen);
         return;
       case "fork": {
         if (chosen === undefined) return;
@@ -149,11 +140,7 @@ class SessionModel {
   }
 
   /** Where a session goes on when its leaf is hidden: at the nearest node above that it shows. */
-  async #leafAbove(
-    id: string,
-    session: Expected,
-    hidden: Entry,
-  ): Promise<Entry | null> {
+  async #leafAbove(id: string, session: Expected, hidden: Entry): Promise<Entry | null> {
     const known = new Set([...session.shared, ...session.own]);
     let above = hidden.parent;
     while (above !== null && session.hidden.has(above)) above = above.parent;
@@ -213,11 +200,7 @@ class SessionModel {
   }
 
   /** Pairs of what was found and what must be, gathered until the next check. */
-  readonly #pairs: (readonly [
-    what: string,
-    found: unknown,
-    wanted: unknown,
-  ])[] = [];
+  readonly #pairs: (readonly [what: string, found: unknown, wanted: unknown])[] = [];
 
   #compare(what: string, found: unknown, wanted: unknown): void {
     this.#pairs.push([what, found, wanted]);
@@ -250,8 +233,7 @@ class SessionModel {
 
   /** With the last session everything goes: what is left then. */
   async remains(): Promise<readonly object[]> {
-    for (const id of this.#sessions.keys())
-      await this.#fixture.store.delete(id);
+    for (const id of this.#sessions.keys()) await this.#fixture.store.delete(id);
     await this.#fixture.store.reclaim();
     const { nodes = [], marks = [] } = await this.#fixture.dump();
     return [...nodes, ...marks];
@@ -260,28 +242,25 @@ class SessionModel {
 
 export function sessionPropertySuite(backend: Backend): void {
   describe("sessions, forks and removals in any order", () => {
-    test(
-      "show exactly what they must, and leave nothing behind",
-      { timeout: 300_000 },
-      () =>
-        fc.assert(
-          fc.asyncProperty(steps, (all) =>
-            inFixture(backend, async (fixture) => {
-              const model = new SessionModel(fixture);
-              for (const step of all) {
-                await model.take(step);
-                expect(await model.differences()).toEqual([]);
-              }
-              await expectSound(fixture.database);
-              expect(await model.remains()).toEqual([]);
-              await expectSound(fixture.database);
-            })(),
-          ),
-          {
-            seed,
-            numRuns: roundsOn(backend, { deep: 60, short: 6, least: 3 }),
-          },
+    test("show exactly what they must, and leave nothing behind", { timeout: 300_000 }, () =>
+      fc.assert(
+        fc.asyncProperty(steps, (all) =>
+          inFixture(backend, async (fixture) => {
+            const model = new SessionModel(fixture);
+            for (const step of all) {
+              await model.take(step);
+              expect(await model.differences()).toEqual([]);
+            }
+            await expectSound(fixture.database);
+            expect(await model.remains()).toEqual([]);
+            await expectSound(fixture.database);
+          })(),
         ),
+        {
+          seed,
+          numRuns: roundsOn(backend, { deep: 60, short: 6, least: 3 }),
+        },
+      ),
     );
   });
 }

@@ -28,11 +28,7 @@ async function everything(database: Database): Promise<string> {
     );
     for (const row of found)
       for (const value of Object.values(row))
-        texts.push(
-          value instanceof Uint8Array
-            ? new TextDecoder().decode(value)
-            : String(value),
-        );
+        texts.push(value instanceof Uint8Array ? new TextDecoder().decode(value) : String(value));
   }
   return texts.join("\n");
 }
@@ -108,9 +104,10 @@ function deleteTests(fixture: InFixture): void {
       await refused();
       expect((await store.graph(again)).items).toEqual([]);
       const own = await holding(store, leases, again);
-      expect(
-        await own.commit({ turn: "t1", nodes: [said("new")] }),
-      ).toMatchObject({ kind: "committed", revision: 1 });
+      expect(await own.commit({ turn: "t1", nodes: [said("new")] })).toMatchObject({
+        kind: "committed",
+        revision: 1,
+      });
     }),
   );
 
@@ -162,13 +159,7 @@ function deleteTests(fixture: InFixture): void {
       expect(await all.store.open("s")).toBeUndefined();
       await all.store.create("s");
       expect(await all.store.reclaim()).toMatchObject({ attachments: 1 });
-      const {
-        nodes,
-        usage,
-        turns,
-        components,
-        sessions: left,
-      } = await all.dump();
+      const { nodes, usage, turns, components, sessions: left } = await all.dump();
       expect([nodes, usage, turns, components]).toEqual([[], [], [], []]);
       expect(left).toMatchObject([
         { generation: 1, reclaimed_at: 1_000 },
@@ -184,10 +175,9 @@ function waiterTests(fixture: InFixture): void {
     fixture(async ({ store, database, leases, held }) => {
       const { handle } = await held("s");
       const bob = { owner: "bob", incarnation: "1", process: null };
-      const waits = [
-        queue(database).waitForWork(handle),
-        leases.waitForLease(handle, bob),
-      ].map((wait) => rejection(wait));
+      const waits = [queue(database).waitForWork(handle), leases.waitForLease(handle, bob)].map(
+        (wait) => rejection(wait),
+      );
       // Both have looked once and found nothing.
       await database.read("turn", function* () {
         yield* rows(sql`SELECT 1 AS one`);
@@ -279,10 +269,7 @@ function eraseTests(fixture: InFixture): void {
             nodes: [said(`SECRET ${round}`)],
             components: {
               replaced: { version: 1, value: `SECRET part ${round}` },
-              removed:
-                round === 3
-                  ? null
-                  : { version: 1, value: `SECRET gone ${round}` },
+              removed: round === 3 ? null : { version: 1, value: `SECRET gone ${round}` },
             },
             frames: [
               {

@@ -10,15 +10,7 @@ import { rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  answered,
-  dumpOf,
-  fullSession,
-  holding,
-  inFixture,
-  said,
-  fixtureOf,
-} from "./fixture.ts";
+import { answered, dumpOf, fullSession, holding, inFixture, said, fixtureOf } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 export function sessionsSuite(backend: Backend): void {
@@ -66,9 +58,7 @@ function schemaTests(fixture: InFixture, survives: boolean): void {
     fixture(async ({ store, held, dump }) => {
       const { handle, commit } = await held("s");
       const turnsOf = async (): Promise<unknown[]> =>
-        ((await dump())["turns"] ?? []).map((row) =>
-          "turn" in row ? row.turn : undefined,
-        );
+        ((await dump())["turns"] ?? []).map((row) => ("turn" in row ? row.turn : undefined));
       await rejection(store.commit(handle, { turn: "t0" }));
       await rejection(commit({ turn: "t0", leaf: { id: "nowhere" } }));
       expect(await turnsOf()).toEqual([]);
@@ -112,9 +102,7 @@ function createTests(fixture: InFixture): void {
         code: "NAME_INVALID",
       });
       expect(
-        await rejection(
-          store.create("s", { relation: { kind: "child", of: "" } }),
-        ),
+        await rejection(store.create("s", { relation: { kind: "child", of: "" } })),
       ).toMatchObject({ code: "ID_MALFORMED" });
       expect(await dump()).toEqual(before);
     }),
@@ -157,12 +145,8 @@ function createTests(fixture: InFixture): void {
   test(
     "sixteen who create one session at once get the same one",
     fixture(async ({ store }) => {
-      const created = await Promise.all(
-        Array.from({ length: 16 }, () => store.create("s")),
-      );
-      expect(new Set(created.map(({ generation }) => generation))).toEqual(
-        new Set([1]),
-      );
+      const created = await Promise.all(Array.from({ length: 16 }, () => store.create("s")));
+      expect(new Set(created.map(({ generation }) => generation))).toEqual(new Set([1]));
       expect(created.filter(({ existed }) => !existed)).toHaveLength(1);
     }),
   );
@@ -226,9 +210,7 @@ function createTests(fixture: InFixture): void {
           }),
         ),
       ).toMatchObject({ code: "STATEMENT_FAILED" });
-      expect((await dump())["sessions"]).toMatchObject([
-        { name: "s", model: null },
-      ]);
+      expect((await dump())["sessions"]).toMatchObject([{ name: "s", model: null }]);
       await database.close();
     }),
   );
@@ -348,9 +330,7 @@ function reopenTests(fixture: InFixture): void {
         items: [{ items: [{ payload: "later" }] }],
       });
       const own = await holding(store, leases, await store.create("s"));
-      expect(
-        await own.commit({ turn: "t3", nodes: [said("on")] }),
-      ).toMatchObject({ revision: 4 });
+      expect(await own.commit({ turn: "t3", nodes: [said("on")] })).toMatchObject({ revision: 4 });
       expect(sessions(database).durability).not.toBe("memory");
     }),
   );

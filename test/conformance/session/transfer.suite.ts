@@ -2,11 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  exportSession,
-  importSession,
-  openSqlite,
-} from "../../../src/sqlite.ts";
+import { exportSession, importSession, openSqlite } from "../../../src/sqlite.ts";
 import { attachments } from "../../../src/stores/attachment/attachments.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import { driverName } from "../../sqlite/place.ts";
@@ -20,8 +16,7 @@ const sqlite = { driver: driverName } as const;
 /** Export and import of one session as a file, from and to every database. */
 export function sessionTransferSuite(backend: Backend): void {
   const fixture =
-    (body: (fixture: SessionFixture, folder: string) => Promise<void>) =>
-    async () => {
+    (body: (fixture: SessionFixture, folder: string) => Promise<void>) => async () => {
       const folder = mkdtempSync(join(tmpdir(), "holdfast-export-"));
       try {
         await inFixture(backend, (all) => body(all, folder))();
@@ -90,13 +85,13 @@ function refusalTests(fixture: InFixture): void {
     fixture(async (all, folder) => {
       await talked(all, "s");
       const to = join(folder, "s.db");
-      expect(
-        await rejection(exportSession(all.database, "gone", to, { sqlite })),
-      ).toMatchObject({ code: "SESSION_NOT_FOUND" });
+      expect(await rejection(exportSession(all.database, "gone", to, { sqlite }))).toMatchObject({
+        code: "SESSION_NOT_FOUND",
+      });
       writeFileSync(to, "mine");
-      expect(
-        await rejection(exportSession(all.database, "s", to, { sqlite })),
-      ).toMatchObject({ code: "TARGET_EXISTS" });
+      expect(await rejection(exportSession(all.database, "s", to, { sqlite }))).toMatchObject({
+        code: "TARGET_EXISTS",
+      });
       expect(readdirSync(folder)).toEqual(["s.db"]);
     }),
   );
@@ -105,16 +100,12 @@ function refusalTests(fixture: InFixture): void {
     "is not imported over a living one, nor from a file that holds none or several",
     fixture(async (all, folder) => {
       await talked(all, "s");
-      const { path } = await exportSession(
-        all.database,
-        "s",
-        join(folder, "s.db"),
-        { sqlite },
-      );
+      const { path } = await exportSession(all.database, "s", join(folder, "s.db"), { sqlite });
       const before = await all.dump();
-      expect(
-        await rejection(importSession(all.database, path, { sqlite })),
-      ).toMatchObject({ code: "SESSION_EXISTS", details: { id: "s" } });
+      expect(await rejection(importSession(all.database, path, { sqlite }))).toMatchObject({
+        code: "SESSION_EXISTS",
+        details: { id: "s" },
+      });
       const several = await openSqlite(join(folder, "several.db"), sqlite);
       await several.close();
       const open = (): Promise<unknown> =>
@@ -133,9 +124,7 @@ function refusalTests(fixture: InFixture): void {
         code: "SESSION_FILE_INVALID",
       });
       expect(
-        await rejection(
-          importSession(all.database, join(folder, "none.db"), { sqlite }),
-        ),
+        await rejection(importSession(all.database, join(folder, "none.db"), { sqlite })),
       ).toMatchObject({ code: "DATABASE_NOT_FOUND" });
       expect(await all.dump()).toEqual(before);
     }),
@@ -147,12 +136,7 @@ function exportTests(fixture: InFixture): void {
     "[A52] is one file, under a name made of its id unless told",
     fixture(async (all, folder) => {
       await talked(all, "team/chat");
-      const { path } = await exportSession(
-        all.database,
-        "team/chat",
-        `${folder}/`,
-        { sqlite },
-      );
+      const { path } = await exportSession(all.database, "team/chat", `${folder}/`, { sqlite });
       expect(path).toBe(join(folder, "team_chat-6cda14bf20008afb.db"));
       expect(readdirSync(folder)).toEqual(["team_chat-6cda14bf20008afb.db"]);
     }),
@@ -203,9 +187,10 @@ function exportTests(fixture: InFixture): void {
         label: "a picture",
       });
       expect((await files.list(back)).items).toHaveLength(1);
-      expect(
-        await all.store.commit(back, { ...turn, attachments: [file] }),
-      ).toMatchObject({ kind: "replayed", revision: 1 });
+      expect(await all.store.commit(back, { ...turn, attachments: [file] })).toMatchObject({
+        kind: "replayed",
+        revision: 1,
+      });
       const own = await holding(all.store, all.leases, back);
       await own.commit({ turn: "t2", nodes: [said("on", { id: "on" })] });
       const { nodes } = await all.store.path(back);
@@ -278,9 +263,9 @@ function exportTests(fixture: InFixture): void {
       expect(await all.store.usage(back)).toEqual([
         { ...usage, inputTokens: 15, outputTokens: 21 },
       ]);
-      expect(
-        await rejection(all.store.commit(back, { turn: "later" })),
-      ).toMatchObject({ code: "LEASE_LOST" });
+      expect(await rejection(all.store.commit(back, { turn: "later" }))).toMatchObject({
+        code: "LEASE_LOST",
+      });
     }),
   );
 
@@ -292,9 +277,7 @@ function exportTests(fixture: InFixture): void {
       for (const name of ["a", "b", "c", "d"])
         await commit({
           turn: name,
-          nodes: Array.from({ length: 1_000 }, (_, at) =>
-            said("x", { id: `${name}${at}` }),
-          ),
+          nodes: Array.from({ length: 1_000 }, (_, at) => said("x", { id: `${name}${at}` })),
         });
       let removed: Promise<unknown> | undefined;
       const error = await rejection(

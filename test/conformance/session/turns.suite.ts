@@ -40,9 +40,10 @@ function claimTests(fixture: InFixture): void {
       };
       const before = await dump();
       const stale = [{ ...ref, claim: "another" }];
-      expect(await rejection(commit({ ...turn, claims: stale }))).toMatchObject(
-        { code: "CLAIM_LOST", retryable: true },
-      );
+      expect(await rejection(commit({ ...turn, claims: stale }))).toMatchObject({
+        code: "CLAIM_LOST",
+        retryable: true,
+      });
       expect(await dump()).toEqual(before);
       expect(await commit(turn)).toMatchObject({
         kind: "committed",
@@ -68,9 +69,7 @@ function revisionTests(fixture: InFixture): void {
       await commit({ turn: "t1", expectedRevision: 0, nodes: [said("one")] });
       const before = await dump();
       expect(
-        await rejection(
-          commit({ turn: "t2", expectedRevision: 0, nodes: [said("two")] }),
-        ),
+        await rejection(commit({ turn: "t2", expectedRevision: 0, nodes: [said("two")] })),
       ).toMatchObject({
         code: "REVISION_CONFLICT",
         retryable: true,
@@ -85,9 +84,7 @@ function revisionTests(fixture: InFixture): void {
     fixture(async ({ place, clock, database, store, held }) => {
       const { handle, fence } = await held("s");
       const other =
-        database.durability === "memory"
-          ? store
-          : sessions(await place.open({ clock }));
+        database.durability === "memory" ? store : sessions(await place.open({ clock }));
       const outcomes = await Promise.allSettled(
         [store, other].map((each, index) =>
           each.commit(handle, {
@@ -131,15 +128,12 @@ function contentTests(fixture: InFixture): void {
       });
       expect(
         await rejection(
-          store.commit(
-            { ...a.handle, generation: 2 },
-            { turn: "t1", fence: a.fence },
-          ),
+          store.commit({ ...a.handle, generation: 2 }, { turn: "t1", fence: a.fence }),
         ),
       ).toMatchObject({ code: "SESSION_DELETED" });
-      expect(
-        await rejection(store.commit(a.handle, { turn: "t1", fence: b.fence })),
-      ).toMatchObject({ code: "LEASE_LOST" });
+      expect(await rejection(store.commit(a.handle, { turn: "t1", fence: b.fence }))).toMatchObject(
+        { code: "LEASE_LOST" },
+      );
       expect(await dump()).toEqual(before);
       const first = await a.commit({
         turn: "t1",
@@ -173,13 +167,12 @@ function contentTests(fixture: InFixture): void {
         code: "NOT_SERIALIZABLE",
         details: { path: "$.run" },
       });
+      expect(await rejection(commit({ ...turn, usage: [spent("chat", "m", -1)] }))).toMatchObject({
+        code: "TURN_INVALID",
+        details: { part: "usage" },
+      });
       expect(
-        await rejection(commit({ ...turn, usage: [spent("chat", "m", -1)] })),
-      ).toMatchObject({ code: "TURN_INVALID", details: { part: "usage" } });
-      expect(
-        await rejection(
-          commit({ ...turn, usage: [spent("chat", "m", 2 ** 53)] }),
-        ),
+        await rejection(commit({ ...turn, usage: [spent("chat", "m", 2 ** 53)] })),
       ).toMatchObject({ code: "TURN_INVALID" });
       expect(
         await rejection(
@@ -226,11 +219,9 @@ function replayTests(plain: InFixture): void {
         ...all,
         held: async (id) => {
           const session = await all.held(id);
-          await attachments(all.database).put(
-            session.handle,
-            Uint8Array.from([1]),
-            { mediaType: "image/png" },
-          );
+          await attachments(all.database).put(session.handle, Uint8Array.from([1]), {
+            mediaType: "image/png",
+          });
           return session;
         },
       }),
@@ -240,9 +231,7 @@ function replayTests(plain: InFixture): void {
     nodes: [said("hi"), answered("hello")],
     components: { tools: { version: 3, value: { n: 1 } } },
     usage: [spent("chat", "m", 10)],
-    attachments: [
-      "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a",
-    ],
+    attachments: ["4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a"],
     config: { provider: "p" },
   };
 
@@ -268,9 +257,9 @@ function replayTests(plain: InFixture): void {
     fixture(async ({ store, leases, held }) => {
       const { handle, fence, commit } = await held("s");
       await commit(turn);
-      expect(
-        await store.commit(handle, { ...turn, fence, release: true }),
-      ).toMatchObject({ kind: "replayed" });
+      expect(await store.commit(handle, { ...turn, fence, release: true })).toMatchObject({
+        kind: "replayed",
+      });
       const next = await leases.acquire(handle, {
         owner: "bob",
         incarnation: "1",

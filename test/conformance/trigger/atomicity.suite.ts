@@ -10,14 +10,7 @@ import { triggers } from "../../../src/stores/trigger/triggers.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  hour,
-  inTriggers,
-  monday,
-  processIds,
-  storedTriggers,
-  webhook,
-} from "./fixture.ts";
+import { hour, inTriggers, monday, processIds, storedTriggers, webhook } from "./fixture.ts";
 import type { Side } from "./fixture.ts";
 
 export function triggerAtomicitySuite(backend: Backend): void {
@@ -133,9 +126,7 @@ export function triggerAtomicitySuite(backend: Backend): void {
       const next = await again.record({ key: "p", source: webhook });
       expect(next.kind).toBe("recorded");
       expect(next.deliveries).toHaveLength(1);
-      expect(next.deliveries[0]?.process).not.toBe(
-        recorded.deliveries[0]?.process,
-      );
+      expect(next.deliveries[0]?.process).not.toBe(recorded.deliveries[0]?.process);
     }));
 }
 
@@ -158,10 +149,7 @@ async function deliveriesOf(
 }
 
 /** Runs a body that fails at its first statement, then at its second, and so on, until it does not; tells how many it has. */
-async function failingEverywhere(
-  side: Side,
-  body: () => Tx<void>,
-): Promise<number> {
+async function failingEverywhere(side: Side, body: () => Tx<void>): Promise<number> {
   const before = await storedTriggers(side);
   for (let at = 1; ; at += 1) {
     const outcome = side.database.write("failing", () => failingAt(at, body), {
@@ -179,8 +167,7 @@ function* failingAt(at: number, body: () => Tx<void>): Tx<boolean> {
   let step = running.next();
   for (let statements = 0; step.done !== true;) {
     const { value: request } = step;
-    if (request instanceof Request && request.statement !== undefined)
-      statements += 1;
+    if (request instanceof Request && request.statement !== undefined) statements += 1;
     if (statements === at) step = running.throw(new Error("It fails here."));
     else step = running.next(yield request);
   }

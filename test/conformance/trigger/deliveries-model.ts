@@ -37,9 +37,7 @@ export class TriggerModel {
 
   #name(owner: Owner, key: string): string | undefined {
     const generation = this.generations.get(owner);
-    return generation === undefined
-      ? undefined
-      : `${owner}.${generation}/${key}`;
+    return generation === undefined ? undefined : `${owner}.${generation}/${key}`;
   }
 
   subscribe(owner: Owner, key: string, variant: Variant): string {
@@ -64,19 +62,13 @@ export class TriggerModel {
     return { every, anchor, last: 0, next: anchor };
   }
 
-  revise(
-    owner: Owner,
-    key: string,
-    variant: Variant,
-    expected: number | undefined,
-  ): string {
+  revise(owner: Owner, key: string, variant: Variant, expected: number | undefined): string {
     const name = this.#name(owner, key);
     if (name === undefined) return "gone";
     const known = this.#subscriptions.get(name);
     if (known === undefined || known.isDeleted) return "missing";
     if (isSame(known.variant, variant)) return "unchanged";
-    if (expected !== undefined && expected !== known.revision)
-      return "overtaken";
+    if (expected !== undefined && expected !== known.revision) return "overtaken";
     if (known.variant.on !== variant.on) {
       const { last = 0 } = known.schedule ?? {};
       const schedule = this.#timetable(variant);
@@ -103,9 +95,7 @@ export class TriggerModel {
     known.revision += 1;
     const { schedule } = known;
     if (schedule !== undefined)
-      schedule.next = isEnabled
-        ? after(schedule, Math.max(this.now, schedule.last))
-        : undefined;
+      schedule.next = isEnabled ? after(schedule, Math.max(this.now, schedule.last)) : undefined;
     return "true";
   }
 
@@ -124,15 +114,12 @@ export class TriggerModel {
   record(key: string, source: "x" | "y", payload: number): string {
     const before = this.#contents.get(key);
     const content = `${source} ${payload}`;
-    if (before !== undefined)
-      return before === content ? "replayed" : "conflict";
+    if (before !== undefined) return before === content ? "replayed" : "conflict";
     this.#contents.set(key, content);
     this.#occurrences.set(
       key,
       this.#living()
-        .filter(
-          ([, { isEnabled, variant }]) => isEnabled && variant.on === source,
-        )
+        .filter(([, { isEnabled, variant }]) => isEnabled && variant.on === source)
         .map(([name]) => name),
     );
     return "recorded";
@@ -143,8 +130,7 @@ export class TriggerModel {
     for (const [name, { schedule }] of this.#living()) {
       if (schedule?.next === undefined || schedule.next > this.now) continue;
       let instant = schedule.next;
-      for (let each = instant; each <= this.now; each = after(schedule, each))
-        instant = each;
+      for (let each = instant; each <= this.now; each = after(schedule, each)) instant = each;
       const key = `schedule:${name}@${instant}`;
       if (!this.#occurrences.has(key)) this.#occurrences.set(key, [name]);
       schedule.last = instant;

@@ -27,24 +27,16 @@ function deliveryTests(fixture: InTriggers): void {
   test(
     "[A86] passes over a subscription that makes no sense, names it, and delivers to the others",
     fixture(async ({ mine: { triggers, database } }) => {
-      for (const key of ["a", "b", "c"])
-        await triggers.subscribe({ ...draft, key });
+      for (const key of ["a", "b", "c"]) await triggers.subscribe({ ...draft, key });
       await database.write("damage", () =>
-        run(
-          sql`UPDATE holdfast_trigger_subscription SET content = '[1' WHERE name = 'b'`,
-        ),
+        run(sql`UPDATE holdfast_trigger_subscription SET content = '[1' WHERE name = 'b'`),
       );
       const { deliveries, damaged } = await triggers.record({
         key: "o",
         source: webhook,
       });
-      expect(deliveries.map(({ subscription }) => subscription.key)).toEqual([
-        "a",
-        "c",
-      ]);
-      expect(damaged).toMatchObject([
-        { table: "holdfast_trigger_subscription" },
-      ]);
+      expect(deliveries.map(({ subscription }) => subscription.key)).toEqual(["a", "c"]);
+      expect(damaged).toMatchObject([{ table: "holdfast_trigger_subscription" }]);
     }),
   );
 
@@ -122,9 +114,9 @@ function deliveryTests(fixture: InTriggers): void {
         ...recorded,
         kind: "replayed",
       });
-      expect(
-        await triggers.record({ ...occurrence, key: "p", payload: { n: 1 } }),
-      ).toMatchObject({ deliveries: [{ refusal: null }] });
+      expect(await triggers.record({ ...occurrence, key: "p", payload: { n: 1 } })).toMatchObject({
+        deliveries: [{ refusal: null }],
+      });
     }),
   );
 
@@ -158,13 +150,8 @@ function deliveryTests(fixture: InTriggers): void {
       await triggers.subscribe({ ...draft, target });
       await triggers.subscribe({ ...draft, key: "b" });
       await sessions.delete("s1");
-      expect(
-        await triggers.record({ key: "o", source: webhook }),
-      ).toMatchObject({
-        deliveries: [
-          { process: null, refusal: { code: "SESSION_NOT_FOUND" } },
-          { refusal: null },
-        ],
+      expect(await triggers.record({ key: "o", source: webhook })).toMatchObject({
+        deliveries: [{ process: null, refusal: { code: "SESSION_NOT_FOUND" } }, { refusal: null }],
       });
     }),
   );
@@ -179,9 +166,10 @@ function deliveryTests(fixture: InTriggers): void {
       );
       expect((await triggers.list()).items).toEqual([]);
       await sessions.create("s1");
-      expect(
-        await triggers.record({ key: "o", source: webhook }),
-      ).toMatchObject({ deliveries: [], damaged: [] });
+      expect(await triggers.record({ key: "o", source: webhook })).toMatchObject({
+        deliveries: [],
+        damaged: [],
+      });
     }),
   );
 }
@@ -194,8 +182,7 @@ function sweepTests(fixture: InTriggers): void {
       await processes.register({ id: "before", kind: "other" });
       await processes.register({ id: "trigger;after", kind: "other" });
       await triggers.subscribe(draft);
-      for (const key of ["1", "2", "3"])
-        await triggers.record({ key, source: webhook });
+      for (const key of ["1", "2", "3"]) await triggers.record({ key, source: webhook });
       const found: string[] = [];
       let after: string | undefined;
       do {
@@ -230,8 +217,7 @@ function sweepTests(fixture: InTriggers): void {
   test(
     "cancelling an occurrence asks processes in the order of their registration, as all who lock several",
     fixture(async ({ mine: { triggers } }) => {
-      for (const key of ["a", "b", "c", "d", "e"])
-        await triggers.subscribe({ ...draft, key });
+      for (const key of ["a", "b", "c", "d", "e"]) await triggers.subscribe({ ...draft, key });
       const { deliveries } = await triggers.record({
         key: "o",
         source: webhook,
@@ -252,20 +238,14 @@ function sweepTests(fixture: InTriggers): void {
         key: "o",
         source: webhook,
       });
-      const [ended = "", running = ""] = deliveries.map(
-        ({ process }) => process ?? "",
-      );
+      const [ended = "", running = ""] = deliveries.map(({ process }) => process ?? "");
       await processes.complete(ended, { kind: "completed", value: null });
-      expect(
-        await triggers.cancelOccurrence("o", { reason: "enough" }),
-      ).toEqual({
+      expect(await triggers.cancelOccurrence("o", { reason: "enough" })).toEqual({
         items: [running],
         damaged: [],
       });
       const before = await storedTriggers(mine);
-      expect(
-        await triggers.cancelOccurrence("o", { reason: "enough" }),
-      ).toEqual({
+      expect(await triggers.cancelOccurrence("o", { reason: "enough" })).toEqual({
         items: [running],
         damaged: [],
       });
@@ -286,9 +266,9 @@ function sweepTests(fixture: InTriggers): void {
       expect(await rejection(triggers.cancelOccurrence("none"))).toMatchObject({
         code: "OCCURRENCE_NOT_FOUND",
       });
-      expect(
-        await rejection(triggers.cancelOccurrence("o", { reason: "" })),
-      ).toMatchObject({ code: "NAME_INVALID" });
+      expect(await rejection(triggers.cancelOccurrence("o", { reason: "" }))).toMatchObject({
+        code: "NAME_INVALID",
+      });
     }),
   );
 }

@@ -13,10 +13,7 @@ import type { Sessions } from "../../../src/stores/session/sessions.ts";
 import { triggers } from "../../../src/stores/trigger/triggers.ts";
 import type { SubscriptionTerms } from "../../../src/stores/trigger/content.ts";
 import type { Triggers } from "../../../src/stores/trigger/triggers.ts";
-import type {
-  FireSchedule,
-  Scheduler,
-} from "../../../src/stores/schedule/schedule-row.ts";
+import type { FireSchedule, Scheduler } from "../../../src/stores/schedule/schedule-row.ts";
 import type { Backend, Place } from "../backend.ts";
 import { countingClock } from "../wait-fixture.ts";
 import type { CountingClock } from "../wait-fixture.ts";
@@ -42,9 +39,7 @@ export interface Side {
   readonly quiet: () => Promise<void>;
 }
 
-export type InTriggers = (
-  body: (fixture: TriggerFixture) => Promise<void>,
-) => () => Promise<void>;
+export type InTriggers = (body: (fixture: TriggerFixture) => Promise<void>) => () => Promise<void>;
 
 /** Monday, 5 January 2026, 00:00 UTC. */
 export const monday = 1_767_571_200_000;
@@ -85,13 +80,9 @@ const shared = new WeakMap<Backend, Promise<Opened>>();
 async function open(backend: Backend): Promise<Opened> {
   const place = await backend.place();
   const own = await place.open({ isWithoutPoll: true });
-  const other = backend.survives
-    ? await place.open({ isWithoutPoll: true })
-    : own;
+  const other = backend.survives ? await place.open({ isWithoutPoll: true }) : own;
   await own.write("tables", () =>
-    run(
-      sql`CREATE TABLE fired (name ${text}, instant ${integer}, at ${integer})`,
-    ),
+    run(sql`CREATE TABLE fired (name ${text}, instant ${integer}, at ${integer})`),
   );
   return { place, own, other };
 }
@@ -119,10 +110,7 @@ const emptied: readonly Statement[] = [
 ];
 
 /** What a draft says besides the name it is made under. */
-export function termsOf({
-  source,
-  target,
-}: SubscriptionTerms): SubscriptionTerms {
+export function termsOf({ source, target }: SubscriptionTerms): SubscriptionTerms {
   return { source, target };
 }
 
@@ -160,16 +148,13 @@ class Calls {
     const own: Readonly<Record<string | symbol, unknown>> = {
       read: (...call: Parameters<Database["read"]>) =>
         counted(database.read(...call).finally(onRead)),
-      write: (...call: Parameters<Database["write"]>) =>
-        counted(database.write(...call)),
+      write: (...call: Parameters<Database["write"]>) => counted(database.write(...call)),
       pause: () => counted(database.pause()),
     };
     this.database = new Proxy(database, {
       get(target, name) {
         const found: unknown = own[name] ?? Reflect.get(target, name, target);
-        return typeof found === "function"
-          ? (found.bind(target) as unknown)
-          : found;
+        return typeof found === "function" ? (found.bind(target) as unknown) : found;
       },
     });
   }
@@ -183,11 +168,7 @@ class Calls {
 }
 
 /** A side whose calls to change something wait so long for their turn. */
-export function lateSide(
-  { database }: Side,
-  clock: CountingClock,
-  waitMs: number,
-): Side {
+export function lateSide({ database }: Side, clock: CountingClock, waitMs: number): Side {
   const late = new Proxy(database, {
     get(target, name) {
       if (name === "write") clock.advance(waitMs);
@@ -198,20 +179,13 @@ export function lateSide(
 }
 
 /** Fires by writing down the instant. */
-export function* noteInstant({
-  name,
-  instant,
-  at,
-}: Parameters<FireSchedule>[0]): Tx<void> {
+export function* noteInstant({ name, instant, at }: Parameters<FireSchedule>[0]): Tx<void> {
   yield* run(sql`
     INSERT INTO fired (name, instant, at) VALUES (${name}, ${instant}, ${at})`);
 }
 
 /** The instants that were fired, of one schedule or of all, in order. */
-export async function fired(
-  { database }: Side,
-  name?: string,
-): Promise<readonly number[]> {
+export async function fired({ database }: Side, name?: string): Promise<readonly number[]> {
   const found = await database.read("fired", () =>
     rows<{ readonly name: string; readonly instant: number }>(
       sql`SELECT name, instant FROM fired ORDER BY instant, name`,
@@ -224,9 +198,7 @@ export async function fired(
 
 /** Everything that schedules have stored. */
 export function storedSchedules({ database }: Side): Promise<unknown> {
-  return database.read("stored", () =>
-    rows(sql`SELECT * FROM holdfast_schedule ORDER BY key`),
-  );
+  return database.read("stored", () => rows(sql`SELECT * FROM holdfast_schedule ORDER BY key`));
 }
 
 /** Runs a body while schedulers run on these sides. */
@@ -266,13 +238,9 @@ const dumped: readonly Statement[] = [
 ];
 
 /** The ids of all processes, in order. */
-export async function processIds({
-  database,
-}: Side): Promise<readonly string[]> {
+export async function processIds({ database }: Side): Promise<readonly string[]> {
   const found = await database.read("processes", () =>
-    rows<{ readonly id: string }>(
-      sql`SELECT id FROM holdfast_process ORDER BY key`,
-    ),
+    rows<{ readonly id: string }>(sql`SELECT id FROM holdfast_process ORDER BY key`),
   );
   return found.map(({ id }) => id);
 }
@@ -287,7 +255,5 @@ export async function keysOf(
 ): Promise<string> {
   const { items, damaged } = await store.list(options);
   if (damaged.length > 0) throw new Error("Something is damaged.");
-  return items
-    .map(({ key, registrant }) => `${registrant?.id ?? "host"}/${key}`)
-    .join(" ");
+  return items.map(({ key, registrant }) => `${registrant?.id ?? "host"}/${key}`).join(" ");
 }

@@ -30,11 +30,7 @@ export function triggerLostAnswersSuite(backend: Backend): void {
           [() => store.subscribe(draft), { existed: true }],
           [
             () =>
-              store.revise(
-                "a",
-                { source: webhook, target, label: "l" },
-                { expectedRevision: 1 },
-              ),
+              store.revise("a", { source: webhook, target, label: "l" }, { expectedRevision: 1 }),
             { isChanged: false, subscription: { revision: 2 } },
           ],
           [
@@ -107,9 +103,7 @@ export function triggerLostAnswersSuite(backend: Backend): void {
       await mine.quiet();
       await running.close();
       expect(told).toEqual(["Not now."]);
-      expect(await fired(mine)).toEqual(
-        [1, 2, 3].map((hours) => monday + hours * hour),
-      );
+      expect(await fired(mine)).toEqual([1, 2, 3].map((hours) => monday + hours * hour));
     }),
   );
 

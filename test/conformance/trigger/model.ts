@@ -102,9 +102,7 @@ export class TriggerTrial {
         const { isChanged } = await triggers.revise(
           name,
           terms(next.variant),
-          next.expected === undefined
-            ? {}
-            : { expectedRevision: next.expected },
+          next.expected === undefined ? {} : { expectedRevision: next.expected },
         );
         return isChanged ? "revised" : "unchanged";
       }
@@ -136,8 +134,7 @@ export class TriggerTrial {
     const { triggers, schedules } = this.#fixture.mine;
     const { items: subscribed, damaged } = await triggers.list();
     const next = new Map<string, number | null>();
-    for (const { name, nextAt } of (await schedules.list("trigger")).items)
-      next.set(name, nextAt);
+    for (const { name, nextAt } of (await schedules.list("trigger")).items) next.set(name, nextAt);
     const { items: happened } = await triggers.occurrences({ limit: 1_000 });
     same(damaged, []);
     const seen = {
@@ -150,9 +147,7 @@ export class TriggerTrial {
         .toSorted(),
       occurrences: happened
         .map(({ key: id, source, occurredAt, deliveries }) => {
-          const names = deliveries
-            .map(({ subscription }) => nameOf(subscription))
-            .toSorted();
+          const names = deliveries.map(({ subscription }) => nameOf(subscription)).toSorted();
           const isScheduled = source.type === "schedule";
           return `${isScheduled ? `schedule:${names[0] ?? id}@${hoursOf(occurredAt)}` : id}: ${names.join(" ")}`;
         })
@@ -160,9 +155,7 @@ export class TriggerTrial {
     };
     same(seen, this.#model.seen());
     // Every delivery has a process of its own.
-    const started = happened.flatMap(({ deliveries }) =>
-      deliveries.map(({ process }) => process),
-    );
+    const started = happened.flatMap(({ deliveries }) => deliveries.map(({ process }) => process));
     same(new Set(started).size, started.length);
     same(started.includes(null), false);
   }
@@ -186,8 +179,7 @@ function registrant(of: Owner): { readonly registrant: string | null } {
 
 function terms({ on, target }: Variant): SubscriptionTerms {
   return {
-    source:
-      typeof on === "string" ? { type: "test", key: on } : { every: on * hour },
+    source: typeof on === "string" ? { type: "test", key: on } : { every: on * hour },
     target: { kind: target },
   };
 }

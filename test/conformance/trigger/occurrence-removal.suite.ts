@@ -3,14 +3,7 @@ import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import type { Backend } from "../backend.ts";
-import {
-  hour,
-  inTriggers,
-  monday,
-  processIds,
-  webhook,
-  termsOf,
-} from "./fixture.ts";
+import { hour, inTriggers, monday, processIds, webhook, termsOf } from "./fixture.ts";
 import type { InTriggers } from "./fixture.ts";
 import { pastChecks } from "../past-checks.ts";
 
@@ -21,8 +14,7 @@ const draft: SubscriptionDraft = {
 };
 
 /** SHA-256 of `holdfast:trigger-process:1:["p","webhook","github",…]`, computed elsewhere. */
-const takenId =
-  "trigger:0de82643efd43c21cd50b2c15b227354e5b8a261cfa96157712520b65ee83f9c";
+const takenId = "trigger:0de82643efd43c21cd50b2c15b227354e5b8a261cfa96157712520b65ee83f9c";
 
 export function occurrenceRemovalSuite(backend: Backend): void {
   const fixture = inTriggers(backend);
@@ -165,10 +157,8 @@ function removalTests(fixture: InTriggers): void {
     "is removed in slices of so many rows, its deliveries counted; one that has more goes alone",
     fixture(async ({ mine, clock }) => {
       const { triggers, database } = mine;
-      for (const key of ["a", "b", "c"])
-        await triggers.subscribe({ ...draft, key });
-      for (const key of ["1", "2", "3", "4"])
-        await triggers.record({ key, source: webhook });
+      for (const key of ["a", "b", "c"]) await triggers.subscribe({ ...draft, key });
+      for (const key of ["1", "2", "3", "4"]) await triggers.record({ key, source: webhook });
       clock.advance(hour);
       const busy = await triggers.occurrence("2");
       await database.write("end", () =>
@@ -176,13 +166,9 @@ function removalTests(fixture: InTriggers): void {
           WHERE id <> ${busy.deliveries[2]?.process ?? ""}`),
       );
       const told: number[] = [];
-      const onProgress = ({ rows }: { readonly rows: number }): void =>
-        void told.push(rows);
+      const onProgress = ({ rows }: { readonly rows: number }): void => void told.push(rows);
       expect(
-        await triggers.removeOccurrences(
-          { olderThan: 0 },
-          { rowsPerSlice: 5, onProgress },
-        ),
+        await triggers.removeOccurrences({ olderThan: 0 }, { rowsPerSlice: 5, onProgress }),
       ).toEqual({ removed: 3, rows: 12, kept: 1 });
       expect(told).toEqual([4, 8, 12]);
       // A row that makes no sense may belong to one that runs.
@@ -197,19 +183,20 @@ function removalTests(fixture: InTriggers): void {
             sql`UPDATE holdfast_process SET status = ${status}, ended_sequence = ${sequence}`,
           ),
         );
-        expect(
-          await triggers.removeOccurrences({ olderThan: 0 }),
-        ).toMatchObject({ removed: 0, kept: 1 });
+        expect(await triggers.removeOccurrences({ olderThan: 0 })).toMatchObject({
+          removed: 0,
+          kept: 1,
+        });
       }
       await database.write("end", () =>
-        run(
-          sql`UPDATE holdfast_process SET status = 'failed', ended_sequence = 0`,
-        ),
+        run(sql`UPDATE holdfast_process SET status = 'failed', ended_sequence = 0`),
       );
       const options = { rowsPerSlice: 1 };
-      expect(
-        await triggers.removeOccurrences({ olderThan: 0 }, options),
-      ).toEqual({ removed: 1, rows: 4, kept: 0 });
+      expect(await triggers.removeOccurrences({ olderThan: 0 }, options)).toEqual({
+        removed: 1,
+        rows: 4,
+        kept: 0,
+      });
     }),
   );
 }

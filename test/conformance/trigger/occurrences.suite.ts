@@ -6,13 +6,7 @@ import type { OccurrenceView } from "../../../src/stores/trigger/read-occurrence
 import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  inTriggers,
-  monday,
-  processIds,
-  storedTriggers,
-  webhook,
-} from "./fixture.ts";
+import { inTriggers, monday, processIds, storedTriggers, webhook } from "./fixture.ts";
 import type { InTriggers, Side } from "./fixture.ts";
 
 const draft: SubscriptionDraft = {
@@ -56,23 +50,11 @@ function recordTests(fixture: InTriggers): void {
     ["no source", "SUBSCRIPTION_INVALID", { source: undefined }],
     ["a blank type", "NAME_INVALID", { source: { type: "", key: "k" } }],
     ["a blank source key", "NAME_INVALID", { source: { type: "t", key: "" } }],
-    [
-      "a source of ours",
-      "SUBSCRIPTION_INVALID",
-      { source: { type: "schedule", key: "0/a" } },
-    ],
+    ["a source of ours", "SUBSCRIPTION_INVALID", { source: { type: "schedule", key: "0/a" } }],
     ["a key of a schedule", "NAME_INVALID", { key: "schedule:0/a@1" }],
-    [
-      "a payload that cannot be stored",
-      "NOT_SERIALIZABLE",
-      { payload: () => 1 },
-    ],
+    ["a payload that cannot be stored", "NOT_SERIALIZABLE", { payload: () => 1 }],
     ["a misspelt part", "OPTION_INVALID", { paylaod: 1 }],
-    [
-      "a misspelt part of its source",
-      "OPTION_INVALID",
-      { source: { type: "t", sourceKey: "k" } },
-    ],
+    ["a misspelt part of its source", "OPTION_INVALID", { source: { type: "t", sourceKey: "k" } }],
     ["a time that is none", "OPTION_INVALID", { occurredAt: 0.5 }],
     ["a time beyond all dates", "OPTION_INVALID", { occurredAt: 2 ** 53 }],
   ])("with %s is refused (%s) and leaves nothing", (_, code, part) =>
@@ -80,13 +62,12 @@ function recordTests(fixture: InTriggers): void {
       await mine.triggers.subscribe(draft);
       const before = await storedTriggers(mine);
       const occurrence = { key: "o", source: webhook, ...part };
-      expect(
-        await rejection(mine.triggers.record(occurrence as never)),
-      ).toMatchObject({ code, retryable: false });
+      expect(await rejection(mine.triggers.record(occurrence as never))).toMatchObject({
+        code,
+        retryable: false,
+      });
       expect(await storedTriggers(mine)).toEqual(before);
-      expect(
-        await rejection(mine.triggers.record(null as never)),
-      ).toMatchObject({
+      expect(await rejection(mine.triggers.record(null as never))).toMatchObject({
         code: "OPTION_INVALID",
       });
     })(),
@@ -120,8 +101,7 @@ function recordTests(fixture: InTriggers): void {
         deliveries: [
           {
             subscription: { key: "b", registrant: null, revision: 1 },
-            process:
-              "trigger:3ca85e88c456bbca14a542863313674d7f23847e1e57538d5ce36c77c005bd90",
+            process: "trigger:3ca85e88c456bbca14a542863313674d7f23847e1e57538d5ce36c77c005bd90",
             refusal: null,
           },
           {
@@ -130,8 +110,7 @@ function recordTests(fixture: InTriggers): void {
               registrant: { id: "s1", generation: 1 },
               revision: 1,
             },
-            process:
-              "trigger:c9328ec33eadd4b5a2de26b76c9e5dd79b5b8135d0df6afa00e87dc8f0061114",
+            process: "trigger:c9328ec33eadd4b5a2de26b76c9e5dd79b5b8135d0df6afa00e87dc8f0061114",
             refusal: null,
           },
         ],
@@ -209,21 +188,18 @@ function recordTests(fixture: InTriggers): void {
         ["source.key", { source: { type: "webhook", key: "gitlab" } }],
         ["payload", { payload: { secret: 2 } }],
       ] as const) {
-        const error = await rejection(
-          mine.triggers.record({ ...occurrence, ...other }),
-        );
+        const error = await rejection(mine.triggers.record({ ...occurrence, ...other }));
         expect(error).toMatchObject({
           code: "OCCURRENCE_CONFLICT",
           details: { key: "o1", part },
         });
-        expect(JSON.stringify([error.message, error.details])).not.toContain(
-          "secret",
-        );
+        expect(JSON.stringify([error.message, error.details])).not.toContain("secret");
       }
       // The time is the first one's.
-      expect(
-        await mine.triggers.record({ ...occurrence, occurredAt: 5 }),
-      ).toMatchObject({ kind: "replayed", occurrence: { occurredAt: monday } });
+      expect(await mine.triggers.record({ ...occurrence, occurredAt: 5 })).toMatchObject({
+        kind: "replayed",
+        occurrence: { occurredAt: monday },
+      });
       expect(await storedTriggers(mine)).toEqual(before);
     }),
   );
@@ -245,10 +221,7 @@ function recordTests(fixture: InTriggers): void {
           "replayed",
           "replayed",
         ]);
-        expect(
-          new Set(outcomes.map(({ deliveries }) => deliveries[0]?.process))
-            .size,
-        ).toBe(1);
+        expect(new Set(outcomes.map(({ deliveries }) => deliveries[0]?.process)).size).toBe(1);
       }
       expect(await processIds(mine)).toHaveLength(5);
     }),
@@ -258,8 +231,7 @@ function recordTests(fixture: InTriggers): void {
     "lists occurrences of a source or a subscription, the latest first, in pages",
     fixture(async ({ mine: { triggers, database } }) => {
       await triggers.subscribe(draft);
-      for (const key of ["1", "2", "3"])
-        await triggers.record({ key, source: webhook });
+      for (const key of ["1", "2", "3"]) await triggers.record({ key, source: webhook });
       await triggers.record({ key: "4", source: { type: "mail", key: "m" } });
       const keys = async (options: object): Promise<string> =>
         (await triggers.occurrences(options)).items
@@ -274,18 +246,14 @@ function recordTests(fixture: InTriggers): void {
       expect(await keys({ subscription: "a", after: next })).toBe("1:1");
       await triggers.delete("a");
       expect(await keys({ subscription: "a" })).toBe("3:1 2:1 1:1");
-      expect(
-        await rejection(triggers.occurrences({ subscription: "b" })),
-      ).toMatchObject({ code: "SUBSCRIPTION_NOT_FOUND" });
+      expect(await rejection(triggers.occurrences({ subscription: "b" }))).toMatchObject({
+        code: "SUBSCRIPTION_NOT_FOUND",
+      });
       await database.write("damage", () =>
-        run(
-          sql`UPDATE holdfast_trigger_occurrence SET payload = 'nonsense' WHERE id = '2'`,
-        ),
+        run(sql`UPDATE holdfast_trigger_occurrence SET payload = 'nonsense' WHERE id = '2'`),
       );
       const { damaged } = await triggers.occurrences();
-      expect(damaged).toEqual([
-        { table: "holdfast_trigger_occurrence", key: "2" },
-      ]);
+      expect(damaged).toEqual([{ table: "holdfast_trigger_occurrence", key: "2" }]);
       expect(await rejection(triggers.occurrence("2"))).toMatchObject({
         code: "CORRUPT_ROW",
       });
@@ -295,9 +263,7 @@ function recordTests(fixture: InTriggers): void {
       );
       const page = await triggers.occurrences({ source: webhook, limit: 1 });
       expect(page.items).toMatchObject([{ key: "3", deliveries: [] }]);
-      expect(page.damaged).toMatchObject([
-        { table: "holdfast_trigger_delivery" },
-      ]);
+      expect(page.damaged).toMatchObject([{ table: "holdfast_trigger_delivery" }]);
       expect(await rejection(triggers.occurrence("none"))).toMatchObject({
         code: "OCCURRENCE_NOT_FOUND",
       });
@@ -311,12 +277,9 @@ function missingTests(fixture: InTriggers): void {
     fixture(async ({ mine: { triggers, database } }) => {
       await triggers.subscribe(draft);
       await triggers.subscribe({ ...draft, key: "b" });
-      for (const key of ["1", "2", "3", "4"])
-        await triggers.record({ key, source: webhook });
+      for (const key of ["1", "2", "3", "4"]) await triggers.record({ key, source: webhook });
       await database.write("damage", () =>
-        run(
-          sql`DELETE FROM holdfast_trigger_occurrence WHERE id IN ('2', '3')`,
-        ),
+        run(sql`DELETE FROM holdfast_trigger_occurrence WHERE id IN ('2', '3')`),
       );
       const lost = {
         table: "holdfast_trigger_delivery",
@@ -350,9 +313,7 @@ function missingTests(fixture: InTriggers): void {
       );
       const { items, damaged } = await triggers.unstarted();
       expect(items.map(({ process }) => process)).toEqual([processes[1]]);
-      expect(damaged).toEqual([
-        { table: "holdfast_trigger_delivery", key: processes[0] },
-      ]);
+      expect(damaged).toEqual([{ table: "holdfast_trigger_delivery", key: processes[0] }]);
     }),
   );
 }
@@ -390,8 +351,7 @@ function pageTests(fixture: InTriggers): void {
     "a page of many deliveries ends early, and the next goes on",
     fixture(async ({ mine }) => {
       const { triggers, database } = mine;
-      for (const key of keys.toReversed())
-        await triggers.record({ key, source: webhook });
+      for (const key of keys.toReversed()) await triggers.record({ key, source: webhook });
       for (let index = 0; index < 64; index += 1)
         await triggers.subscribe({ ...draft, key: `k${index}` });
       await database.write("deliver", () =>
@@ -401,9 +361,7 @@ function pageTests(fixture: InTriggers): void {
       );
       expect(await pages(mine)).toEqual([keys.slice(0, 16), keys.slice(16)]);
       const { items } = await triggers.occurrences({ limit: 17 });
-      expect(items.map(({ deliveries }) => deliveries.length)).toEqual(
-        Array<number>(16).fill(64),
-      );
+      expect(items.map(({ deliveries }) => deliveries.length)).toEqual(Array<number>(16).fill(64));
     }),
   );
 }

@@ -74,18 +74,15 @@ export function triggerPropertySuite(backend: Backend): void {
   test("whatever is subscribed, changed, recorded and fired, clocks set back included, each occurrence starts what a model without a database says", async () => {
     let rounds = 0;
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(step, { minLength: 8, maxLength: 30 }),
-        (steps) =>
-          fixture(async (at) => {
-            const trial = new TriggerTrial(at);
-            for (const session of ["s1", "s2"] as const)
-              await trial.take({ do: "begin", session });
-            for (const each of steps) await trial.take(each);
-            await trial.compare();
-            await expectSound(at.mine.database);
-            rounds += 1;
-          })(),
+      fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), (steps) =>
+        fixture(async (at) => {
+          const trial = new TriggerTrial(at);
+          for (const session of ["s1", "s2"] as const) await trial.take({ do: "begin", session });
+          for (const each of steps) await trial.take(each);
+          await trial.compare();
+          await expectSound(at.mine.database);
+          rounds += 1;
+        })(),
       ),
       { numRuns: roundsOn(backend, { deep: 500, short: 8, least: 4 }), seed },
     );

@@ -47,13 +47,9 @@ function listTests(fixture: InTriggers): void {
       ).toBe("s1/b s2/a s2/b");
       expect(await keysOf(theirs, { isEnabled: false })).toBe("s1/a");
       const first = await triggers.list({ limit: 2 });
-      expect(await keysOf(theirs, { after: first.next ?? "" })).toBe(
-        "s1/b s2/a s2/b",
-      );
+      expect(await keysOf(theirs, { after: first.next ?? "" })).toBe("s1/b s2/a s2/b");
       expect(
-        await rejection(
-          triggers.list({ after: first.next ?? "", isEnabled: true }),
-        ),
+        await rejection(triggers.list({ after: first.next ?? "", isEnabled: true })),
       ).toMatchObject({ code: "CURSOR_INVALID" });
     }),
   );
@@ -78,12 +74,12 @@ function listTests(fixture: InTriggers): void {
       expect(await keysOf(theirs, { ...ci, registrant: "s1" })).toBe("s1/a");
       const { next = "" } = await triggers.list({ ...ci, limit: 1 });
       expect(await keysOf(theirs, { ...ci, after: next })).toBe("host/c s1/a");
-      expect(
-        await rejection(triggers.list({ definition: "docs", after: next })),
-      ).toMatchObject({ code: "CURSOR_INVALID" });
-      expect(
-        await rejection(triggers.list({ definition: 5 as never })),
-      ).toMatchObject({ code: "OPTION_INVALID" });
+      expect(await rejection(triggers.list({ definition: "docs", after: next }))).toMatchObject({
+        code: "CURSOR_INVALID",
+      });
+      expect(await rejection(triggers.list({ definition: 5 as never }))).toMatchObject({
+        code: "OPTION_INVALID",
+      });
       await triggers.revise("d", termsOf(of("ci")));
       await triggers.revise("b", termsOf(of(null)));
       await triggers.disable("c");

@@ -4,14 +4,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import {
-  inTriggers,
-  keysOf,
-  monday,
-  storedTriggers,
-  webhook,
-  termsOf,
-} from "./fixture.ts";
+import { inTriggers, keysOf, monday, storedTriggers, webhook, termsOf } from "./fixture.ts";
 import type { InTriggers } from "./fixture.ts";
 
 const draft: SubscriptionDraft = {
@@ -35,77 +28,33 @@ function refusalTests(fixture: InTriggers): void {
     ["nothing", "SUBSCRIPTION_INVALID", { source: undefined }],
     ["no type", "NAME_INVALID", { source: {} }],
     ["a type that is no text", "NAME_INVALID", { source: { type: 5 } }],
-    [
-      "a blank key of a source",
-      "NAME_INVALID",
-      { source: { type: "t", key: "" } },
-    ],
-    [
-      "a type of ours",
-      "SUBSCRIPTION_INVALID",
-      { source: { type: "schedule" } },
-    ],
+    ["a blank key of a source", "NAME_INVALID", { source: { type: "t", key: "" } }],
+    ["a type of ours", "SUBSCRIPTION_INVALID", { source: { type: "schedule" } }],
     ["a bad expression", "CRON_INVALID", { source: { cron: "* *" } }],
-    [
-      "a bad zone",
-      "TIME_ZONE_INVALID",
-      { source: { cron: "0 * * * *", timeZone: "?" } },
-    ],
+    ["a bad zone", "TIME_ZONE_INVALID", { source: { cron: "0 * * * *", timeZone: "?" } }],
     ["a short interval", "INTERVAL_INVALID", { source: { every: 1 } }],
-    [
-      "two cadences",
-      "OPTION_INVALID",
-      { source: { every: "1h", cron: "0 * * * *" } },
-    ],
+    ["two cadences", "OPTION_INVALID", { source: { every: "1h", cron: "0 * * * *" } }],
     ["no target", "SUBSCRIPTION_INVALID", { target: null }],
     ["a target without a kind", "NAME_INVALID", { target: {} }],
-    [
-      "a bad disposition",
-      "SUBSCRIPTION_INVALID",
-      { target: { ...target, disposition: "?" } },
-    ],
-    [
-      "bad event types",
-      "SUBSCRIPTION_INVALID",
-      { target: { ...target, eventTypes: [5] } },
-    ],
-    [
-      "a bad wake target",
-      "ID_MALFORMED",
-      { target: { ...target, wakeTarget: "" } },
-    ],
-    [
-      "a bad schema",
-      "SUBSCRIPTION_INVALID",
-      { payloadSchema: { type: "thing" } },
-    ],
+    ["a bad disposition", "SUBSCRIPTION_INVALID", { target: { ...target, disposition: "?" } }],
+    ["bad event types", "SUBSCRIPTION_INVALID", { target: { ...target, eventTypes: [5] } }],
+    ["a bad wake target", "ID_MALFORMED", { target: { ...target, wakeTarget: "" } }],
+    ["a bad schema", "SUBSCRIPTION_INVALID", { payloadSchema: { type: "thing" } }],
     ["arguments that are a list", "SUBSCRIPTION_INVALID", { arguments: [] }],
-    [
-      "an argument from nowhere",
-      "SUBSCRIPTION_INVALID",
-      { arguments: { a: {} } },
-    ],
+    ["an argument from nowhere", "SUBSCRIPTION_INVALID", { arguments: { a: {} } }],
     [
       "an argument from two places",
       "SUBSCRIPTION_INVALID",
       { arguments: { a: { from: "event", value: 1 } } },
     ],
-    [
-      "a value that is none",
-      "NOT_SERIALIZABLE",
-      { arguments: { a: { value: () => 1 } } },
-    ],
+    ["a value that is none", "NOT_SERIALIZABLE", { arguments: { a: { value: () => 1 } } }],
     ["a grant that is none", "SUBSCRIPTION_INVALID", { grant: 5 }],
     ["a blank key", "NAME_INVALID", { key: "" }],
     ["a key that is no text", "NAME_INVALID", { key: 5 }],
     ["a session that is none", "SESSION_NOT_FOUND", { registrant: "none" }],
     ["a flag that is none", "OPTION_INVALID", { isEnabled: 1 }],
     ["a misspelt part", "OPTION_INVALID", { lable: "Build" }],
-    [
-      "a misspelt part of its source",
-      "OPTION_INVALID",
-      { source: { type: "t", sourceKey: "k" } },
-    ],
+    ["a misspelt part of its source", "OPTION_INVALID", { source: { type: "t", sourceKey: "k" } }],
     [
       "a misspelt part of its schedule",
       "OPTION_INVALID",
@@ -116,17 +65,14 @@ function refusalTests(fixture: InTriggers): void {
       "OPTION_INVALID",
       { target: { ...target, wakeSession: "s1" } },
     ],
-    [
-      "a misspelt part of its grant",
-      "OPTION_INVALID",
-      { grant: { name: "b" } },
-    ],
+    ["a misspelt part of its grant", "OPTION_INVALID", { grant: { name: "b" } }],
   ])("with %s is refused (%s) and leaves nothing", (_, code, part) =>
     fixture(async ({ mine }) => {
       const before = await storedTriggers(mine);
-      expect(
-        await rejection(mine.triggers.subscribe({ ...draft, ...part })),
-      ).toMatchObject({ code, retryable: false });
+      expect(await rejection(mine.triggers.subscribe({ ...draft, ...part }))).toMatchObject({
+        code,
+        retryable: false,
+      });
       expect(await storedTriggers(mine)).toEqual(before);
     })(),
   );
@@ -158,9 +104,7 @@ function refusalTests(fixture: InTriggers): void {
         ["payloadSchema", { label: "Build", payloadSchema: {} }],
         ["grant", { label: "Build", grant: null }],
       ] as const)
-        expect(
-          await rejection(triggers.subscribe({ ...draft, ...other })),
-        ).toMatchObject({
+        expect(await rejection(triggers.subscribe({ ...draft, ...other }))).toMatchObject({
           code: "SUBSCRIPTION_EXISTS",
           details: { key: "a", part },
         });
@@ -176,9 +120,7 @@ function subscribeTests(fixture: InTriggers): void {
       await sessions.create("s1");
       await sessions.create("s2");
       await triggers.subscribe({ ...draft, registrant: "s1" });
-      expect(await triggers.disable({ registrant: "s2", key: "a" })).toBe(
-        false,
-      );
+      expect(await triggers.disable({ registrant: "s2", key: "a" })).toBe(false);
       expect(await triggers.disable("a")).toBe(false);
       const own = { registrant: "s1", key: "a" };
       expect(await triggers.disable(own)).toBe(true);
@@ -270,9 +212,7 @@ function subscribeTests(fixture: InTriggers): void {
     fixture(async ({ mine, theirs }) => {
       for (let round = 0; round < 5; round += 1) {
         const both = await Promise.all(
-          [mine, theirs].map(({ triggers }) =>
-            triggers.subscribe({ ...draft, key: `${round}` }),
-          ),
+          [mine, theirs].map(({ triggers }) => triggers.subscribe({ ...draft, key: `${round}` })),
         );
         expect(both.map(({ existed }) => Number(existed))).toSatisfy(
           ([a, b]: readonly number[]) => (a ?? 0) + (b ?? 0) === 1,
@@ -329,14 +269,13 @@ function switchTests(fixture: InTriggers): void {
         subscription: { revision: 2, content: { target: { kind: "test" } } },
       });
       // The same call again, its answer having been lost.
-      expect(
-        await triggers.revise("a", terms, { expectedRevision: 1 }),
-      ).toEqual({ ...revised, isChanged: false });
+      expect(await triggers.revise("a", terms, { expectedRevision: 1 })).toEqual({
+        ...revised,
+        isChanged: false,
+      });
       const before = await storedTriggers(mine);
       expect(
-        await rejection(
-          triggers.revise("a", termsOf(draft), { expectedRevision: 1 }),
-        ),
+        await rejection(triggers.revise("a", termsOf(draft), { expectedRevision: 1 })),
       ).toMatchObject({
         code: "SUBSCRIPTION_CHANGED",
         details: { key: "a", expected: 1, actual: 2 },
@@ -352,18 +291,17 @@ function switchTests(fixture: InTriggers): void {
     ["key", { key: "a" }],
     ["registrant", { registrant: null }],
     ["isEnabled", { isEnabled: true }],
-  ])(
-    "revising takes no %s, which it cannot change, not even the one it has",
-    (option, known) =>
-      fixture(async ({ mine }) => {
-        await mine.triggers.subscribe(draft);
-        const before = await storedTriggers(mine);
-        const terms = { ...termsOf(draft), label: "l", ...known };
-        expect(await rejection(mine.triggers.revise("a", terms))).toMatchObject(
-          { code: "OPTION_INVALID", details: { option } },
-        );
-        expect(await storedTriggers(mine)).toEqual(before);
-      })(),
+  ])("revising takes no %s, which it cannot change, not even the one it has", (option, known) =>
+    fixture(async ({ mine }) => {
+      await mine.triggers.subscribe(draft);
+      const before = await storedTriggers(mine);
+      const terms = { ...termsOf(draft), label: "l", ...known };
+      expect(await rejection(mine.triggers.revise("a", terms))).toMatchObject({
+        code: "OPTION_INVALID",
+        details: { option },
+      });
+      expect(await storedTriggers(mine)).toEqual(before);
+    })(),
   );
 
   test(
@@ -375,14 +313,13 @@ function switchTests(fixture: InTriggers): void {
       expect(await triggers.disable("a")).toBe(false);
       expect(await triggers.get("a")).toBeUndefined();
       expect((await triggers.list()).items).toEqual([]);
-      expect(
-        await rejection(triggers.revise("a", termsOf(draft))),
-      ).toMatchObject({
+      expect(await rejection(triggers.revise("a", termsOf(draft)))).toMatchObject({
         code: "SUBSCRIPTION_NOT_FOUND",
       });
-      expect(
-        await triggers.subscribe({ ...draft, target: { kind: "test" } }),
-      ).toMatchObject({ existed: false, subscription: { revision: 3 } });
+      expect(await triggers.subscribe({ ...draft, target: { kind: "test" } })).toMatchObject({
+        existed: false,
+        subscription: { revision: 3 },
+      });
     }),
   );
 
@@ -393,18 +330,14 @@ function switchTests(fixture: InTriggers): void {
       await triggers.subscribe({ ...draft, key: "b" });
       for (const content of ["nonsense", '{"a":1}', "null"]) {
         await database.write("damage", () =>
-          run(
-            sql`UPDATE holdfast_trigger_subscription SET content = ${content} WHERE name = 'a'`,
-          ),
+          run(sql`UPDATE holdfast_trigger_subscription SET content = ${content} WHERE name = 'a'`),
         );
         expect(await rejection(triggers.get("a"))).toMatchObject({
           code: "CORRUPT_ROW",
         });
         const { items, damaged } = await triggers.list();
         expect(items.map(({ key }) => key)).toEqual(["b"]);
-        expect(damaged).toMatchObject([
-          { table: "holdfast_trigger_subscription" },
-        ]);
+        expect(damaged).toMatchObject([{ table: "holdfast_trigger_subscription" }]);
       }
     }),
   );

@@ -24,16 +24,11 @@ export function spawn(database: Database): Promise<SpawnedProcess<unknown>> {
 
 const result = { kind: "completed", value: 7 } as const;
 
-export async function resolve(
-  database: Database,
-): Promise<{ readonly kind: string }> {
+export async function resolve(database: Database): Promise<{ readonly kind: string }> {
   return { kind: await executions(database).resolve("run", result) };
 }
 
-export function finish(
-  database: Database,
-  { version, holder }: Orders,
-): Promise<AppendOutcome> {
+export function finish(database: Database, { version, holder }: Orders): Promise<AppendOutcome> {
   const fence = { fence: holder };
   return executions(database).finish("job", version, result, fence);
 }

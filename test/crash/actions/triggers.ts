@@ -14,9 +14,7 @@ export function record(database: Database): Promise<object> {
   return triggers(database).record(occurrence);
 }
 
-export async function fire(
-  database: Database,
-): Promise<{ readonly fired: readonly number[] }> {
+export async function fire(database: Database): Promise<{ readonly fired: readonly number[] }> {
   return {
     fired: (await isDue(database)) ? [await firedNext(database)] : [],
   };

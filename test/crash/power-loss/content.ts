@@ -32,9 +32,7 @@ export class Content {
 
   /** A copy of what lies there, which may be less than asked for at the end. */
   read(offset: number, length: number): Buffer {
-    return Buffer.from(
-      this.#room.subarray(offset, Math.min(offset + length, this.#size)),
-    );
+    return Buffer.from(this.#room.subarray(offset, Math.min(offset + length, this.#size)));
   }
 
   bytes(): Buffer {

@@ -86,9 +86,7 @@ export class Disk {
       case "open": {
         const file = this.#base.get(record.name);
         if (file === undefined)
-          throw new Error(
-            `"${databaseName}${record.name}" was made by an unrecorded process.`,
-          );
+          throw new Error(`"${databaseName}${record.name}" was made by an unrecorded process.`);
         this.#files.set(record.file, file);
         return;
       }
@@ -117,11 +115,7 @@ export class Disk {
         return this.#flushed(record.file, this.#flushBegin(record.flush));
       case "flushFail":
         if (record.file === folder) return;
-        return abandon(
-          this.#file(record.file),
-          this.#flushBegin(record.flush),
-          this.#options,
-        );
+        return abandon(this.#file(record.file), this.#flushBegin(record.flush), this.#options);
       case "mark":
         return;
     }
@@ -160,9 +154,7 @@ export class Disk {
         if (entry.file === undefined) this.#entries.delete(entry.name);
         else this.#entries.set(entry.name, entry.file);
       }
-      this.#pendingEntries = this.#pendingEntries.filter(
-        (entry) => entry.index > begin,
-      );
+      this.#pendingEntries = this.#pendingEntries.filter((entry) => entry.index > begin);
     }
     if (file === folder) return;
     const flushed = this.#file(file);
@@ -174,15 +166,13 @@ export class Disk {
 
   #flushBegin(flush: number): number {
     const begin = this.#flushBegins.get(flush);
-    if (begin === undefined)
-      throw new Error(`Flush ${flush} ended without a beginning.`);
+    if (begin === undefined) throw new Error(`Flush ${flush} ended without a beginning.`);
     return begin;
   }
 
   #file(number: number): FileOnDisk {
     const file = this.#files.get(number);
-    if (file === undefined)
-      throw new Error(`File ${number} is used before it is opened.`);
+    if (file === undefined) throw new Error(`File ${number} is used before it is opened.`);
     return file;
   }
 }
@@ -231,8 +221,7 @@ function abandon(file: FileOnDisk, begin: number, options: DiskOptions): void {
   const later = file.pending.filter((change) => change.index > begin);
   arrive(file.durable, tried, options);
   for (const change of tried) {
-    if (change.kind === "write")
-      for (const page of pagesOf(change)) file.abandoned.add(page);
+    if (change.kind === "write") for (const page of pagesOf(change)) file.abandoned.add(page);
   }
   file.pending = later;
   // From the last one back: a page's cached bytes are those of its latest change.
@@ -241,20 +230,13 @@ function abandon(file: FileOnDisk, begin: number, options: DiskOptions): void {
 
 function pagesOf(change: WriteChange): readonly number[] {
   const pages: number[] = [];
-  const last = Math.floor(
-    (change.offset + change.bytes.length - 1) / pageBytes,
-  );
-  for (let page = Math.floor(change.offset / pageBytes); page <= last; page++)
-    pages.push(page);
+  const last = Math.floor((change.offset + change.bytes.length - 1) / pageBytes);
+  for (let page = Math.floor(change.offset / pageBytes); page <= last; page++) pages.push(page);
   return pages;
 }
 
 /** Applies the changes that reached the disk without a flush. */
-function arrive(
-  content: Content,
-  changes: readonly Change[],
-  { mode, random }: DiskOptions,
-): void {
+function arrive(content: Content, changes: readonly Change[], { mode, random }: DiskOptions): void {
   if (mode === "dropped") return;
   // One probability per image, so that images with few and with many survivors are both common.
   const survival = mode === "kept" ? 1 : random();
@@ -267,22 +249,12 @@ function arrive(
   }
 }
 
-function arriveTorn(
-  content: Content,
-  change: WriteChange,
-  random: Random,
-): void {
+function arriveTorn(content: Content, change: WriteChange, random: Random): void {
   const end = change.offset + change.bytes.length;
   for (let start = change.offset; start < end;) {
-    const next = Math.min(
-      end,
-      (Math.floor(start / sectorBytes) + 1) * sectorBytes,
-    );
+    const next = Math.min(end, (Math.floor(start / sectorBytes) + 1) * sectorBytes);
     if (random() < 0.5)
-      content.write(
-        start,
-        change.bytes.subarray(start - change.offset, next - change.offset),
-      );
+      content.write(start, change.bytes.subarray(start - change.offset, next - change.offset));
     start = next;
   }
 }

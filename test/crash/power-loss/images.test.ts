@@ -56,12 +56,8 @@ function outcomes(recording: Recording, mode: CrashMode): ReadonlySet<string> {
 
 describe("a crash image", () => {
   test("holds what a flush covered, in every mode", () => {
-    const recording = recordingOf(
-      [open, write(0, "new"), begin(1), end(1)],
-      "old",
-    );
-    for (const mode of crashModes)
-      expect(outcomes(recording, mode)).toEqual(new Set(["new"]));
+    const recording = recordingOf([open, write(0, "new"), begin(1), end(1)], "old");
+    for (const mode of crashModes) expect(outcomes(recording, mode)).toEqual(new Set(["new"]));
   });
 
   test("holds an unflushed write or not, by mode", () => {
@@ -72,10 +68,7 @@ describe("a crash image", () => {
   });
 
   test("does not count a write made during a flush as flushed", () => {
-    const recording = recordingOf(
-      [open, write(0, "A"), begin(1), write(1, "B"), end(1)],
-      "--",
-    );
+    const recording = recordingOf([open, write(0, "A"), begin(1), write(1, "B"), end(1)], "--");
     expect(outcomes(recording, "dropped")).toEqual(new Set(["A-"]));
   });
 
@@ -86,24 +79,18 @@ describe("a crash image", () => {
 
   test("reorders unflushed writes", () => {
     const recording = recordingOf([open, write(0, "A"), write(1, "B")], "--");
-    expect(outcomes(recording, "random")).toEqual(
-      new Set(["--", "A-", "-B", "AB"]),
-    );
+    expect(outcomes(recording, "random")).toEqual(new Set(["--", "A-", "-B", "AB"]));
   });
 
   test("tears an unflushed write at sector boundaries of the file", () => {
     const recording = recordingOf([open, write(510, "ABCD")], "-".repeat(514));
-    const tails = [...outcomes(recording, "torn")].map((content) =>
-      content.slice(510),
-    );
+    const tails = [...outcomes(recording, "torn")].map((content) => content.slice(510));
     expect(new Set(tails)).toEqual(new Set(["----", "AB--", "--CD", "ABCD"]));
   });
 
   test("may have grown by zeros where an unflushed write at the end is lost", () => {
     const recording = recordingOf([open, write(3, "new")], "old");
-    expect(outcomes(recording, "random")).toEqual(
-      new Set(["old", "oldnew", "old\0\0\0"]),
-    );
+    expect(outcomes(recording, "random")).toEqual(new Set(["old", "oldnew", "old\0\0\0"]));
   });
 
   test("holds an unflushed truncate or not, before later writes", () => {
@@ -111,19 +98,13 @@ describe("a crash image", () => {
       [open, { kind: "truncate", pid, file, size: 1 }, write(1, "N")],
       "old",
     );
-    expect(outcomes(recording, "random")).toEqual(
-      new Set(["old", "oNd", "o", "oN", "o\0"]),
-    );
+    expect(outcomes(recording, "random")).toEqual(new Set(["old", "oNd", "o", "oN", "o\0"]));
   });
 
   test("has a created file only after a flush of the folder", () => {
     const created = [create, write(0, "new"), begin(1), end(1)];
-    expect(outcomes(recordingOf(created), "dropped")).toEqual(
-      new Set(["none"]),
-    );
-    expect(outcomes(recordingOf(created), "random")).toEqual(
-      new Set(["none", "new"]),
-    );
+    expect(outcomes(recordingOf(created), "dropped")).toEqual(new Set(["none"]));
+    expect(outcomes(recordingOf(created), "random")).toEqual(new Set(["none", "new"]));
     const flushed = [...created, begin(2, folder), end(2, folder)];
     expect(outcomes(recordingOf(flushed), "random")).toEqual(new Set(["new"]));
   });
@@ -131,13 +112,11 @@ describe("a crash image", () => {
   test("may bring an unlinked file back until the folder is flushed", () => {
     const unlink: LogRecord = { kind: "unlink", pid, file, name: "" };
     const recreate: LogRecord = { kind: "create", pid, file: 2, name: "" };
-    expect(
-      outcomes(recordingOf([open, unlink, recreate], "old"), "random"),
-    ).toEqual(new Set(["old", "none", ""]));
-    const flushed = [open, unlink, begin(1, folder), end(1, folder)];
-    expect(outcomes(recordingOf(flushed, "old"), "random")).toEqual(
-      new Set(["none"]),
+    expect(outcomes(recordingOf([open, unlink, recreate], "old"), "random")).toEqual(
+      new Set(["old", "none", ""]),
     );
+    const flushed = [open, unlink, begin(1, folder), end(1, folder)];
+    expect(outcomes(recordingOf(flushed, "old"), "random")).toEqual(new Set(["none"]));
   });
 
   test("has a linked name only after a flush of the folder, and then its bytes", () => {
@@ -150,9 +129,7 @@ describe("a crash image", () => {
       { kind: "link", pid, file, name: "" },
       { kind: "unlink", pid, file, name: "-backup.tmp" },
     ];
-    expect(outcomes(recordingOf(linked), "random")).toEqual(
-      new Set(["none", "new"]),
-    );
+    expect(outcomes(recordingOf(linked), "random")).toEqual(new Set(["none", "new"]));
     const flushed = [...linked, begin(2, folder), end(2, folder)];
     expect(outcomes(recordingOf(flushed), "dropped")).toEqual(new Set(["new"]));
   });
@@ -177,41 +154,21 @@ describe("a crash image", () => {
     );
     // Another write to the same page makes it dirty again, so the next flush takes the lost bytes along.
     const samePage = [...failed, write(2, "B"), begin(2), end(2)];
-    expect(outcomes(recordingOf(samePage, "---"), "dropped")).toEqual(
-      new Set(["A-B"]),
-    );
-    const meanwhile = [
-      open,
-      write(0, "A"),
-      begin(1),
-      write(2, "B"),
-      fail,
-      begin(2),
-      end(2),
-    ];
-    expect(outcomes(recordingOf(meanwhile, "---"), "dropped")).toEqual(
-      new Set(["A-B"]),
-    );
+    expect(outcomes(recordingOf(samePage, "---"), "dropped")).toEqual(new Set(["A-B"]));
+    const meanwhile = [open, write(0, "A"), begin(1), write(2, "B"), fail, begin(2), end(2)];
+    expect(outcomes(recordingOf(meanwhile, "---"), "dropped")).toEqual(new Set(["A-B"]));
   });
 
   test("is the same for the same seed", () => {
     const recording = recordingOf(
-      [
-        open,
-        ...Array.from({ length: 20 }, (_, at) =>
-          write(at * 400, "x".repeat(700)),
-        ),
-      ],
+      [open, ...Array.from({ length: 20 }, (_, at) => write(at * 400, "x".repeat(700)))],
       "old",
     );
     const imagesOf = (seed: number): readonly string[] => {
       const random = seededRandom(seed);
       const crashPoints = chooseCrashPoints(recording, 8, random);
-      return [
-        ...crashImages(recording, { crashPoints, mode: "torn", random }),
-      ].map(
-        (image) =>
-          `${image.crashPoint} ${image.files.get("")?.toString("base64")}`,
+      return [...crashImages(recording, { crashPoints, mode: "torn", random })].map(
+        (image) => `${image.crashPoint} ${image.files.get("")?.toString("base64")}`,
       );
     };
     expect(imagesOf(7)).toEqual(imagesOf(7));
@@ -237,16 +194,12 @@ describe("reading a log", () => {
   test("accepts half a record at the end only where a process was killed in a call", () => {
     const log = Buffer.concat([mark, mark.subarray(0, 25)]);
     expect(parseLog(log, { cutShort: true })).toHaveLength(1);
-    expect(() => parseLog(log, { cutShort: false })).toThrow(
-      "ends inside a record",
-    );
+    expect(() => parseLog(log, { cutShort: false })).toThrow("ends inside a record");
   });
 
   test("refuses what the shim does not model", () => {
     const unsupported = Buffer.from(mark);
     unsupported.writeUInt32LE(10, 0);
-    expect(() => parseLog(unsupported, { cutShort: false })).toThrow(
-      "does not model: ok",
-    );
+    expect(() => parseLog(unsupported, { cutShort: false })).toThrow("does not model: ok");
   });
 });

@@ -14,12 +14,7 @@ import type { FileName, Recording } from "./recording.ts";
 
 export type { CrashMode };
 
-export const crashModes: readonly CrashMode[] = [
-  "dropped",
-  "kept",
-  "random",
-  "torn",
-];
+export const crashModes: readonly CrashMode[] = ["dropped", "kept", "random", "torn"];
 
 export interface CrashImage {
   /** The power failed after this many records. */
@@ -47,9 +42,7 @@ export function* crashImages(
     for (; at < crashPoint; at++) {
       const record = recording.records[at];
       if (record === undefined)
-        throw new Error(
-          `Crash point ${crashPoint} lies behind the recording's end (${at}).`,
-        );
+        throw new Error(`Crash point ${crashPoint} lies behind the recording's end (${at}).`);
       disk.apply(record, at);
     }
     yield { crashPoint, mode, files: disk.image() };
@@ -82,9 +75,7 @@ export function chooseCrashPoints(
   while (points.size < wanted) {
     const anywhere = 1 + Math.floor(random() * recording.records.length);
     points.add(
-      random() < 0.5
-        ? anywhere
-        : (turning[Math.floor(random() * turning.length)] ?? anywhere),
+      random() < 0.5 ? anywhere : (turning[Math.floor(random() * turning.length)] ?? anywhere),
     );
   }
   return [...points].toSorted((a, b) => a - b);

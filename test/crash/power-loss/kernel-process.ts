@@ -5,19 +5,13 @@ import type { Database } from "../../../src/sql/database.ts";
 import { rows, run } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import {
-  addNote,
-  addNoteAndThrow,
-  createNoteTable,
-} from "../../conformance/notes.ts";
+import { addNote, addNoteAndThrow, createNoteTable } from "../../conformance/notes.ts";
 
-const [role, name = "", notes = "0", durability = "full"] =
-  process.argv.slice(2);
+const [role, name = "", notes = "0", durability = "full"] = process.argv.slice(2);
 const path = process.env["HOLDFAST_DATABASE"] ?? "";
 const marks = openSync(`${path}.marks`, "a");
 const stops = new Set(["OUTCOME_UNKNOWN", "WRITES_STOPPED"]);
-const mark = (fact: object): void =>
-  void writeSync(marks, JSON.stringify(fact));
+const mark = (fact: object): void => void writeSync(marks, JSON.stringify(fact));
 
 // A small bound, so that the log restarts often while facts are written.
 const database = await openSqlite(path, {
@@ -35,8 +29,7 @@ async function write(to: Database): Promise<void> {
   const caller = async (number: number): Promise<void> => {
     for (let index = 0; index < Number(notes); index += 1) {
       const id = `${name}-${number}-${index}`;
-      if (index % 9 === 4)
-        await to.write(addNoteAndThrow, { id: `half-${id}` }).catch(() => 0);
+      if (index % 9 === 4) await to.write(addNoteAndThrow, { id: `half-${id}` }).catch(() => 0);
       try {
         await to.write(addNote, { id, body: "x".repeat(300) });
       } catch (error) {

@@ -36,43 +36,29 @@ function observer(durability: Durability): RecordedProcess {
 }
 
 /** Every fact somebody was told is whole, and no call is half there. */
-function checkNotes(
-  connection: Connection,
-  marks: readonly string[],
-): readonly string[] {
+function checkNotes(connection: Connection, marks: readonly string[]): readonly string[] {
   const halves = new Map<string, number>();
-  const tables = connection
-    .prepare("SELECT 1 FROM sqlite_schema WHERE name = 'app_note'")
-    .all();
+  const tables = connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'app_note'").all();
   if (tables.length > 0)
     for (const row of connection
       .prepare("SELECT id, count(*) AS halves FROM app_note GROUP BY id")
       .all() as { id: string; halves: number }[])
       halves.set(row.id, row.halves);
-  const promised = new Set(
-    marks.map((mark) => (JSON.parse(mark) as { fact: string }).fact),
-  );
+  const promised = new Set(marks.map((mark) => (JSON.parse(mark) as { fact: string }).fact));
   return [
     ...[...promised]
       .filter((id) => halves.get(id) !== 2)
       .map((id) => `${id} was promised and is not there`),
-    ...[...halves]
-      .filter(([, count]) => count !== 2)
-      .map(([id]) => `${id} is half there`),
+    ...[...halves].filter(([, count]) => count !== 2).map(([id]) => `${id} is half there`),
   ];
 }
 
 /** Two writers and a reader; a writer that is killed; a recovery. */
-function generations(
-  durability: Durability,
-): readonly (readonly RecordedProcess[])[] {
+function generations(durability: Durability): readonly (readonly RecordedProcess[])[] {
   return [
     [setUp],
     [writer("a", durability), writer("b", durability), observer(durability)],
-    [
-      writer("c", durability),
-      { ...writer("d", durability), killAfterCalls: 150 },
-    ],
+    [writer("c", durability), { ...writer("d", durability), killAfterCalls: 150 }],
     [writer("e", durability), observer(durability)],
   ];
 }
@@ -83,16 +69,12 @@ function generations(
  */
 function whileRecovering({ records }: Recording): readonly number[] {
   const failed = records.findIndex(({ kind }) => kind === "flushFail");
-  const [database] = records.filter(
-    (record) => record.kind === "create" && record.name === "",
-  );
+  const [database] = records.filter((record) => record.kind === "create" && record.name === "");
   if (failed < 0 || database?.kind !== "create") return [];
   return [...records.entries()]
     .filter(
       ([index, record]) =>
-        index > failed &&
-        record.kind === "write" &&
-        record.file === database.file,
+        index > failed && record.kind === "write" && record.file === database.file,
     )
     .map(([index]) => index + 1)
     .slice(0, isDeep ? 100 : 10);
@@ -120,38 +102,29 @@ async function survey(
   return { recording, result };
 }
 
-describe.runIf(process.platform === "linux")(
-  "power loss under the kernel",
-  () => {
-    test("keeps every fact that was acknowledged or read, whole", async () => {
-      const { recording, result } = await survey(
-        "full durability",
-        generations("full"),
-      );
-      expect(result.problems).toEqual([]);
-      expect(countWalGenerations(recording)).toBeGreaterThan(3);
-      removeRecording(recording);
-    });
+describe.runIf(process.platform === "linux")("power loss under the kernel", () => {
+  test("keeps every fact that was acknowledged or read, whole", async () => {
+    const { recording, result } = await survey("full durability", generations("full"));
+    expect(result.problems).toEqual([]);
+    expect(countWalGenerations(recording)).toBeGreaterThan(3);
+    removeRecording(recording);
+  });
 
-    test("keeps what was acknowledged after a process whose flush failed, since an open empties the log first", async () => {
-      const failing = { ...writer("f", "full"), failFdatasyncAfter: 20 };
-      // Linux reports a lost write once to who has the file open: later flushes succeed over the hole.
-      const { recording, result } = await survey("a failed flush", [
-        [setUp],
-        [{ ...failing, failTimes: 1 }],
-        [writer("g", "full")],
-      ]);
-      expect(result.problems).toEqual([]);
-      removeRecording(recording);
-    });
+  test("keeps what was acknowledged after a process whose flush failed, since an open empties the log first", async () => {
+    const failing = { ...writer("f", "full"), failFdatasyncAfter: 20 };
+    // Linux reports a lost write once to who has the file open: later flushes succeed over the hole.
+    const { recording, result } = await survey("a failed flush", [
+      [setUp],
+      [{ ...failing, failTimes: 1 }],
+      [writer("g", "full")],
+    ]);
+    expect(result.problems).toEqual([]);
+    removeRecording(recording);
+  });
 
-    test("loses facts without the flush, or the test would prove nothing", async () => {
-      const { recording, result } = await survey(
-        "no flushes",
-        generations("normal"),
-      );
-      expect(result.imagesFailed).toBeGreaterThan(0);
-      removeRecording(recording);
-    });
-  },
-);
+  test("loses facts without the flush, or the test would prove nothing", async () => {
+    const { recording, result } = await survey("no flushes", generations("normal"));
+    expect(result.imagesFailed).toBeGreaterThan(0);
+    removeRecording(recording);
+  });
+});

@@ -6,8 +6,7 @@ import { addNote, createNoteTable } from "../../conformance/notes.ts";
 const [role = "open"] = process.argv.slice(2);
 const path = process.env["HOLDFAST_DATABASE"] ?? "";
 const marks = openSync(`${path}.marks`, "a");
-const mark = (fact: string): void =>
-  void writeSync(marks, JSON.stringify({ fact }));
+const mark = (fact: string): void => void writeSync(marks, JSON.stringify({ fact }));
 
 const database = await openSqlite(path, { driver: "better-sqlite3" });
 if (role === "begin") await database.write("tables", createNoteTable);

@@ -9,11 +9,7 @@ import { crashImages, crashModes } from "./images.ts";
 import type { CrashImage } from "./images.ts";
 import { recordRun, removeRecording } from "./record.ts";
 import type { RecordedProcess } from "./record.ts";
-import {
-  databaseName,
-  marksBefore,
-  withoutFolderFlushes,
-} from "./recording.ts";
+import { databaseName, marksBefore, withoutFolderFlushes } from "./recording.ts";
 import type { Recording } from "./recording.ts";
 import { openConnection, withImage } from "./verify.ts";
 
@@ -32,10 +28,7 @@ const record = (...roles: readonly Role[]): Promise<Recording> =>
 /** Every image in every mode, at every record in deep rounds and after every mark in short ones. */
 async function problemsOf(
   recording: Recording,
-  check: (
-    image: CrashImage,
-    facts: readonly string[],
-  ) => Promise<readonly string[]>,
+  check: (image: CrashImage, facts: readonly string[]) => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
   const crashPoints = recording.records.flatMap((found, index) =>
     isDeep || found.kind === "mark" ? [index + 1] : [],
@@ -67,9 +60,9 @@ function notesIn(
       if (!image.files.has(name)) return [`${databaseName}${name} is gone`];
       const connection = openConnection(path + name);
       try {
-        const found = connection
-          .prepare("SELECT id FROM app_note WHERE half = 2")
-          .all() as { id: string }[];
+        const found = connection.prepare("SELECT id FROM app_note WHERE half = 2").all() as {
+          id: string;
+        }[];
         const ids = new Set(found.map(({ id }) => id));
         return notes.filter((note) => !ids.has(note)).map((id) => `lost ${id}`);
       } finally {
@@ -81,9 +74,7 @@ function notesIn(
 describe.runIf(process.platform === "linux")("opening", () => {
   test("a new file, writing, closing and opening again flush nothing on the event loop's thread", async () => {
     const recording = await record("begin", "open", "go on");
-    const begins = recording.records.filter(
-      (found) => found.kind === "flushBegin",
-    );
+    const begins = recording.records.filter((found) => found.kind === "flushBegin");
     expect(begins.length).toBeGreaterThan(8);
     expect(begins.filter((found) => found.isOnMainThread)).toEqual([]);
     removeRecording(recording);
@@ -95,10 +86,7 @@ describe.runIf(process.platform === "linux")("opening", () => {
       (found) => found.kind === "mark" && found.text.includes('"c"'),
     );
     const closed = recording.records.findIndex(
-      (found, index) =>
-        index > reopened &&
-        found.kind === "mark" &&
-        found.text.includes("closed"),
+      (found, index) => index > reopened && found.kind === "mark" && found.text.includes("closed"),
     );
     const kinds = recording.records
       .slice(closed + 1)
@@ -131,8 +119,7 @@ describe.runIf(process.platform === "linux")("opening", () => {
         random,
       })) {
         const isLogAlone =
-          (files.get("-wal")?.length ?? 0) > 0 &&
-          (files.get("")?.length ?? 0) === 0;
+          (files.get("-wal")?.length ?? 0) > 0 && (files.get("")?.length ?? 0) === 0;
         expect(isLogAlone).toBe(false);
       }
     removeRecording(recording);
@@ -140,9 +127,7 @@ describe.runIf(process.platform === "linux")("opening", () => {
 
   test("a file whose making was cut short by a kill or a power cut is opened and made whole", async () => {
     const recording = await record("begin");
-    const firstFact = recording.records.findIndex(
-      ({ kind }) => kind === "mark",
-    );
+    const firstFact = recording.records.findIndex(({ kind }) => kind === "mark");
     const random = seededRandom(seed);
     const step = Math.ceil(firstFact / (isDeep ? 100 : 3));
     const crashPoints = Array.from(
@@ -163,9 +148,7 @@ describe.runIf(process.platform === "linux")("opening", () => {
               driver: "better-sqlite3",
               onWarning: ({ code }) => warnings.push(code),
             });
-            await database.write("table", () =>
-              run(sql`CREATE TABLE app_later (id INTEGER)`),
-            );
+            await database.write("table", () => run(sql`CREATE TABLE app_later (id INTEGER)`));
             await database.close();
             // Only a disk that has reordered writes can look damaged.
             return mode === "kept" || mode === "dropped" ? warnings : [];

@@ -15,20 +15,14 @@ describe.runIf(onLinux)("the recording", () => {
   test("does not hold other processes' writes back while a flush is running", async () => {
     const recording = await recordRun({
       timeoutMs,
-      generations: [
-        [setUp],
-        [writer("a", 1, "flushed"), writer("b", 2, "flushed")],
-      ],
+      generations: [[setUp], [writer("a", 1, "flushed"), writer("b", 2, "flushed")]],
     });
     const running = new Map<number, number>();
     let overlapping = 0;
     for (const record of recording.records) {
       if (record.kind === "flushBegin") running.set(record.flush, record.pid);
       if (record.kind === "flushEnd") running.delete(record.flush);
-      if (
-        record.kind === "write" &&
-        [...running.values()].some((pid) => pid !== record.pid)
-      )
+      if (record.kind === "write" && [...running.values()].some((pid) => pid !== record.pid))
         overlapping += 1;
     }
     expect(overlapping).toBeGreaterThan(0);
@@ -76,8 +70,8 @@ describe.runIf(onLinux)("the recording", () => {
 
   test("refuses a run that wrote nothing to the database", async () => {
     const idle = fileURLToPath(new URL("./content.ts", import.meta.url));
-    await expect(
-      recordRun({ timeoutMs, generations: [[{ script: idle }]] }),
-    ).rejects.toThrow("Nothing was recorded");
+    await expect(recordRun({ timeoutMs, generations: [[{ script: idle }]] })).rejects.toThrow(
+      "Nothing was recorded",
+    );
   });
 });

@@ -17,14 +17,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { seededRandom } from "../../depth.ts";
 import { crashImages } from "./images.ts";
-import {
-  basePath,
-  fileNames,
-  livePath,
-  logPath,
-  readRecording,
-  statePath,
-} from "./recording.ts";
+import { basePath, fileNames, livePath, logPath, readRecording, statePath } from "./recording.ts";
 import type { Recording } from "./recording.ts";
 
 export interface RecordedProcess {
@@ -81,19 +74,14 @@ export interface RecordRun {
  * a failure can be studied with `readRecording`.
  */
 export async function recordRun(run: RecordRun): Promise<Recording> {
-  const directory = realpathSync(
-    mkdtempSync(join(tmpdir(), "holdfast-power-loss-")),
-  );
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-power-loss-")));
   const database = livePath(directory);
   mkdirSync(dirname(database));
   mkdirSync(basePath(directory));
   await run.prepare?.(database);
   for (const name of fileNames) {
     if (existsSync(database + name))
-      copyFileSync(
-        database + name,
-        join(basePath(directory), basename(database) + name),
-      );
+      copyFileSync(database + name, join(basePath(directory), basename(database) + name));
   }
   const shared = {
     LD_PRELOAD: await buildShim(directory),
@@ -106,14 +94,11 @@ export async function recordRun(run: RecordRun): Promise<Recording> {
     HOLDFAST_SHIM_SKIP_FLUSH: run.realFlushes === true ? "0" : "1",
   };
   for (const generation of run.generations) {
-    await runGeneration(generation, shared, run.timeoutMs ?? 120_000).catch(
-      (error: unknown) => {
-        throw new Error(
-          `A recorded process failed; the recording is kept in ${directory}.`,
-          { cause: error },
-        );
-      },
-    );
+    await runGeneration(generation, shared, run.timeoutMs ?? 120_000).catch((error: unknown) => {
+      throw new Error(`A recorded process failed; the recording is kept in ${directory}.`, {
+        cause: error,
+      });
+    });
   }
   const recording = readRecording(directory);
   if (!recording.records.some((record) => record.kind === "write")) {
@@ -146,20 +131,12 @@ async function compileShim(): Promise<Buffer> {
   const source = fileURLToPath(new URL("./shim.c", import.meta.url));
   const flags = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"];
   try {
-    await promisify(execFile)("cc", [
-      ...flags,
-      "-o",
-      output,
-      source,
-      "-ldl",
-      "-lpthread",
-    ]);
+    await promisify(execFile)("cc", [...flags, "-o", output, source, "-ldl", "-lpthread"]);
     return readFileSync(output);
   } catch (error) {
-    throw new Error(
-      "The power-loss tests need a C compiler named `cc` that can build shim.c.",
-      { cause: error },
-    );
+    throw new Error("The power-loss tests need a C compiler named `cc` that can build shim.c.", {
+      cause: error,
+    });
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -174,14 +151,9 @@ async function runGeneration(
     recorded,
     ...start(recorded, shared),
   }));
-  const timer = setTimeout(
-    () => running.forEach(({ child }) => child.kill("SIGKILL")),
-    timeoutMs,
-  );
+  const timer = setTimeout(() => running.forEach(({ child }) => child.kill("SIGKILL")), timeoutMs);
   try {
-    const foreground = running.filter(
-      ({ recorded }) => recorded.background !== true,
-    );
+    const foreground = running.filter(({ recorded }) => recorded.background !== true);
     const ended = await Promise.allSettled(foreground.map((one) => one.ended));
     for (const { child } of running) child.stdin?.end();
     for (const result of [
@@ -201,24 +173,17 @@ interface Running {
   readonly ended: Promise<void>;
 }
 
-function start(
-  recorded: RecordedProcess,
-  shared: Readonly<Record<string, string>>,
-): Running {
+function start(recorded: RecordedProcess, shared: Readonly<Record<string, string>>): Running {
   const loader = recorded.script.endsWith(".ts") ? ["--import", "tsx"] : [];
-  const child = spawn(
-    process.execPath,
-    [...loader, recorded.script, ...(recorded.args ?? [])],
-    {
-      env: {
-        ...process.env,
-        ...shared,
-        ...injections(recorded),
-        ...recorded.env,
-      },
-      stdio: ["pipe", "pipe", "pipe"],
+  const child = spawn(process.execPath, [...loader, recorded.script, ...(recorded.args ?? [])], {
+    env: {
+      ...process.env,
+      ...shared,
+      ...injections(recorded),
+      ...recorded.env,
     },
-  );
+    stdio: ["pipe", "pipe", "pipe"],
+  });
   let said = "";
   child.stdout.on("data", (text: Buffer) => (said += text.toString()));
   child.stderr.on("data", (text: Buffer) => (said += text.toString()));
@@ -226,8 +191,7 @@ function start(
     child.once("error", reject);
     child.once("close", (code, signal) => {
       const asPlanned =
-        code === 0 ||
-        (signal === "SIGKILL" && recorded.killAfterCalls !== undefined);
+        code === 0 || (signal === "SIGKILL" && recorded.killAfterCalls !== undefined);
       if (asPlanned) resolve();
       else
         reject(
@@ -269,11 +233,7 @@ function assertComplete(recording: Recording): void {
       const path = livePath(directory) + name;
       const real = existsSync(path) ? readFileSync(path) : undefined;
       const replayed = image.files.get(name);
-      if (
-        real === undefined
-          ? replayed !== undefined
-          : replayed?.equals(real) !== true
-      ) {
+      if (real === undefined ? replayed !== undefined : replayed?.equals(real) !== true) {
         throw new Error(
           `The recording in ${directory} does not lead to the real ${basename(path)}: a call was missed.`,
         );

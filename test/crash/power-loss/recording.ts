@@ -9,13 +9,7 @@ import { join } from "node:path";
 /** What is appended to the database's path: "" is the database itself. */
 export type FileName = "" | "-wal" | "-journal" | "-backup" | "-backup.tmp";
 
-export const fileNames: readonly FileName[] = [
-  "",
-  "-wal",
-  "-journal",
-  "-backup",
-  "-backup.tmp",
-];
+export const fileNames: readonly FileName[] = ["", "-wal", "-journal", "-backup", "-backup.tmp"];
 
 /** The folder of the database, as the `file` of a flush. Other numbers are files: one per creation, never reused. */
 export const folder = 0;
@@ -130,10 +124,7 @@ export function readRecording(directory: string): Recording {
 }
 
 /** The texts marked before the crash point, in order: what the recorded processes had told the world by then. */
-export function marksBefore(
-  recording: Recording,
-  crashPoint: number,
-): readonly string[] {
+export function marksBefore(recording: Recording, crashPoint: number): readonly string[] {
   const marks: string[] = [];
   for (const record of recording.records.slice(0, crashPoint)) {
     if (record.kind === "mark") marks.push(record.text);
@@ -143,8 +134,7 @@ export function marksBefore(
 
 /** The same run on a system that nobody asked to flush the folder: names may be lost. */
 export function withoutFolderFlushes(recording: Recording): Recording {
-  const isOfFolder = (record: LogRecord): boolean =>
-    "flush" in record && record.file === folder;
+  const isOfFolder = (record: LogRecord): boolean => "flush" in record && record.file === folder;
   return {
     ...recording,
     records: recording.records.filter((record) => !isOfFolder(record)),
@@ -156,15 +146,9 @@ export function countWalGenerations(recording: Recording): number {
   const wals = new Set<number>();
   let generations = 0;
   for (const record of recording.records) {
-    if (
-      (record.kind === "create" || record.kind === "open") &&
-      record.name === "-wal"
-    )
+    if ((record.kind === "create" || record.kind === "open") && record.name === "-wal")
       wals.add(record.file);
-    const isHeader =
-      record.kind === "write" &&
-      record.offset === 0 &&
-      record.bytes.length === 32;
+    const isHeader = record.kind === "write" && record.offset === 0 && record.bytes.length === 32;
     if (isHeader && wals.has(record.file)) generations += 1;
   }
   return generations;
@@ -179,8 +163,7 @@ export function parseLog(
   const records: LogRecord[] = [];
   let at = 0;
   while (at < log.length) {
-    const length =
-      at + headerBytes <= log.length ? log.readUInt32LE(at + 12) : Infinity;
+    const length = at + headerBytes <= log.length ? log.readUInt32LE(at + 12) : Infinity;
     const end = at + headerBytes + length;
     if (end > log.length) {
       if (cutShort) break;
@@ -189,10 +172,7 @@ export function parseLog(
       );
     }
     records.push(
-      parseRecord(
-        log.subarray(at, at + headerBytes),
-        log.subarray(at + headerBytes, end),
-      ),
+      parseRecord(log.subarray(at, at + headerBytes), log.subarray(at + headerBytes, end)),
     );
     at = end;
   }
@@ -237,15 +217,12 @@ function parseRecord(header: Buffer, payload: Buffer): LogRecord {
     case 11:
       return { kind: "link", pid, file, name: asFileName(text()) };
     default:
-      throw new Error(
-        `Unknown record kind ${kind}: recording.ts and shim.c have drifted apart.`,
-      );
+      throw new Error(`Unknown record kind ${kind}: recording.ts and shim.c have drifted apart.`);
   }
 }
 
 function asFileName(text: string): FileName {
   const name = fileNames.find((known) => known === text);
-  if (name === undefined)
-    throw new Error(`"${text}" is not a file of the database.`);
+  if (name === undefined) throw new Error(`"${text}" is not a file of the database.`);
   return name;
 }

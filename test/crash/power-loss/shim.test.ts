@@ -8,18 +8,9 @@ import { countWalGenerations } from "./recording.ts";
 import type { Recording } from "./recording.ts";
 import { surveyCrashes } from "./verify.ts";
 import type { SurveyResult } from "./verify.ts";
-import {
-  afterMarks,
-  calls,
-  checkCalls,
-  checkpointer,
-  setUp,
-  writer,
-} from "./workload.ts";
+import { afterMarks, calls, checkCalls, checkpointer, setUp, writer } from "./workload.ts";
 
-const crashPointCount = Number(
-  process.env["HOLDFAST_TEST_ROUNDS"] ?? (isDeep ? 550 : 10),
-);
+const crashPointCount = Number(process.env["HOLDFAST_TEST_ROUNDS"] ?? (isDeep ? 550 : 10));
 
 const onLinux = process.platform === "linux";
 if (!onLinux)
@@ -27,11 +18,7 @@ if (!onLinux)
     "SKIPPED: the power-loss tests record with an LD_PRELOAD library, which needs Linux.",
   );
 
-function report(
-  what: string,
-  recording: Recording,
-  result: SurveyResult,
-): void {
+function report(what: string, recording: Recording, result: SurveyResult): void {
   console.log(
     `power loss, ${what}: seed ${seed}, ${result.images} images, ${result.imagesFailed} failed; ` +
       `${recording.records.length} records, ${countWalGenerations(recording)} WAL generations; ` +
@@ -50,11 +37,7 @@ describe.runIf(onLinux)("power loss on a plain SQLite database", () => {
       timeoutMs,
       generations: [
         [setUp],
-        [
-          writer("a", 1, "flushed"),
-          writer("b", 2, "flushed"),
-          checkpointer(3, "flushed"),
-        ],
+        [writer("a", 1, "flushed"), writer("b", 2, "flushed"), checkpointer(3, "flushed")],
         // One writer dies in the middle: the next generation begins with a recovery.
         [
           writer("a", 4, "flushed"),
@@ -63,11 +46,7 @@ describe.runIf(onLinux)("power loss on a plain SQLite database", () => {
             killAfterCalls: 20 + Math.floor(random() * calls * 5),
           },
         ],
-        [
-          writer("a", 6, "flushed"),
-          writer("b", 7, "flushed"),
-          checkpointer(8, "flushed"),
-        ],
+        [writer("a", 6, "flushed"), writer("b", 7, "flushed"), checkpointer(8, "flushed")],
       ],
     });
     const crashPoints = chooseCrashPoints(recording, crashPointCount, random);
@@ -90,11 +69,7 @@ describe.runIf(onLinux)("power loss on a plain SQLite database", () => {
       timeoutMs,
       generations: [
         [setUp],
-        [
-          writer("a", 1, "unflushed"),
-          writer("b", 2, "unflushed"),
-          checkpointer(3, "flushed"),
-        ],
+        [writer("a", 1, "unflushed"), writer("b", 2, "unflushed"), checkpointer(3, "flushed")],
       ],
     });
     const crashPoints = chooseCrashPoints(recording, crashPointCount, random);
@@ -105,9 +80,7 @@ describe.runIf(onLinux)("power loss on a plain SQLite database", () => {
     });
     report("control, acknowledged before the flush", recording, result);
     // Lost, but never damaged or half there: SQLite itself is sound without our flush.
-    expect(
-      result.problems.filter((problem) => !problem.includes("lost: ")),
-    ).toEqual([]);
+    expect(result.problems.filter((problem) => !problem.includes("lost: "))).toEqual([]);
     expect(result.imagesFailed).toBeGreaterThan(0);
     removeRecording(recording);
   });
@@ -127,11 +100,7 @@ describe.runIf(onLinux)("power loss on a plain SQLite database", () => {
       ],
     });
     // Of ten images none was damaged once: most writes reach the disk in order.
-    const crashPoints = chooseCrashPoints(
-      recording,
-      2 * crashPointCount,
-      random,
-    );
+    const crashPoints = chooseCrashPoints(recording, 2 * crashPointCount, random);
     const result = await surveyCrashes(recording, {
       crashPoints,
       random,
@@ -139,9 +108,7 @@ describe.runIf(onLinux)("power loss on a plain SQLite database", () => {
     });
     report("control, synchronous off", recording, result);
     // More than lost facts: damaged pages or calls that are half there.
-    const damage = result.problems.filter(
-      (problem) => !problem.includes("lost: "),
-    );
+    const damage = result.problems.filter((problem) => !problem.includes("lost: "));
     expect(damage.length).toBeGreaterThan(0);
     removeRecording(recording);
   });
@@ -152,11 +119,7 @@ describe.runIf(onLinux)("power loss on a plain SQLite database", () => {
       timeoutMs,
       generations: [
         [setUp],
-        [
-          writer("a", 1, "flushed"),
-          writer("b", 2, "flushed"),
-          checkpointer(3, "unflushed"),
-        ],
+        [writer("a", 1, "flushed"), writer("b", 2, "flushed"), checkpointer(3, "unflushed")],
       ],
     });
     const crashPoints = afterMarks(recording, "observed");
@@ -197,9 +160,7 @@ describe.runIf(onLinux)("power loss on a plain SQLite database", () => {
       checkFacts: checkCalls,
     });
     report("control, going on after a failed flush", recording, result);
-    const before = result.problems.filter(
-      (problem) => crashPointOf(problem) < failedAt,
-    );
+    const before = result.problems.filter((problem) => crashPointOf(problem) < failedAt);
     expect(before).toEqual([]);
     expect(result.imagesFailed).toBeGreaterThan(0);
     removeRecording(recording);

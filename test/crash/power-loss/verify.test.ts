@@ -4,9 +4,7 @@ import type { CrashImage } from "./images.ts";
 import { openConnection, verifyImage, withImage } from "./verify.ts";
 
 function imageOf(database: Buffer | undefined): CrashImage {
-  const files: CrashImage["files"] = new Map(
-    database === undefined ? [] : [["", database]],
-  );
+  const files: CrashImage["files"] = new Map(database === undefined ? [] : [["", database]]);
   return { crashPoint: 0, mode: "kept", files };
 }
 
@@ -19,10 +17,7 @@ describe("verifying an image", () => {
   });
 
   test("reports a file that is not a database", async () => {
-    const problems = await verifyImage(
-      imageOf(Buffer.alloc(8192, "x")),
-      () => [],
-    );
+    const problems = await verifyImage(imageOf(Buffer.alloc(8192, "x")), () => []);
     expect(problems).toEqual(["cannot be read: file is not a database"]);
   });
 
@@ -34,9 +29,7 @@ describe("verifying an image", () => {
   });
 
   test("reports what the caller misses", async () => {
-    const problems = await verifyImage(imageOf(await pagesOfDatabase()), () => [
-      "lost: call 7",
-    ]);
+    const problems = await verifyImage(imageOf(await pagesOfDatabase()), () => ["lost: call 7"]);
     expect(problems).toEqual(["lost: call 7"]);
   });
 });

@@ -20,19 +20,14 @@ export interface Connection {
   close(): void;
 }
 
-const Sqlite = createRequire(import.meta.url)("better-sqlite3") as new (
-  path: string,
-) => Connection;
+const Sqlite = createRequire(import.meta.url)("better-sqlite3") as new (path: string) => Connection;
 
 export function openConnection(path: string): Connection {
   return new Sqlite(path);
 }
 
 /** Compares the database with what was marked before the crash. Each returned sentence is a problem. */
-type CheckFacts = (
-  connection: Connection,
-  marks: readonly string[],
-) => readonly string[];
+type CheckFacts = (connection: Connection, marks: readonly string[]) => readonly string[];
 
 export interface Survey {
   readonly crashPoints: readonly number[];
@@ -51,19 +46,14 @@ export interface SurveyResult {
 }
 
 /** Verifies an image for every crash point in every mode. */
-export async function surveyCrashes(
-  recording: Recording,
-  survey: Survey,
-): Promise<SurveyResult> {
+export async function surveyCrashes(recording: Recording, survey: Survey): Promise<SurveyResult> {
   const problems: string[] = [];
   let images = 0;
   let imagesFailed = 0;
   for (const mode of survey.modes ?? crashModes) {
     for (const image of crashImages(recording, { ...survey, mode })) {
       const marks = marksBefore(recording, image.crashPoint);
-      const found = await verifyImage(image, (connection) =>
-        survey.checkFacts(connection, marks),
-      );
+      const found = await verifyImage(image, (connection) => survey.checkFacts(connection, marks));
       images += 1;
       if (found.length > 0) imagesFailed += 1;
       for (const problem of found)
@@ -89,9 +79,7 @@ export function verifyImage(
       const integrity = connection.pragma("integrity_check") as readonly {
         readonly integrity_check: string;
       }[];
-      const damage = integrity
-        .map((row) => row.integrity_check)
-        .filter((text) => text !== "ok");
+      const damage = integrity.map((row) => row.integrity_check).filter((text) => text !== "ok");
       return damage.length > 0 ? damage : check(connection);
     } finally {
       connection.close();
@@ -108,9 +96,7 @@ export async function withImage(
   try {
     return await verify(writeImage(image, directory));
   } catch (error) {
-    return [
-      `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-    ];
+    return [`cannot be read: ${error instanceof Error ? error.message : String(error)}`];
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -14,9 +14,7 @@ const mark = (fact) => fs.writeSync(marks, JSON.stringify(fact));
 function open() {
   const connection = new Sqlite(file, { timeout: 10_000 });
   connection.pragma("journal_mode = WAL");
-  connection.pragma(
-    `synchronous = ${process.env.WORKLOAD_SYNCHRONOUS ?? "NORMAL"}`,
-  );
+  connection.pragma(`synchronous = ${process.env.WORKLOAD_SYNCHRONOUS ?? "NORMAL"}`);
   connection.pragma("wal_autocheckpoint = 0");
   connection.prepare("SELECT count(*) FROM sqlite_master").get(); // now the -wal exists
   const wal = fs.openSync(`${file}-wal`, "r+");
@@ -67,15 +65,9 @@ function write(writer, calls, seed, flushed) {
       .pluck()
       .get(writer);
     const bytes = Buffer.alloc(choose(3_000), n % 251);
-    connection
-      .prepare("INSERT INTO call (writer, n) VALUES (?, ?)")
-      .run(writer, n);
-    connection
-      .prepare("INSERT INTO payload VALUES (?, ?, ?)")
-      .run(writer, n, bytes);
-    connection
-      .prepare("UPDATE total SET calls = calls + 1 WHERE writer = ?")
-      .run(writer);
+    connection.prepare("INSERT INTO call (writer, n) VALUES (?, ?)").run(writer, n);
+    connection.prepare("INSERT INTO payload VALUES (?, ?, ?)").run(writer, n, bytes);
+    connection.prepare("UPDATE total SET calls = calls + 1 WHERE writer = ?").run(writer);
     connection.exec("COMMIT");
     try {
       if (flushed) flush();
@@ -101,9 +93,7 @@ async function checkpoint(seed, flushed) {
       observed: Object.fromEntries(rows.map((row) => [row.writer, row.calls])),
     });
     try {
-      connection.pragma(
-        `wal_checkpoint(${["PASSIVE", "FULL", "RESTART", "TRUNCATE"][choose(4)]})`,
-      );
+      connection.pragma(`wal_checkpoint(${["PASSIVE", "FULL", "RESTART", "TRUNCATE"][choose(4)]})`);
     } catch (error) {
       if (!String(error.code).startsWith("SQLITE_BUSY")) throw error;
     }
@@ -114,8 +104,6 @@ async function checkpoint(seed, flushed) {
 
 const [role, ...args] = process.argv.slice(2);
 if (role === "set-up") setUp();
-else if (role === "write")
-  write(args[0], Number(args[1]), Number(args[2]), args[3] === "flushed");
-else if (role === "checkpoint")
-  await checkpoint(Number(args[0]), args[1] === "flushed");
+else if (role === "write") write(args[0], Number(args[1]), Number(args[2]), args[3] === "flushed");
+else if (role === "checkpoint") await checkpoint(Number(args[0]), args[1] === "flushed");
 else throw new Error(`Unknown role "${role}".`);

@@ -14,11 +14,7 @@ type Release = "flushed" | "unflushed";
 
 export const setUp: RecordedProcess = { script, args: ["set-up"] };
 
-export function writer(
-  name: "a" | "b",
-  order: number,
-  acknowledge: Release,
-): RecordedProcess {
+export function writer(name: "a" | "b", order: number, acknowledge: Release): RecordedProcess {
   return {
     script,
     args: ["write", name, String(calls), String(seed + order), acknowledge],
@@ -57,10 +53,7 @@ function promised(marks: readonly string[]): ReadonlyMap<string, number> {
 }
 
 /** Every promised call is there; each call is whole; the calls of both writers are a prefix of the order of commits. */
-export function checkCalls(
-  connection: Connection,
-  marks: readonly string[],
-): readonly string[] {
+export function checkCalls(connection: Connection, marks: readonly string[]): readonly string[] {
   const expected = promised(marks);
   const tables = connection
     .prepare("SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'")
@@ -72,34 +65,24 @@ export function checkCalls(
     .all() as CallRow[];
   if (order.some((row, index) => row.seq !== index + 1))
     problems.push("torn: the order of commits has a gap");
-  const totals = connection
-    .prepare("SELECT writer, calls FROM total")
-    .all() as { writer: string; calls: number }[];
+  const totals = connection.prepare("SELECT writer, calls FROM total").all() as {
+    writer: string;
+    calls: number;
+  }[];
   for (const total of totals) {
-    const numbers = order
-      .filter((row) => row.writer === total.writer)
-      .map((row) => row.n);
+    const numbers = order.filter((row) => row.writer === total.writer).map((row) => row.n);
     const payloads = connection
       .prepare("SELECT n, bytes FROM payload WHERE writer = ? ORDER BY n")
       .all(total.writer);
-    const upToTotal = Array.from(
-      { length: total.calls },
-      (_, index) => index + 1,
-    );
+    const upToTotal = Array.from({ length: total.calls }, (_, index) => index + 1);
     if (numbers.join() !== upToTotal.join())
-      problems.push(
-        `torn: rows of ${total.writer} are not 1 to ${total.calls}`,
-      );
-    const payloadNumbers = (payloads as PayloadRow[])
-      .filter(isWhole)
-      .map((row) => row.n);
+      problems.push(`torn: rows of ${total.writer} are not 1 to ${total.calls}`);
+    const payloadNumbers = (payloads as PayloadRow[]).filter(isWhole).map((row) => row.n);
     if (payloadNumbers.join() !== upToTotal.join())
       problems.push(`torn: payloads of ${total.writer}`);
     const last = expected.get(total.writer) ?? 0;
     if (total.calls < last)
-      problems.push(
-        `lost: ${total.writer} has ${total.calls} calls, ${last} were promised`,
-      );
+      problems.push(`lost: ${total.writer} has ${total.calls} calls, ${last} were promised`);
   }
   return problems;
 }
@@ -120,10 +103,7 @@ function isWhole({ n, bytes }: PayloadRow): boolean {
 }
 
 /** Crash points right after the marks that tell of one kind of fact. */
-export function afterMarks(
-  recording: Recording,
-  kind: keyof Facts,
-): readonly number[] {
+export function afterMarks(recording: Recording, kind: keyof Facts): readonly number[] {
   const points: number[] = [];
   for (const [index, record] of recording.records.entries()) {
     if (record.kind === "mark" && kind in (JSON.parse(record.text) as Facts))

@@ -19,10 +19,10 @@ function migrate(
   args: readonly string[] = [],
   options: HostOptions = {},
 ) {
-  return holdfastCli(
-    ["migrate", "app.db", place.url, "--schema", place.schema, ...args],
-    { cwd: folder.path, ...options },
-  );
+  return holdfastCli(["migrate", "app.db", place.url, "--schema", place.schema, ...args], {
+    cwd: folder.path,
+    ...options,
+  });
 }
 
 describe("holdfast migrate", () => {
@@ -93,8 +93,7 @@ describe("holdfast migrate", () => {
       });
       expect(await migrate(folder, place, ["--give-up"])).toMatchObject({
         code: 0,
-        stdout:
-          "The move was given up. app.db can be used again; restart what was refused.\n",
+        stdout: "The move was given up. app.db can be used again; restart what was refused.\n",
       });
       await (await folder.open()).close();
       expect(await migrate(folder, place, ["--give-up"])).toMatchObject({
@@ -110,16 +109,14 @@ describe("holdfast migrate", () => {
       expect(await migrate(folder, place, [], { stoppedBy })).toMatchObject({
         code: 130,
         stdout: "",
-        stderr:
-          "The move was interrupted before it began; nothing was changed.\n",
+        stderr: "The move was interrupted before it began; nothing was changed.\n",
       });
       const asJson = await migrate(folder, place, ["--json"], { stoppedBy });
       expect(asJson).toMatchObject({ code: 130, stderr: "" });
       expect(asJson.json()).toEqual({
         stopped: {
           isBegun: false,
-          message:
-            "The move was interrupted before it began; nothing was changed.",
+          message: "The move was interrupted before it began; nothing was changed.",
         },
       });
     }));
@@ -140,10 +137,7 @@ describe("holdfast migrate", () => {
         ["migrate", "app.db", "postgres://%%"],
       ];
       for (const args of refused)
-        expect([args, (await holdfastCli(args, { cwd })).code]).toEqual([
-          args,
-          2,
-        ]);
+        expect([args, (await holdfastCli(args, { cwd })).code]).toEqual([args, 2]);
       const missing = await holdfastCli(["migrate", "none.db", place.url], {
         cwd,
       });

@@ -28,8 +28,7 @@ describe("a move to Postgres", () => {
           [table]: before.get(table),
         });
       await sessions(database).create("after");
-      const [after] =
-        await shell`SELECT key::int AS seq FROM holdfast_session WHERE id = 'after'`;
+      const [after] = await shell`SELECT key::int AS seq FROM holdfast_session WHERE id = 'after'`;
       expect({ ...after }).toEqual({
         seq: (sequence as { readonly seq: number }).seq + 1,
       });
@@ -74,10 +73,7 @@ function rowsOf(folder: Folder): ReadonlyMap<string, readonly string[]> {
   );
 }
 
-async function targetRows(
-  shell: Shell,
-  table: string,
-): Promise<readonly string[]> {
+async function targetRows(shell: Shell, table: string): Promise<readonly string[]> {
   const found = await shell.unsafe(shownBy(table));
   return found.map((row) => rendered(row)).toSorted();
 }
@@ -94,9 +90,7 @@ function rendered(row: object): string {
   return Object.entries(row)
     .map(([column, value]) => {
       const shown =
-        value instanceof Uint8Array
-          ? Buffer.from(value).toString("hex")
-          : String(value);
+        value instanceof Uint8Array ? Buffer.from(value).toString("hex") : String(value);
       return `${column}=${shown}`;
     })
     .toSorted()

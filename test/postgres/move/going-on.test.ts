@@ -28,9 +28,7 @@ function functionsOf(world: World) {
   /** Never answers where it is left behind. */
   const hangs = (name: string): Promise<string> => {
     world.done.push(`${world.side} ${name}`);
-    return world.side === "source"
-      ? new Promise(() => undefined)
-      : Promise.resolve(name);
+    return world.side === "source" ? new Promise(() => undefined) : Promise.resolve(name);
   };
   const does = (name: string) => (): string => {
     world.done.push(`${world.side} ${name}`);
@@ -90,8 +88,7 @@ test("runs that sleep, wait, are paused, parked or worked on, sessions, effects 
     const left = await writeSession(source);
 
     await move(folder, place, { sqlite: { clock }, postgres: { clock } });
-    const stops = (): readonly string[] =>
-      said.filter((text) => text.includes("worker stops"));
+    const stops = (): readonly string[] => said.filter((text) => text.includes("worker stops"));
     // The worker hears of the move by itself.
     await until(() => stops().length > 0);
     expect(stops()).toHaveLength(1);
@@ -126,19 +123,14 @@ async function parkable(holdfast: Holdfast, fns: Functions): Promise<void> {
 }
 
 /** Runs in every state, as far as they get by themselves. */
-async function begun(
-  source: Holdfast,
-  fns: Functions,
-  world: World,
-): Promise<void> {
+async function begun(source: Holdfast, fns: Functions, world: World): Promise<void> {
   await source.work(servedBy(fns));
   const parked = source.get(fns.parked, "parked");
   await parked.signal(approval, "mended");
   for (const name of ["sleeper", "approver", "steps", "parent", "caller"])
     await source.start(fns[name as "sleeper"], undefined, { id: name });
   const paused = await source.start(fns.sleeper, undefined, { id: "paused" });
-  for (const id of ["paused", "sleeper", "approver", "caller"])
-    await isWaiting(source, id);
+  for (const id of ["paused", "sleeper", "approver", "caller"]) await isWaiting(source, id);
   await paused.pause();
   await until(() => world.done.includes("source charge"));
   await until(() => world.done.includes("source two"));
@@ -150,9 +142,7 @@ function resultsOf(
   fns: Functions,
   names: readonly (keyof Functions)[],
 ): Promise<readonly unknown[]> {
-  return Promise.all(
-    names.map((name) => target.get<unknown>(fns[name], name).result()),
-  );
+  return Promise.all(names.map((name) => target.get<unknown>(fns[name], name).result()));
 }
 
 async function wentOn(
@@ -164,19 +154,18 @@ async function wentOn(
   await target.get(fns.approver, "approver").signal(approval, "yes");
   await target.resolve(token, "from outside");
   await target.get(fns.parked, "parked").unpark();
-  expect(
-    await resultsOf(target, fns, ["approver", "caller", "steps", "parked"]),
-  ).toEqual(["yes", "from outside", "one two", "a mended"]);
+  expect(await resultsOf(target, fns, ["approver", "caller", "steps", "parked"])).toEqual([
+    "yes",
+    "from outside",
+    "one two",
+    "a mended",
+  ]);
   // The attempt that was left behind may have charged, so that it counts, and the next one comes after a pause.
   clock.advance(60_000);
   expect(await resultsOf(target, fns, ["parent"])).toEqual(["charge"]);
 }
 
-async function woke(
-  target: Holdfast,
-  fns: Functions,
-  clock: ManualClock,
-): Promise<void> {
+async function woke(target: Holdfast, fns: Functions, clock: ManualClock): Promise<void> {
   const paused = target.get(fns.sleeper, "paused");
   expect(await paused.status()).toBe("paused");
   await paused.resume();
@@ -246,10 +235,7 @@ async function writeSession(holdfast: Holdfast): Promise<Left> {
 }
 
 /** The lease of a process left behind is to be had at once, and all else is as it was. */
-async function readSession(
-  holdfast: Holdfast,
-  { token, attachment }: Left,
-): Promise<void> {
+async function readSession(holdfast: Holdfast, { token, attachment }: Left): Promise<void> {
   const { sessions, leases, queue, effects } = holdfast;
   const fence = await leases.waitForLease("chat", {
     owner: "bob",
@@ -285,19 +271,15 @@ async function readSession(
   expect(await effects.execute(turn, "ask", asked, () => 43)).toBe(42);
   const awaited = awaitEvents(holdfast.database);
   await awaited.resolve(token, { agreed: true });
-  expect(await schedules(holdfast.database).get("mine", "daily")).toMatchObject(
-    {
-      nextAt: Date.UTC(2026, 10, 18, 9),
-    },
-  );
+  expect(await schedules(holdfast.database).get("mine", "daily")).toMatchObject({
+    nextAt: Date.UTC(2026, 10, 18, 9),
+  });
 }
 
 /** An instant that came due after the move fires once, in Postgres. */
 async function schedulesFire(target: Holdfast): Promise<void> {
   const { triggers, runs } = target;
-  await until(
-    async () => (await runs.list({ function: "nightly" })).items.length > 0,
-  );
+  await until(async () => (await runs.list({ function: "nightly" })).items.length > 0);
   const { items } = await runs.list({ function: "nightly" });
   expect(items.map(({ createdAt }) => createdAt > noon + day)).toEqual([true]);
   const fired: number[] = [];

@@ -7,9 +7,7 @@ import { isDeep } from "../../depth.ts";
 import { move, rejection, withBoth } from "./moving.ts";
 
 /** What the workers run; here it only names them. */
-const tenSteps = workflow("ten-steps", (_, start: number) =>
-  Promise.resolve(start),
-);
+const tenSteps = workflow("ten-steps", (_, start: number) => Promise.resolve(start));
 
 const startsBefore = isDeep ? 1_000 : 20;
 
@@ -22,9 +20,7 @@ test("a move under load loses nothing that was acknowledged, and leaves nobody s
   withBoth(async (folder, place) => {
     const effects = folder.file("source-effects");
     const holdfast = await holdfastOn(await folder.open());
-    const workers = [1, 2].map(
-      () => new Child("runtime-worker.ts", [folder.file(), effects, 2]),
-    );
+    const workers = [1, 2].map(() => new Child("runtime-worker.ts", [folder.file(), effects, 2]));
     for (const worker of workers) onTestFinished(() => worker.kill());
     for (const worker of workers) await worker.reported(1);
 
@@ -47,9 +43,7 @@ test("a move under load loses nothing that was acknowledged, and leaves nobody s
     await moving;
     for (const worker of workers) {
       expect(await worker.ended).toBe(0);
-      expect(worker.errors).toContain(
-        "This worker stops. This SQLite database",
-      );
+      expect(worker.errors).toContain("This worker stops. This SQLite database");
     }
     await holdfast.close();
 
@@ -58,9 +52,7 @@ test("a move under load loses nothing that was acknowledged, and leaves nobody s
     const worker = new Child("runtime-worker.ts", [told, after, 0]);
     onTestFinished(() => worker.kill());
     const target = await holdfastOn(await place.open());
-    const results = await Promise.all(
-      started.map((id) => target.get(tenSteps, id).result()),
-    );
+    const results = await Promise.all(started.map((id) => target.get(tenSteps, id).result()));
     expect(results).toEqual(started.map((_, start) => start + 45));
     const done = new Set(recordedIn(effects).map(stepOf));
     const repeated = linesOf(after).filter((line) => done.has(stepOf(line)));

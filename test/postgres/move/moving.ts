@@ -1,12 +1,6 @@
 import { manualClock } from "../../../src/model/time/clock.ts";
-import {
-  giveUpMove,
-  moveToPostgres,
-} from "../../../src/open/move/move-to-postgres.ts";
-import type {
-  MoveOptions,
-  MoveOutcome,
-} from "../../../src/open/move/move-to-postgres.ts";
+import { giveUpMove, moveToPostgres } from "../../../src/open/move/move-to-postgres.ts";
+import type { MoveOptions, MoveOutcome } from "../../../src/open/move/move-to-postgres.ts";
 import { writeEveryRow } from "../../conformance/every-row.ts";
 import { ownTableNames } from "../../fixtures/schema.ts";
 import { driverName, withFolder } from "../../sqlite/place.ts";
@@ -15,11 +9,7 @@ import { withPlace } from "../place.ts";
 import type { Place } from "../place.ts";
 
 /** What each database has for itself; every other table is moved. */
-const localTables: readonly string[] = [
-  "holdfast_app_migration",
-  "holdfast_move",
-  "holdfast_tick",
-];
+const localTables: readonly string[] = ["holdfast_app_migration", "holdfast_move", "holdfast_tick"];
 
 export const movedTables: readonly string[] = ownTableNames.filter(
   (name) => !localTables.includes(name),
@@ -28,9 +18,7 @@ export const movedTables: readonly string[] = ownTableNames.filter(
 const noon = Date.UTC(2026, 10, 17, 12);
 
 /** A folder for the source and a schema for the target. */
-export function withBoth(
-  body: (folder: Folder, place: Place) => Promise<void>,
-): Promise<void> {
+export function withBoth(body: (folder: Folder, place: Place) => Promise<void>): Promise<void> {
   return withFolder((folder) => withPlace((place) => body(folder, place)));
 }
 
@@ -71,18 +59,12 @@ export function giveUp(
 }
 
 /** Rows of each table that is moved, as a shell sees them. */
-export async function targetCounts(
-  place: Place,
-): Promise<Readonly<Record<string, number>>> {
+export async function targetCounts(place: Place): Promise<Readonly<Record<string, number>>> {
   const shell = place.shell();
-  const columns = movedTables.map(
-    (table) => `(SELECT count(*)::int FROM ${table}) AS ${table}`,
-  );
+  const columns = movedTables.map((table) => `(SELECT count(*)::int FROM ${table}) AS ${table}`);
   const [found] = await shell.unsafe(`SELECT ${columns.join(", ")}`);
   await shell.end();
-  return Object.fromEntries(
-    movedTables.map((table) => [table, Number(found?.[table])]),
-  );
+  return Object.fromEntries(movedTables.map((table) => [table, Number(found?.[table])]));
 }
 
 /** Tables of the target that have rows. */

@@ -31,9 +31,7 @@ async function idsOf(database: Database): Promise<readonly string[]> {
 
 /** Overwrites the page that a table begins with. */
 function damaged(folder: Folder, table: string): void {
-  const [found] = folder.shell([
-    `SELECT rootpage FROM sqlite_schema WHERE name = '${table}'`,
-  ]);
+  const [found] = folder.shell([`SELECT rootpage FROM sqlite_schema WHERE name = '${table}'`]);
   folder.shell(["PRAGMA wal_checkpoint(TRUNCATE)"]);
   const { rootpage } = found as { readonly rootpage: number };
   const file = openSync(folder.file(), "r+");
@@ -63,8 +61,7 @@ describe("a target", () => {
       await holdfast.close();
       const secret = folder.shell(["SELECT secret FROM holdfast_await_secret"]);
       await move(folder, place);
-      const found =
-        await place.shell()`SELECT secret FROM holdfast_await_secret`;
+      const found = await place.shell()`SELECT secret FROM holdfast_await_secret`;
       expect([...found].map((row) => ({ ...row }))).toEqual(secret);
     }));
 
@@ -137,9 +134,10 @@ describe("a source", () => {
       const lazy = await folder.open();
       await move(folder, place);
       for (const database of [before, lazy])
-        expect(
-          await rejection(sessions(database).create("late")),
-        ).toMatchObject({ code: "MOVED_TO_POSTGRES", retryable: false });
+        expect(await rejection(sessions(database).create("late"))).toMatchObject({
+          code: "MOVED_TO_POSTGRES",
+          retryable: false,
+        });
       expect(await idsOf(before)).toEqual(["before", "chat"]);
       expect(await rejection(folder.open())).toMatchObject({
         code: "MOVED_TO_POSTGRES",
@@ -182,9 +180,7 @@ describe("a source", () => {
         code: "DATABASE_NOT_FOUND",
       });
       await small(folder);
-      folder.shell([
-        "INSERT INTO holdfast_migration VALUES (1000, 'next', 'x', 'x', 0)",
-      ]);
+      folder.shell(["INSERT INTO holdfast_migration VALUES (1000, 'next', 'x', 'x', 0)"]);
       expect(await moved(folder.file())).toMatchObject({
         code: "SCHEMA_NEWER",
       });
@@ -216,11 +212,8 @@ describe("a source", () => {
         () => moveToPostgres(folder.file(), value as string),
       ]);
       for (const options of [null, 7, "x", { odd: 1 }, { signal: 1 }])
-        calls.push(() =>
-          moveToPostgres(folder.file(), place.url, options as never),
-        );
-      for (const call of calls)
-        expect(await rejection(call())).toBeInstanceOf(HoldfastError);
+        calls.push(() => moveToPostgres(folder.file(), place.url, options as never));
+      for (const call of calls) expect(await rejection(call())).toBeInstanceOf(HoldfastError);
       await sessions(await folder.open()).create("still");
     }));
 });
@@ -236,8 +229,7 @@ describe("a move that was interrupted", () => {
           const interrupted = move(folder, place, {
             signal: controller.signal,
             onProgress(progress) {
-              if (progress.phase === phase && progress.number === number)
-                controller.abort();
+              if (progress.phase === phase && progress.number === number) controller.abort();
             },
           });
           expect(await rejection(interrupted)).toMatchObject({
@@ -268,8 +260,7 @@ describe("a move that was interrupted", () => {
         if (!isEarly) controller.abort();
         expect(await rejection(interrupted)).toMatchObject({
           code: "ABORTED",
-          message:
-            "The move was interrupted before it began; nothing was changed.",
+          message: "The move was interrupted before it began; nothing was changed.",
           details: { isBegun: false },
         });
       }

@@ -22,20 +22,14 @@ export function refuseWrongNode(
   node: string = process.versions.node,
 ): void {
   const [, wanted] = /^>=\s*(\d+)/.exec(engines?.node ?? "") ?? [];
-  if (wanted === undefined || Number.parseInt(node, 10) >= Number(wanted))
-    return;
+  if (wanted === undefined || Number.parseInt(node, 10) >= Number(wanted)) return;
   throw Object.assign(
-    new Error(
-      `version ${version} needs Node ${wanted} or newer, this is ${node}`,
-    ),
+    new Error(`version ${version} needs Node ${wanted} or newer, this is ${node}`),
     { code: "WRONG_NODE" },
   );
 }
 
-export function driverFlaw(
-  driver: "better-sqlite3" | "node:sqlite",
-  error: unknown,
-): DriverFlaw {
+export function driverFlaw(driver: "better-sqlite3" | "node:sqlite", error: unknown): DriverFlaw {
   const message = error instanceof Error ? error.message : String(error);
   if (driver === "node:sqlite")
     return {
@@ -54,16 +48,12 @@ export function driverFlaw(
       reason: message,
       remedy: "Run `npm install better-sqlite3@12`",
     };
-  if (
-    /Could not locate the bindings file|\.node'/.test(message) &&
-    !versions[0]
-  )
+  if (/Could not locate the bindings file|\.node'/.test(message) && !versions[0])
     return {
       reason: "installed, but its addon was not built",
       remedy: rebuild,
     };
-  if (code !== "ERR_DLOPEN_FAILED")
-    return { reason: firstLine(message), remedy: rebuild };
+  if (code !== "ERR_DLOPEN_FAILED") return { reason: firstLine(message), remedy: rebuild };
   const [built, here] = versions.map(([, version]) => version);
   return {
     reason:

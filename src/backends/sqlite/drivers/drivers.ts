@@ -125,9 +125,7 @@ export function loadBetterSqlite3(require: Requires): Driver {
 }
 
 function loadNodeSqlite(): Driver {
-  const { DatabaseSync } = createRequire(ownPlace())(
-    "node:sqlite",
-  ) as NodeSqlite;
+  const { DatabaseSync } = createRequire(ownPlace())("node:sqlite") as NodeSqlite;
   return {
     name: "node:sqlite",
     modulePath: "node:sqlite",
@@ -154,8 +152,7 @@ function withPlainRows(statement: RawStatement): RawStatement {
       const found = statement.get(...parameters);
       return found && { ...found };
     },
-    all: (...parameters) =>
-      statement.all(...parameters).map((found) => ({ ...found })),
+    all: (...parameters) => statement.all(...parameters).map((found) => ({ ...found })),
   };
 }
 

@@ -34,23 +34,18 @@ export async function backUp(
   const temporary = `${target}.tmp-${random}`;
   const lockPath = `${target}.tmp-lock`;
   const abandoned = new AbortController();
-  const growth = new Growth(temporary, onProgress, (error) =>
-    abandoned.abort(error),
-  );
+  const growth = new Growth(temporary, onProgress, (error) => abandoned.abort(error));
   try {
-    const result = await inKillableProcess<BackupResult | { isLocked: true }>(
-      driver,
-      {
-        job: "backup",
-        source: { ...file, target, temporary, lockPath },
-        hear(message) {
-          if (message.kind === "estimate") growth.start(message.bytes);
-          if (message.kind === "written") growth.end(message.bytes);
-        },
-        failure: (failure) => backupFailure(failure, to),
-        signal: AbortSignal.any([signal, abandoned.signal]),
+    const result = await inKillableProcess<BackupResult | { isLocked: true }>(driver, {
+      job: "backup",
+      source: { ...file, target, temporary, lockPath },
+      hear(message) {
+        if (message.kind === "estimate") growth.start(message.bytes);
+        if (message.kind === "written") growth.end(message.bytes);
       },
-    );
+      failure: (failure) => backupFailure(failure, to),
+      signal: AbortSignal.any([signal, abandoned.signal]),
+    });
     if ("isLocked" in result) throw targetBusy(to);
     return result;
   } catch (error) {
@@ -68,11 +63,7 @@ class Growth {
   readonly #failed: (error: unknown) => void;
   #cancel: (() => void) | undefined;
 
-  constructor(
-    file: string,
-    tell: HeavyCall["onProgress"],
-    failed: (error: unknown) => void,
-  ) {
+  constructor(file: string, tell: HeavyCall["onProgress"], failed: (error: unknown) => void) {
     this.#file = file;
     this.#tell = tell;
     this.#failed = failed;
@@ -108,18 +99,11 @@ class Growth {
 }
 
 /** The process was killed in the midst of it: what it left is ours to remove. */
-function removeRemains(
-  driver: Driver,
-  temporary: string,
-  lockPath: string,
-): void {
-  for (const suffix of ["", "-journal"])
-    rmSync(temporary + suffix, { force: true });
+function removeRemains(driver: Driver, temporary: string, lockPath: string): void {
+  for (const suffix of ["", "-journal"]) rmSync(temporary + suffix, { force: true });
   if (statSync(lockPath, { throwIfNoEntry: false }) === undefined) return;
   // Another process may have begun a backup to the same name since.
-  holdLockFile(lockPath, (path) =>
-    driver.open(path, { readOnly: false }),
-  )?.release();
+  holdLockFile(lockPath, (path) => driver.open(path, { readOnly: false }))?.release();
 }
 
 /** Where the backup goes, with its folder made. Nothing there is opened or replaced. */
@@ -137,8 +121,7 @@ async function prepareTarget(to: string, source: string): Promise<string> {
   for (const suffix of ["", "-wal", "-shm", "-journal"])
     if (target === source + suffix || isSameFile(target, source + suffix))
       throw targetInvalid(to, "belongs to the database itself");
-  if (lstat(target)?.isDirectory() === true)
-    throw targetInvalid(to, "is a folder");
+  if (lstat(target)?.isDirectory() === true) throw targetInvalid(to, "is a folder");
   // SQLite would take an old log beside the backup for a part of it.
   for (const suffix of ["", "-wal", "-journal"])
     if (lstat(target + suffix) !== undefined) throw targetExists(to + suffix);

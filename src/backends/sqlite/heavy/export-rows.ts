@@ -43,11 +43,7 @@ export function checkTable(table: unknown): asserts table is string {
 export function checkKey(after: unknown): void {
   if (after === undefined) return;
   if (Array.isArray(after) && after.every(isSqlValue)) return;
-  throw optionInvalid(
-    "after",
-    after,
-    "a list of values, as `last` of a page has it",
-  );
+  throw optionInvalid("after", after, "a list of values, as `last` of a page has it");
 }
 
 function isSqlValue(value: unknown): boolean {

@@ -40,11 +40,7 @@ export function openReadOnly(source) {
     connection.close();
     throw error;
   }
-  for (const pragma of [
-    `busy_timeout = ${busyMs}`,
-    "mmap_size = 0",
-    "cache_size = -16384",
-  ])
+  for (const pragma of [`busy_timeout = ${busyMs}`, "mmap_size = 0", "cache_size = -16384"])
     connection.exec(`PRAGMA ${pragma}`);
   return connection;
 }
@@ -65,9 +61,7 @@ export const quoted = (name) => `"${name.replaceAll('"', '""')}"`;
 /** What a check found, in SQLite's words; nothing when all is well. */
 export function problemsOf(connection, pragma) {
   const found = connection.prepare(`PRAGMA ${pragma}`).all();
-  return found
-    .map((row) => String(Object.values(row)[0]))
-    .filter((text) => text !== "ok");
+  return found.map((row) => String(Object.values(row)[0])).filter((text) => text !== "ok");
 }
 
 /**

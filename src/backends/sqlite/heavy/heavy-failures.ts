@@ -52,9 +52,7 @@ export function backupFailure(failure: Failure, to: string): HoldfastError {
     sqlite === "BUSY";
   if (isOfSource) return heavyFailure(failure);
   const reason =
-    typeof failure.code === "string" && sqlite === undefined
-      ? failure.code
-      : failure.message;
+    typeof failure.code === "string" && sqlite === undefined ? failure.code : failure.message;
   return new HoldfastError(
     "BACKUP_FAILED",
     `The backup to "${to}" could not be written (${reason}). Check the permissions, the quota and the free space of its folder, then try again.`,

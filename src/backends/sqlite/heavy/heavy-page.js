@@ -53,9 +53,7 @@ function primaryKey(connection, table, text) {
     )
     .all(table)
     .map(({ name, coll }) => ({
-      term: isCollated
-        ? `${quoted(name)} COLLATE ${quoted(coll)}`
-        : quoted(name),
+      term: isCollated ? `${quoted(name)} COLLATE ${quoted(coll)}` : quoted(name),
       as: name,
     }));
 }
@@ -117,8 +115,7 @@ function readable(value) {
     const isExact = value <= integerMax && value >= -integerMax;
     return { value: isExact ? Number(value) : value, isExact };
   }
-  if (value instanceof Uint8Array)
-    return { value: Uint8Array.from(value), isExact: true };
+  if (value instanceof Uint8Array) return { value: Uint8Array.from(value), isExact: true };
   return { value, isExact: true };
 }
 

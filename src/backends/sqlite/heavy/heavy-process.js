@@ -97,8 +97,7 @@ async function backup(source) {
 function copy({ temporary, ...source }) {
   const connection = openReadOnly(source);
   try {
-    const count = (name) =>
-      Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
+    const count = (name) => Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
     const pages = count("page_count") - count("freelist_count");
     tell({ kind: "estimate", bytes: pages * count("page_size") });
     connection.prepare("VACUUM INTO ?").run(temporary);
@@ -133,16 +132,12 @@ function removeLeftovers(target) {
   const folder = dirname(target);
   const prefix = `${basename(target)}.tmp-`;
   for (const name of readdirSync(folder))
-    if (
-      name.startsWith(prefix) &&
-      /^[0-9a-f]{16}(-journal)?$/.test(name.slice(prefix.length))
-    )
+    if (name.startsWith(prefix) && /^[0-9a-f]{16}(-journal)?$/.test(name.slice(prefix.length)))
       rmSync(join(folder, name), { force: true });
 }
 
 function remove(temporary) {
-  for (const suffix of ["", "-journal"])
-    rmSync(temporary + suffix, { force: true });
+  for (const suffix of ["", "-journal"]) rmSync(temporary + suffix, { force: true });
 }
 
 function syncPath(path) {

@@ -69,10 +69,7 @@ export class HeavyReads {
     this.#driver = parts.driver;
     const { path } = parts;
     this.#file = { path, identity: identityOf(path) ?? "" };
-    this.#maxSnapshotMs = wholeNumber(
-      "maxSnapshotMs",
-      parts.maxSnapshotMs ?? snapshotMs,
-    );
+    this.#maxSnapshotMs = wholeNumber("maxSnapshotMs", parts.maxSnapshotMs ?? snapshotMs);
     this.#dbstat = parts.dbstat ?? true;
     this.#requests = new HeavyRequests(parts.driver, this.#file);
   }
@@ -96,10 +93,7 @@ export class HeavyReads {
   }
 
   /** See `SqliteDatabase.exportRows`. */
-  async *rows(
-    table: string,
-    options: RowsOptions = {},
-  ): AsyncGenerator<RowPage, void, undefined> {
+  async *rows(table: string, options: RowsOptions = {}): AsyncGenerator<RowPage, void, undefined> {
     checkTable(table);
     refuseUnknown(options, ["signal", "pageRows", "after"]);
     const { signal, pageRows = pageRowsUsual } = options;
@@ -124,9 +118,7 @@ export class HeavyReads {
   /** See `SqliteDatabase.sizes`. */
   sizes(options: HeavyOptions = {}): Promise<readonly StoredSize[]> {
     refuseUnknown(options, ["signal", "timeout", "onProgress"]);
-    return this.#call("sizes", options, (call) =>
-      measureSizes(this.#requests, call, this.#dbstat),
-    );
+    return this.#call("sizes", options, (call) => measureSizes(this.#requests, call, this.#dbstat));
   }
 
   /** Ends what is under way with `DATABASE_CLOSED`, and resolves when nothing of it reads the file. */
@@ -170,9 +162,7 @@ export class HeavyReads {
   async #inLane<T>({ signal }: HeavyCall, work: () => Promise<T>): Promise<T> {
     const before = this.#lane;
     let leave = (): void => undefined;
-    this.#lane = new Promise<void>((resolve) => (leave = resolve)).then(
-      () => before,
-    );
+    this.#lane = new Promise<void>((resolve) => (leave = resolve)).then(() => before);
     try {
       await new Promise<unknown>((resolve, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason as Error), {

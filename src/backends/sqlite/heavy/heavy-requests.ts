@@ -104,9 +104,7 @@ export class HeavyRequests {
         resolve();
         if (this.#worker !== worker) return;
         this.#worker = undefined;
-        this.#finish((request) =>
-          request.reject(readerEnded("thread", reason)),
-        );
+        this.#finish((request) => request.reject(readerEnded("thread", reason)));
       });
     });
     this.#ending.add(ended);

@@ -51,21 +51,15 @@ function pages(connection, name, isWithoutRowid) {
 
 /** For a copy of SQLite that was built without dbstat: the first rows stand for all. */
 function estimate(connection, name, kind, table) {
-  const { rows } = connection
-    .prepare(`SELECT count(*) AS rows FROM ${quoted(table)}`)
-    .get();
-  const columns =
-    kind === "table" ? "*" : indexedColumns(connection, name).join(", ");
+  const { rows } = connection.prepare(`SELECT count(*) AS rows FROM ${quoted(table)}`).get();
+  const columns = kind === "table" ? "*" : indexedColumns(connection, name).join(", ");
   const sample = connection
     .prepare(`SELECT ${columns || "NULL"} FROM ${quoted(table)} LIMIT ?`)
     .all(sampleRows);
   const sampleBytes = sample
     .flatMap((row) => Object.values(row))
     .reduce((sum, value) => sum + (value?.length ?? 8), 0);
-  const bytes =
-    sample.length === 0
-      ? 0
-      : Math.ceil((sampleBytes / sample.length + 8) * rows);
+  const bytes = sample.length === 0 ? 0 : Math.ceil((sampleBytes / sample.length + 8) * rows);
   return { bytes, rows, estimated: true };
 }
 

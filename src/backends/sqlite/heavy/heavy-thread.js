@@ -17,8 +17,7 @@ let durableVersion;
 /** Each is one short snapshot: a long one keeps the log from being restarted. */
 const jobs = {
   tables: tableNames,
-  check: (connection, { table }) =>
-    problemsOf(connection, `quick_check(${quoted(table)})`),
+  check: (connection, { table }) => problemsOf(connection, `quick_check(${quoted(table)})`),
   page,
   objects: storedObjects,
   size: (connection, { object, dbstat }) =>
@@ -32,12 +31,8 @@ function page(connection, request) {
   let version;
   try {
     const plan = planOf(connection, request.table);
-    if (plan === undefined)
-      return { kind: "unknown", tables: tableNames(connection) };
-    if (
-      request.after !== undefined &&
-      request.after.length !== plan.keys.length
-    )
+    if (plan === undefined) return { kind: "unknown", tables: tableNames(connection) };
+    if (request.after !== undefined && request.after.length !== plan.keys.length)
       return { kind: "mismatch", keys: plan.keys.map(({ as }) => as) };
     found = readPage(connection, plan, request, () => performance.now());
     version = connection.prepare("PRAGMA data_version").get().data_version;

@@ -28,14 +28,10 @@ export interface ProcessTask {
  * Once it has written all it was to write, it asks to go on; from then on the
  * caller's signal is ignored, so that what is done is never called aborted.
  */
-export async function inKillableProcess<T>(
-  driver: Driver,
-  task: ProcessTask,
-): Promise<T> {
+export async function inKillableProcess<T>(driver: Driver, task: ProcessTask): Promise<T> {
   task.signal.throwIfAborted();
   const child = start(task);
-  let outcome:
-    { readonly value: unknown } | { readonly error: unknown } | undefined;
+  let outcome: { readonly value: unknown } | { readonly error: unknown } | undefined;
   const abandon = (error: unknown): void => {
     outcome ??= { error };
     child.kill("SIGKILL");
@@ -53,8 +49,7 @@ export async function inKillableProcess<T>(
       return abandon(error);
     }
     if (message.kind === "done") outcome ??= { value: message.value };
-    if (message.kind === "failed")
-      outcome ??= { error: task.failure(message.failure) };
+    if (message.kind === "failed") outcome ??= { error: task.failure(message.failure) };
     if (message.kind !== "written" || outcome !== undefined) return;
     task.signal.removeEventListener("abort", onAbort);
     child.send({ kind: "publish" });

@@ -25,11 +25,7 @@ export async function measureSizes(
   const total = objects.length;
   for (const [done, object] of objects.entries()) {
     onProgress({ done, total });
-    const size = await requests.ask<StoredSize | undefined>(
-      "size",
-      { object, dbstat },
-      signal,
-    );
+    const size = await requests.ask<StoredSize | undefined>("size", { object, dbstat }, signal);
     // Dropped meanwhile.
     if (size !== undefined) sizes.push(size);
   }

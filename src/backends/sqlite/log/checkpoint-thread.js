@@ -20,9 +20,7 @@ import { loadModule } from "../drivers/load-module.js";
 function openConnection({ driver, modulePath, path, busyMs }) {
   const loaded = loadModule(modulePath);
   const connection =
-    driver === "better-sqlite3"
-      ? new loaded(path, { timeout: 0 })
-      : new loaded.DatabaseSync(path);
+    driver === "better-sqlite3" ? new loaded(path, { timeout: 0 }) : new loaded.DatabaseSync(path);
   try {
     for (const pragma of [
       `busy_timeout = ${busyMs}`,
@@ -79,10 +77,7 @@ function keepWritersOut(connection) {
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB, as either driver tells them. */
 function isUnreadable({ code, errcode }) {
-  return (
-    [11, 26].includes(errcode & 0xff) ||
-    /^SQLITE_(CORRUPT|NOTADB)/.test(String(code))
-  );
+  return [11, 26].includes(errcode & 0xff) || /^SQLITE_(CORRUPT|NOTADB)/.test(String(code));
 }
 
 /** What was found whole of the log at the last checkpoint. */
@@ -90,9 +85,7 @@ const known = {};
 
 function checkpoint(connection, mode) {
   closeHole(connection, workerData.path, known);
-  const { busy, log, checkpointed } = connection
-    .prepare(`PRAGMA wal_checkpoint(${mode})`)
-    .get();
+  const { busy, log, checkpointed } = connection.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
   return { busy: busy !== 0, log, checkpointed };
 }
 

@@ -84,8 +84,7 @@ export class Checkpointer {
   wrote(statements: number, boundBytes: number): void {
     this.#statements += statements;
     this.#payloadBytes += boundBytes;
-    const grownBytes =
-      this.#payloadBytes + this.#statements * this.#bytesPerStatement;
+    const grownBytes = this.#payloadBytes + this.#statements * this.#bytesPerStatement;
     if (
       grownBytes < this.#options.boundBytes / 4 ||
       this.#working !== undefined ||
@@ -109,8 +108,7 @@ export class Checkpointer {
     let restarts = 0;
     for (let tries = 1; ; tries += 1) {
       const reply = await this.#ask(isWritten ? "RESTART" : "REWRITE");
-      if (reply.failure !== undefined && !reply.busy)
-        throw logUnsound(threadError(reply.failure));
+      if (reply.failure !== undefined && !reply.busy) throw logUnsound(threadError(reply.failure));
       if (isWritten) restarts += 1;
       if (isWritten && (!reply.busy || restarts === restartsMax)) return true;
       if (!reply.busy) {
@@ -130,8 +128,7 @@ export class Checkpointer {
   async close(hasFlushFailed: boolean): Promise<void> {
     await this.#working;
     if (this.#thread.isStarted || !this.#isLogEmpty()) {
-      const isSound =
-        !hasFlushFailed || (await this.#ask("REWRITE")).failure === undefined;
+      const isSound = !hasFlushFailed || (await this.#ask("REWRITE")).failure === undefined;
       if (isSound) await this.#ask("TRUNCATE");
     }
     await this.#thread.close();
@@ -147,18 +144,15 @@ export class Checkpointer {
     this.#counts.passive += 1;
     if (passive.log < 0) return this.#backOff(passive);
     const grown = this.#walBytes - before - payloadBytes;
-    if (grown > 0 && statements > 0)
-      this.#bytesPerStatement = Math.max(256, grown / statements);
+    if (grown > 0 && statements > 0) this.#bytesPerStatement = Math.max(256, grown / statements);
     const left = passive.log - passive.checkpointed;
-    const over =
-      this.#walBytes > this.#options.boundBytes && left <= framesLeftMax;
+    const over = this.#walBytes > this.#options.boundBytes && left <= framesLeftMax;
     // Another process may have restarted it where we could not.
     if (this.#walBytes <= this.#options.boundBytes) this.#heldBack.clear();
     if (!over && this.#walBytes <= 2 * this.#options.boundBytes) return;
     await this.#options.whileHeld(async () => {
       const restart = await this.#ask("RESTART");
-      if (restart.busy || restart.error !== undefined)
-        return this.#backOff(restart);
+      if (restart.busy || restart.error !== undefined) return this.#backOff(restart);
       this.#counts.restarts += 1;
       this.#options.onTouched();
       this.#walBytes = 0;
@@ -172,19 +166,12 @@ export class Checkpointer {
     this.#counts.failures += 1;
     this.#heldBack.note(reply);
     this.#warnOnce();
-    this.#backoffMs = Math.min(
-      backoffLongestMs,
-      Math.max(backoffFirstMs, this.#backoffMs * 2),
-    );
+    this.#backoffMs = Math.min(backoffLongestMs, Math.max(backoffFirstMs, this.#backoffMs * 2));
     this.#notBeforeMs = monotonicMs() + this.#backoffMs;
   }
 
   #warnOnce(): void {
-    if (
-      this.#hasWarned ||
-      this.#walBytes < warnAtBounds * this.#options.boundBytes
-    )
-      return;
+    if (this.#hasWarned || this.#walBytes < warnAtBounds * this.#options.boundBytes) return;
     this.#hasWarned = true;
     this.#options.warn({
       code: "LOG_HELD_BACK",
@@ -192,9 +179,7 @@ export class Checkpointer {
     });
   }
 
-  async #ask(
-    mode: "PASSIVE" | "RESTART" | "REWRITE" | "TRUNCATE",
-  ): Promise<Reply> {
+  async #ask(mode: "PASSIVE" | "RESTART" | "REWRITE" | "TRUNCATE"): Promise<Reply> {
     const reply = await this.#thread.ask<Reply>({ mode });
     if (reply.log >= 0) this.#walBytes = reply.log * reply.frameBytes;
     if (reply.failure === undefined) return reply;

@@ -45,8 +45,7 @@ export function noteLog({ fd, seen }) {
       continue;
     }
     const { generation } = header;
-    const frames =
-      generation === before >> 32n ? Number(before & 0xffff_ffffn) : 0;
+    const frames = generation === before >> 32n ? Number(before & 0xffff_ffffn) : 0;
     const found = committedFrames(fd, header, frames);
     if (found === undefined) {
       // Begun anew meanwhile, which the header is the first to tell.
@@ -81,8 +80,7 @@ function committedFrames(fd, header, before) {
   const wanted = (usualFrames + 1) * frameBytes + head.length;
   const length = Math.min(behind.length, wanted);
   const read = readSync(fd, behind, 0, length, 32 + (first - 1) * frameBytes);
-  if (before > 0 && (read < head.length || behind.readUInt32BE(0) === 0))
-    return undefined;
+  if (before > 0 && (read < head.length || behind.readUInt32BE(0) === 0)) return undefined;
   let found = before;
   let number = first;
   for (let at = 0; at + head.length <= read; at += frameBytes, number += 1) {
@@ -117,8 +115,7 @@ function committedBehind(fd, header, before) {
 /** What the head of a frame tells; frames count from 1. */
 function frameAt(fd, number, { frameBytes, salts }) {
   const at = 32 + (number - 1) * frameBytes;
-  const isRead =
-    number > 0 && readSync(fd, head, 0, head.length, at) === head.length;
+  const isRead = number > 0 && readSync(fd, head, 0, head.length, at) === head.length;
   const isOurs = isRead && head.readBigUInt64BE(8) === salts;
   return {
     isOurs,
@@ -139,15 +136,13 @@ export function findHole(fd, known = {}) {
   if (size === 0) return undefined;
   const header = readGeneration(fd);
   if (header === undefined) return isHeaderMissing(fd, size) ? 0 : undefined;
-  const isKnown =
-    known.salts === header.salts && frameAt(fd, known.frames, header).isOurs;
+  const isKnown = known.salts === header.salts && frameAt(fd, known.frames, header).isOurs;
   let first = isKnown ? known.frames + 1 : 1;
   while (frameAt(fd, first, header).isOurs) first += 1;
   Object.assign(known, { salts: header.salts, frames: first - 1 });
   const next = frameAt(fd, first + 1, header);
   // An earlier generation goes on here, or the file ends.
-  if (!frameAt(fd, first, header).isEmpty && !next.isEmpty && !next.isOurs)
-    return undefined;
+  if (!frameAt(fd, first, header).isEmpty && !next.isEmpty && !next.isOurs) return undefined;
   const last = Math.floor((size - 32) / header.frameBytes);
   for (let number = last; number > first; number -= 1)
     if (frameAt(fd, number, header).commits) {
@@ -160,11 +155,7 @@ export function findHole(fd, known = {}) {
 /** A header is written before the first frame, so that nothing but a hole has none. */
 function isHeaderMissing(fd, size) {
   const bytes = Buffer.alloc(32);
-  return (
-    size > 32 &&
-    readSync(fd, bytes, 0, 32, 0) === 32 &&
-    bytes.every((b) => b === 0)
-  );
+  return size > 32 && readSync(fd, bytes, 0, 32, 0) === 32 && bytes.every((b) => b === 0);
 }
 
 /**

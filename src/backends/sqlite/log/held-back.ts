@@ -32,16 +32,12 @@ export class HeldBack {
 
   /** For `stats()`: nothing while it may still be a matter of a moment. */
   report(walBytes: number): string | undefined {
-    const lastsLong =
-      this.#sinceMs !== undefined &&
-      monotonicMs() - this.#sinceMs >= reportAfterMs;
+    const lastsLong = this.#sinceMs !== undefined && monotonicMs() - this.#sinceMs >= reportAfterMs;
     return lastsLong ? this.text(walBytes) : undefined;
   }
 
   text(walBytes: number): string {
-    const seconds = Math.round(
-      (monotonicMs() - (this.#sinceMs ?? monotonicMs())) / 1_000,
-    );
+    const seconds = Math.round((monotonicMs() - (this.#sinceMs ?? monotonicMs())) / 1_000);
     const state = `The write-ahead log has grown to ${mebibytes(walBytes)} MiB and could not be restarted for ${seconds} s, because`;
     if (this.#error !== undefined)
       return `${state} a checkpoint failed (${this.#error}). Look at the disk's free space and health.`;

@@ -14,8 +14,7 @@ export function readLogHeader(fd) {
   if (readSync(fd, bytes, 0, headerBytes, 0) < headerBytes) return undefined;
   const pageBytes = bytes.readUInt32BE(8);
   // The lowest bit says in which byte order the checksums add up.
-  if ((bytes.readUInt32BE(0) & ~1) >>> 0 !== magic || !isPageSize(pageBytes))
-    return undefined;
+  if ((bytes.readUInt32BE(0) & ~1) >>> 0 !== magic || !isPageSize(pageBytes)) return undefined;
   const isBigEndian = (bytes.readUInt32BE(0) & 1) === 1;
   const sum = checksum(bytes.subarray(0, 24), [0, 0], isBigEndian);
   return {

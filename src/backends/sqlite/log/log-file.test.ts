@@ -54,8 +54,7 @@ describe("a log that SQLite wrote", () => {
   }
 
   /** Of the frame of this number, from 1. */
-  const inFrame = (frame: number, offset: number): number =>
-    32 + (frame - 1) * frameBytes + offset;
+  const inFrame = (frame: number, offset: number): number => 32 + (frame - 1) * frameBytes + offset;
 
   test("has a header that proves itself", () => {
     expect(readLogHeader(fd)).toMatchObject({
@@ -120,8 +119,7 @@ describe("a log that SQLite wrote", () => {
   test("is not cut by what a transaction left that spilled and was rolled back", () => {
     connection.exec("PRAGMA cache_size = 1; CREATE TABLE big (x BLOB)");
     connection.exec("BEGIN");
-    for (let n = 0; n < 50; n += 1)
-      connection.exec("INSERT INTO big VALUES (zeroblob(3000))");
+    for (let n = 0; n < 50; n += 1) connection.exec("INSERT INTO big VALUES (zeroblob(3000))");
     connection.exec("ROLLBACK; UPDATE t SET n = 12");
     closeSync(fd);
     copy();

@@ -16,8 +16,7 @@ export interface ForeignEvents {
 /** Tells of changes in a folder; tests put one in its place that cannot. */
 export type FolderWatch = (folder: string) => FSWatcher;
 
-const watchFolder: FolderWatch = (folder) =>
-  watch(folder, { persistent: false });
+const watchFolder: FolderWatch = (folder) => watch(folder, { persistent: false });
 
 /** The watch fires on the log's bytes; the commit shows a moment later, without an event. */
 const recheckMs: readonly number[] = [1, 5, 20];
@@ -149,8 +148,7 @@ export class ForeignCommits {
   #poll(): void {
     this.#after(this.#pollMs, () => {
       this.#pollMs = Math.min(pollLongestMs, this.#pollMs * 2);
-      if (!this.#judging && !this.#rechecking && this.#moved())
-        this.#judge(true);
+      if (!this.#judging && !this.#rechecking && this.#moved()) this.#judge(true);
       this.#events.onTick();
       this.#poll();
     });

@@ -2,11 +2,7 @@ import { sleep } from "../../../host/timers.ts";
 import type { Clock } from "../../../model/time/clock.ts";
 import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
 import type { Change } from "../../../sql/operation.ts";
-import {
-  forgetOwner,
-  isDeathRecorded,
-  recordDeath,
-} from "../../../stores/owner/owner.ts";
+import { forgetOwner, isDeathRecorded, recordDeath } from "../../../stores/owner/owner.ts";
 import type { Liveness, Stats } from "../../../sql/database.ts";
 import type { Subscribers } from "../../subscribers.ts";
 import type { Calls } from "../database.ts";
@@ -25,9 +21,7 @@ export interface NeighbourParts {
 }
 
 /** After a connection closed: the kernel frees a process's memory before its locks. */
-const lookAgainMs: readonly number[] = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000,
-];
+const lookAgainMs: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
 /**
  * The other processes that have the file open: who they are, whether they
@@ -69,11 +63,8 @@ export class Neighbours {
 
   /** The connection to a peer closed: look until it is known whether it died. */
   look(peer: OwnerId): void {
-    if (this.#isClosed || this.#looking.has(peer) || this.#dead.has(peer))
-      return;
-    const looking = this.#lookUntilSure(peer).finally(() =>
-      this.#looking.delete(peer),
-    );
+    if (this.#isClosed || this.#looking.has(peer) || this.#dead.has(peer)) return;
+    const looking = this.#lookUntilSure(peer).finally(() => this.#looking.delete(peer));
     this.#looking.set(peer, looking);
   }
 
@@ -82,12 +73,7 @@ export class Neighbours {
     const { locks, peers, owner } = this.#parts;
     const reached = new Set(peers.connected);
     for (const other of locks.owners())
-      if (
-        other !== owner &&
-        !reached.has(other) &&
-        locks.judge(other) === "dead"
-      )
-        this.look(other);
+      if (other !== owner && !reached.has(other) && locks.judge(other) === "dead") this.look(other);
   }
 
   async liveness(owner: OwnerId): Promise<Liveness> {
@@ -141,8 +127,7 @@ export class Neighbours {
   async #clearUp(): Promise<void> {
     const { owner, locks } = this.#parts;
     for (const other of locks.owners())
-      if (other !== owner && locks.judge(other) === "dead")
-        await this.#died(other);
+      if (other !== owner && locks.judge(other) === "dead") await this.#died(other);
   }
 
   async #lookUntilSure(peer: OwnerId): Promise<void> {
@@ -163,8 +148,7 @@ export class Neighbours {
         return true;
       case "unknown":
         // Its file is gone: it left in order, or its death was dealt with.
-        if (await this.#calls.read(isDeathRecorded, { owner: peer }))
-          this.#announce(peer);
+        if (await this.#calls.read(isDeathRecorded, { owner: peer })) this.#announce(peer);
         // Or it was killed on another file, which was removed and whose number this one has now.
         await peers.reconnect(peer);
         if (!peers.connected.includes(peer)) peers.forget(peer);

@@ -30,8 +30,7 @@ export class OwnerLocks {
   readonly #driver: Driver;
   readonly #database: string;
   readonly #folder: string;
-  readonly #open = (file: string): RawConnection =>
-    this.#driver.open(file, { readOnly: false });
+  readonly #open = (file: string): RawConnection => this.#driver.open(file, { readOnly: false });
   #held: LockFile | undefined;
 
   constructor(driver: Driver, database: string) {
@@ -48,8 +47,7 @@ export class OwnerLocks {
         break;
       } catch (error) {
         // The last one to leave may have removed the folder under our hands.
-        if (attempt >= holdAttemptsMax)
-          throw folderFailure(error, this.#folder);
+        if (attempt >= holdAttemptsMax) throw folderFailure(error, this.#folder);
       }
     }
     this.#removeUnborn();
@@ -116,13 +114,9 @@ export class OwnerLocks {
     // Locked under another name first: a file by its own name that is not
     // locked would be taken for that of a dead owner. A new one each time:
     // a process that took the last one for abandoned may hold its lock for a while.
-    const unborn = join(
-      this.#folder,
-      `${owner}-${attempt}${suffix}${unbornSuffix}`,
-    );
+    const unborn = join(this.#folder, `${owner}-${attempt}${suffix}${unbornSuffix}`);
     const lock = holdLockFile(unborn, this.#open);
-    if (lock === undefined)
-      throw new Error(`${unborn} is locked by somebody else`);
+    if (lock === undefined) throw new Error(`${unborn} is locked by somebody else`);
     share(unborn, database, mode);
     try {
       // Fails when somebody took it for abandoned before it was locked.
@@ -184,8 +178,7 @@ function share(path: string, database: Stats, mode: number): void {
 
 /** What has to do with rights names the folder: the database's own may be in order. */
 function folderFailure(error: unknown, folder: string): unknown {
-  const reason =
-    sqliteCode(error) ?? (error as NodeJS.ErrnoException).code ?? "unknown";
+  const reason = sqliteCode(error) ?? (error as NodeJS.ErrnoException).code ?? "unknown";
   if (!rightsCodes.has(reason)) return error;
   return new HoldfastError(
     "DATABASE_NOT_WRITABLE",

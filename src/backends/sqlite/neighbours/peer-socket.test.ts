@@ -8,9 +8,7 @@ import { expect, test } from "vitest";
 import { PeerSocket, rungText } from "./peer-socket.ts";
 
 /** Both ends of a local socket, as two processes would have them. */
-async function withEnds(
-  body: (near: Socket, far: Socket) => Promise<void>,
-): Promise<void> {
+async function withEnds(body: (near: Socket, far: Socket) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-test-"));
   const server = createServer({ pauseOnConnect: true });
   server.listen(join(folder, "a.sock"));

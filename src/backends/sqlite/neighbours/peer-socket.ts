@@ -104,8 +104,7 @@ export class PeerSocket {
 /** The message that tells what changed, each change once, or that something did. */
 export function rungText(changes: readonly Change[]): string {
   const named = new Set<string>();
-  for (const { operation, key } of changes)
-    named.add(JSON.stringify([operation, key]));
+  for (const { operation, key } of changes) named.add(JSON.stringify([operation, key]));
   const list = [...named].join(",");
   return named.size === 0 || list.length > changesCharactersMax
     ? '{"changes":null}'
@@ -129,24 +128,19 @@ const vocabulary: Readonly<Record<string, (said: unknown) => boolean>> = {
   waiting: (said) => said === true,
   free: (said) => said === true,
   bye: (said) => said === true,
-  changes: (said) =>
-    said === null || (Array.isArray(said) && said.every(isNamedChange)),
+  changes: (said) => said === null || (Array.isArray(said) && said.every(isNamedChange)),
 };
 
 function isPeerMessage(message: unknown): message is PeerMessage {
   return (
     typeof message === "object" &&
     message !== null &&
-    Object.entries(message).every(
-      ([word, said]) => vocabulary[word]?.(said) ?? true,
-    )
+    Object.entries(message).every(([word, said]) => vocabulary[word]?.(said) ?? true)
   );
 }
 
 function isNamedChange(change: unknown): boolean {
   return (
-    Array.isArray(change) &&
-    change.length === 2 &&
-    change.every((part) => typeof part === "string")
+    Array.isArray(change) && change.length === 2 && change.every((part) => typeof part === "string")
   );
 }

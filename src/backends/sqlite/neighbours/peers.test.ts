@@ -20,8 +20,7 @@ class Diary {
   }
 
   async until(isFulfilled: (lines: readonly string[]) => boolean) {
-    while (!isFulfilled(this.lines))
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+    while (!isFulfilled(this.lines)) await new Promise<void>((resolve) => (this.#wake = resolve));
   }
 }
 
@@ -77,16 +76,13 @@ describe("turns at the write lock", () => {
       // B's requests come before C's: C asks when A's answer has reached B.
       b?.wait();
       b?.wait();
-      while (a?.free() === false)
-        await new Promise((resolve) => setImmediate(resolve));
+      while (a?.free() === false) await new Promise((resolve) => setImmediate(resolve));
       await diary.until((lines) => lines.includes("b was given a turn"));
       expect(a?.free()).toBe(false);
       c?.wait();
       b?.wait();
-      while (a?.free() === false)
-        await new Promise((resolve) => setImmediate(resolve));
-      while (a?.free() === false)
-        await new Promise((resolve) => setImmediate(resolve));
+      while (a?.free() === false) await new Promise((resolve) => setImmediate(resolve));
+      while (a?.free() === false) await new Promise((resolve) => setImmediate(resolve));
       await diary.until((lines) => lines.length === 3);
       expect(diary.lines.toSorted()).toEqual([
         "b was given a turn",
@@ -100,22 +96,16 @@ describe("turns at the write lock", () => {
     withPeers(["a", "b", "c"], async ([a, b, c], diary, waiting) => {
       b?.wait();
       c?.wait();
-      while (a?.free() === false)
-        await new Promise((resolve) => setImmediate(resolve));
+      while (a?.free() === false) await new Promise((resolve) => setImmediate(resolve));
       await diary.until((lines) => lines.length > 0);
       const [first = ""] = diary.lines;
       // Whoever was not told yet waits no more, and gives its turn to the other.
       const [late, other] = first.startsWith("b") ? ["c", b] : ["b", c];
       waiting.delete(late);
       other?.wait();
-      while (a?.free() === false)
-        await new Promise((resolve) => setImmediate(resolve));
+      while (a?.free() === false) await new Promise((resolve) => setImmediate(resolve));
       await diary.until((lines) => lines.length >= 3);
-      expect(diary.lines.slice(0, 3)).toEqual([
-        first,
-        `${late} was given a turn`,
-        first,
-      ]);
+      expect(diary.lines.slice(0, 3)).toEqual([first, `${late} was given a turn`, first]);
     }));
 });
 
@@ -130,11 +120,6 @@ describe("a hold", () => {
       a?.hold(false);
       a?.hold(true);
       await diary.until((lines) => lines.length >= 4);
-      expect(diary.lines).toEqual([
-        "b holds",
-        "b goes on",
-        "b holds",
-        "b goes on",
-      ]);
+      expect(diary.lines).toEqual(["b holds", "b goes on", "b holds", "b goes on"]);
     }));
 });

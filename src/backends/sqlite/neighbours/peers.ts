@@ -1,11 +1,4 @@
-import {
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  rmSync,
-  rmdirSync,
-  statSync,
-} from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, rmSync, rmdirSync, statSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { Server, Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -58,17 +51,9 @@ export class Peers {
   /** Why there are no sockets, for `stats()`. */
   unavailable: string | undefined;
 
-  constructor(
-    database: string,
-    owner: OwnerId,
-    events: PeerEvents,
-    base: string | undefined,
-  ) {
+  constructor(database: string, owner: OwnerId, events: PeerEvents, base: string | undefined) {
     const { dev, ino } = statSync(database, { bigint: true });
-    this.#folder = join(
-      base ?? tmpdir(),
-      `hf-${sha256Hex(`${dev}:${ino}`).slice(0, 16)}`,
-    );
+    this.#folder = join(base ?? tmpdir(), `hf-${sha256Hex(`${dev}:${ino}`).slice(0, 16)}`);
     this.#owner = owner;
     this.#events = events;
   }
@@ -88,8 +73,7 @@ export class Peers {
         break;
       } catch (error) {
         // The last one to leave may have removed the folder under our hands.
-        if ((error as NodeJS.ErrnoException).code === "ENOENT" && attempt < 5)
-          continue;
+        if ((error as NodeJS.ErrnoException).code === "ENOENT" && attempt < 5) continue;
         this.unavailable = (error as Error).message;
         return;
       }
@@ -99,8 +83,7 @@ export class Peers {
 
   /** Connects again to a peer whose connection was lost but who is alive. */
   async reconnect(peer: OwnerId): Promise<void> {
-    if (!this.#isClosed && !this.connected.includes(peer))
-      await this.#connect(peer);
+    if (!this.#isClosed && !this.connected.includes(peer)) await this.#connect(peer);
   }
 
   /** Tells peers whether this process has subscribers. */
@@ -190,15 +173,12 @@ export class Peers {
   #makeFolder(): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const found = lstatSync(this.#folder);
-    const isOurs =
-      process.getuid === undefined || found.uid === process.getuid();
+    const isOurs = process.getuid === undefined || found.uid === process.getuid();
     if (!found.isDirectory() || !isOurs || (found.mode & 0o077) !== 0)
       throw new Error(`${this.#folder} is not a folder of this user's alone`);
     const bytes = Buffer.byteLength(this.#path(this.#owner));
     if (bytes > pathBytesMax)
-      throw new Error(
-        `the path of a socket would have ${bytes} bytes, more than ${pathBytesMax}`,
-      );
+      throw new Error(`the path of a socket would have ${bytes} bytes, more than ${pathBytesMax}`);
   }
 
   async #listen(): Promise<void> {
@@ -207,10 +187,7 @@ export class Peers {
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
       // Exclusive, or a cluster's primary would own the socket and outlive us.
-      server.listen(
-        { path: this.#path(this.#owner), exclusive: true },
-        resolve,
-      );
+      server.listen({ path: this.#path(this.#owner), exclusive: true }, resolve);
     });
     server.on("error", () => undefined);
     server.unref();
@@ -280,9 +257,7 @@ export class Peers {
     if ("hold" in message) this.#holdFor(socket, message.hold);
     if ("bye" in message) socket.saidBye = true;
     if ("changes" in message)
-      this.#events.onRing(
-        message.changes?.map(([operation, key]) => ({ operation, key })),
-      );
+      this.#events.onRing(message.changes?.map(([operation, key]) => ({ operation, key })));
   }
 
   /** A turn that came too late, for we have had one from another, is passed on. */

@@ -1,12 +1,4 @@
-import {
-  existsSync,
-  fsyncSync,
-  closeSync,
-  linkSync,
-  openSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { existsSync, fsyncSync, closeSync, linkSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { systemEntropy } from "../../../host/entropy.ts";
 import { makeFolders } from "../../../host/folders.ts";
@@ -26,10 +18,7 @@ import {
 import type { Attachments } from "../../../stores/attachment/attachments.ts";
 import type { Database } from "../../../sql/database.ts";
 import { sessionContext } from "../../../stores/session/context.ts";
-import {
-  copySession,
-  type CopyOptions,
-} from "../../../stores/session/copy/copy.ts";
+import { copySession, type CopyOptions } from "../../../stores/session/copy/copy.ts";
 import { exportedSessions } from "../../../stores/session/copy/copy-out.ts";
 import type { CreatedSession } from "../../../stores/session/create.ts";
 import { sessionNamed } from "../../../stores/session-name.ts";
@@ -41,10 +30,7 @@ import type { SqliteOptions } from "../options.ts";
 export interface TransferOptions {
   readonly signal?: AbortSignal;
   /** Told after every page of nodes. */
-  readonly onProgress?: (soFar: {
-    readonly nodes: number;
-    readonly of: number;
-  }) => void;
+  readonly onProgress?: (soFar: { readonly nodes: number; readonly of: number }) => void;
   /** Where the attachments are of the database given, when they are not in it. */
   readonly attachments?: Attachments;
   /** How the file is opened. */
@@ -95,8 +81,7 @@ function place(temporary: string, path: string): void {
   try {
     linkSync(temporary, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST")
-      throw targetExists(path);
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw targetExists(path);
     throw error;
   }
   if (process.platform === "win32") return;
@@ -114,11 +99,7 @@ function checkTransfer(given: TransferOptions): void {
   givenSignal(signal);
   givenObject("sqlite", sqlite);
   if (attachments !== undefined && typeof attachments?.list !== "function")
-    throw givenInvalid(
-      "attachments",
-      "what attachments() returns",
-      attachments,
-    );
+    throw givenInvalid("attachments", "what attachments() returns", attachments);
 }
 
 /** A place for a new file, whose folder is there. @throws HoldfastError `TARGET_EXISTS`, `DATABASE_PATH_INVALID`, `DATABASE_NOT_WRITABLE`, `DISK_FULL` */
@@ -156,8 +137,7 @@ function folderFailure(path: string, error: unknown): unknown {
 function exportPath(to: string, id: string): string {
   const path = resolve(to);
   const isFolder =
-    /[/\\]$/.test(to) ||
-    statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+    /[/\\]$/.test(to) || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   return isFolder ? join(path, sessionFileName(id, sha256Hex)) : path;
 }
 
@@ -179,10 +159,7 @@ export async function importSession(
   const file = await openSqlite(path, { ...options.sqlite, readOnly: true });
   try {
     // Nothing of it is read: an import does not need the keys of what is encrypted.
-    const [only, another] = await file.read(
-      exportedSessions(sessionContext(file)),
-      { limit: 2 },
-    );
+    const [only, another] = await file.read(exportedSessions(sessionContext(file)), { limit: 2 });
     if (only === undefined || another !== undefined)
       throw new HoldfastError(
         "SESSION_FILE_INVALID",
@@ -201,9 +178,7 @@ export async function importSession(
   }
 }
 
-function copyOptions(
-  options: TransferOptions & { readonly id?: string },
-): CopyOptions {
+function copyOptions(options: TransferOptions & { readonly id?: string }): CopyOptions {
   const { signal, onProgress, id } = options;
   return { signal, onProgress, id };
 }

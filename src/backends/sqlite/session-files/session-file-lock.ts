@@ -26,9 +26,7 @@ export async function whileLocked<T>(
   const startedMs = monotonicMs();
   let retryMs = 0;
   for (;;) {
-    const lock = holdLockFile(`${path}-lock`, (at) =>
-      driver.open(at, { readOnly: false }),
-    );
+    const lock = holdLockFile(`${path}-lock`, (at) => driver.open(at, { readOnly: false }));
     if (lock !== undefined) {
       try {
         return await action();
@@ -92,8 +90,7 @@ export async function takeAway(
 
 /** Removes what is left of a file that has no name any more. */
 export function removeLeftovers(path: string): void {
-  if (existsSync(path))
-    throw new Error(`${basename(path)} is in ${dirname(path)} and stays.`);
+  if (existsSync(path)) throw new Error(`${basename(path)} is in ${dirname(path)} and stays.`);
   for (const suffix of besides) rmSync(path + suffix, { force: true });
   rmSync(`${path}-owners`, { force: true, recursive: true });
   rmSync(going(path), { force: true });

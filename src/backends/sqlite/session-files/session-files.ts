@@ -8,14 +8,8 @@ import type { SessionHandle } from "../../../model/session/session.ts";
 import { givenInvalid, optionsOf } from "../../../model/shape.ts";
 import { sessions } from "../../../stores/session/sessions.ts";
 import type { Sessions } from "../../../stores/session/sessions.ts";
-import {
-  sessionContext,
-  type SessionOptions,
-} from "../../../stores/session/context.ts";
-import {
-  followSession,
-  type SessionDraft,
-} from "../../../stores/session/create.ts";
+import { sessionContext, type SessionOptions } from "../../../stores/session/context.ts";
+import { followSession, type SessionDraft } from "../../../stores/session/create.ts";
 import { deleteSession } from "../../../stores/session/removal.ts";
 import { loadDriver } from "../drivers/drivers.ts";
 import { makeFolder } from "../file.ts";
@@ -69,17 +63,11 @@ export interface SessionFiles {
  * says. Of a file that was removed by hand only its first generation is known.
  * @example const files = sessionFiles("./sessions");
  */
-export function sessionFiles(
-  root: string,
-  options: SessionFilesOptions = {},
-): SessionFiles {
+export function sessionFiles(root: string, options: SessionFilesOptions = {}): SessionFiles {
   optionsOf(options, ["sqlite", "sessions"]);
   const folder = folderOf(root);
-  const { driver: driverName, busyBudgetMs: waitMs } = settingsOf(
-    options.sqlite ?? {},
-  );
-  const path = (id: string): string =>
-    join(folder, sessionFileName(parseSessionId(id), sha256Hex));
+  const { driver: driverName, busyBudgetMs: waitMs } = settingsOf(options.sqlite ?? {});
+  const path = (id: string): string => join(folder, sessionFileName(parseSessionId(id), sha256Hex));
   const lockOptions = (): LockOptions => ({
     driver: loadDriver(driverName),
     waitMs,
@@ -95,9 +83,7 @@ export function sessionFiles(
     });
   const deleted = (at: string, id: string): Promise<true> =>
     deleteFile(at, id, options, () =>
-      locked(markOf(folder), () =>
-        takeAway(at, lockOptions(), (last) => raiseMark(folder, last)),
-      ),
+      locked(markOf(folder), () => takeAway(at, lockOptions(), (last) => raiseMark(folder, last))),
     );
   return {
     path,
@@ -107,8 +93,7 @@ export function sessionFiles(
       const file = await locked(at, async () => {
         if (!existsSync(at)) removeLeftovers(at);
         return entered({ at, options }, {}, async (store, database) => {
-          if ((await store.open(id)) === undefined)
-            await follow(database, id, await takenMark());
+          if ((await store.open(id)) === undefined) await follow(database, id, await takenMark());
           const { generation, id: name } = await store.create(id, meta);
           return { id: name, generation };
         });
@@ -121,19 +106,13 @@ export function sessionFiles(
       // Without a file there is perhaps no folder for a lock either.
       if (!existsSync(at)) return undefined;
       return locked(at, () =>
-        unlessGone(() =>
-          entered({ at, options }, { mustExist: true }, (store) =>
-            store.open(id),
-          ),
-        ),
+        unlessGone(() => entered({ at, options }, { mustExist: true }, (store) => store.open(id))),
       );
     },
     async delete(id) {
       const at = path(id);
       if (!existsSync(at)) return false;
-      const isDeleted = await locked(at, () =>
-        unlessGone(() => deleted(at, id)),
-      );
+      const isDeleted = await locked(at, () => unlessGone(() => deleted(at, id)));
       return isDeleted ?? false;
     },
   };
@@ -141,8 +120,7 @@ export function sessionFiles(
 
 /** @throws HoldfastError `OPTION_INVALID` */
 function folderOf(root: string): string {
-  if (typeof root === "string" && root !== "" && !root.includes("\0"))
-    return resolve(root);
+  if (typeof root === "string" && root !== "" && !root.includes("\0")) return resolve(root);
   throw givenInvalid("root", "the path of a folder", root);
 }
 
@@ -150,10 +128,7 @@ function folderOf(root: string): string {
 async function entered(
   file: { readonly at: string; readonly options: SessionFilesOptions },
   seams: SqliteSeams,
-  enter: (
-    store: Sessions,
-    database: SqliteDatabase,
-  ) => Promise<SessionHandle | undefined>,
+  enter: (store: Sessions, database: SqliteDatabase) => Promise<SessionHandle | undefined>,
 ): Promise<SessionFile | undefined> {
   const { at, options } = file;
   const database = await openSqliteWith(at, options.sqlite ?? {}, seams);
@@ -176,11 +151,7 @@ async function entered(
   return undefined;
 }
 
-function follow(
-  database: SqliteDatabase,
-  id: string,
-  last: number,
-): Promise<void> {
+function follow(database: SqliteDatabase, id: string, last: number): Promise<void> {
   const input = { id: parseSessionId(id), last, at: database.clock.now() };
   return database.write(followSession(sessionContext(database)), input);
 }
@@ -208,14 +179,11 @@ async function deleteFile(
 }
 
 /** Nothing when the file had gone before it was opened. */
-async function unlessGone<T>(
-  opening: () => Promise<T>,
-): Promise<T | undefined> {
+async function unlessGone<T>(opening: () => Promise<T>): Promise<T | undefined> {
   try {
     return await opening();
   } catch (error) {
-    if (isHoldfastError(error) && error.code === "DATABASE_NOT_FOUND")
-      return undefined;
+    if (isHoldfastError(error) && error.code === "DATABASE_NOT_FOUND") return undefined;
     throw error;
   }
 }

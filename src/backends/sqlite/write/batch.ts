@@ -140,25 +140,17 @@ function commit(connection: Connection): HoldfastError | undefined {
  * before it did, which is undone by now: each is to be run alone, in order. Of
  * a single one the outcome is known.
  */
-function uncommitted(
-  calls: readonly Call[],
-  outcomes: readonly Outcome[],
-): BatchResult {
+function uncommitted(calls: readonly Call[], outcomes: readonly Outcome[]): BatchResult {
   return calls.length > 1
     ? { kind: "refused", calls, guilty: undefined }
     : { kind: "refused", calls: [], guilty: { calls, outcomes } };
 }
 
 /** Undefined when the call left a trace that must be undone. */
-function runOptimistically(
-  connection: Connection,
-  call: Call,
-): Outcome | undefined {
+function runOptimistically(connection: Connection, call: Call): Outcome | undefined {
   const outcome = runCall(connection, call);
   const traceless =
-    outcome.kind === "committed" ||
-    connection.traces === 0 ||
-    !connection.inTransaction;
+    outcome.kind === "committed" || connection.traces === 0 || !connection.inTransaction;
   return traceless ? outcome : undefined;
 }
 
@@ -183,8 +175,7 @@ function runCall(connection: Connection, call: Call): Outcome {
     const value = drive(start(), connection, fate);
     fate.ranSince(unanswered);
     const { afterwards } = fate;
-    if (fate.verdict(value) === "rollback")
-      return { kind: "rolledBack", value, afterwards };
+    if (fate.verdict(value) === "rollback") return { kind: "rolledBack", value, afterwards };
     const changes = changesOf(connection, fate);
     return { kind: "committed", value, changes, afterwards };
   } catch (error) {
@@ -201,10 +192,7 @@ function isOfTheCall(cause: unknown): boolean {
 }
 
 /** A call that wrote nothing tells nobody, or a subscriber who claims at every hint would wake itself for ever. */
-function changesOf(
-  connection: Connection,
-  fate: Fate,
-): readonly Change[] | undefined {
+function changesOf(connection: Connection, fate: Fate): readonly Change[] | undefined {
   return connection.traces === 0 ? undefined : fate.changes;
 }
 
@@ -230,8 +218,7 @@ const tellingCodes = new Set([
 ]);
 
 function lostBatch(connection: Connection, error: unknown): HoldfastError {
-  const cause =
-    error instanceof TransactionEnded ? error.cause : connection.failure(error);
+  const cause = error instanceof TransactionEnded ? error.cause : connection.failure(error);
   // These say what to do better than "the batch was rolled back" would.
   if (isHoldfastError(cause) && tellingCodes.has(cause.code)) return cause;
   return new HoldfastError(

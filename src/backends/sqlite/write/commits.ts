@@ -58,10 +58,6 @@ export class Commits implements FlushWitness<Moment> {
   }
 
   isDurable({ own, others }: Moment): boolean {
-    return (
-      others !== undefined &&
-      others === this.#durable?.others &&
-      own === this.#durable.own
-    );
+    return others !== undefined && others === this.#durable?.others && own === this.#durable.own;
   }
 }

@@ -1,14 +1,5 @@
-import {
-  checkValue,
-  checkedNumber,
-  parameterBytes,
-} from "../../../sql/parameters.ts";
-import type {
-  Parameter,
-  SqlValue,
-  Statement,
-  Template,
-} from "../../../sql/statement.ts";
+import { checkValue, checkedNumber, parameterBytes } from "../../../sql/parameters.ts";
+import type { Parameter, SqlValue, Statement, Template } from "../../../sql/statement.ts";
 import type { RawConnection, RawStatement } from "../drivers/drivers.ts";
 import { sqliteCode, statementFailure } from "./failures.ts";
 import type { IndexName } from "./failures.ts";
@@ -173,8 +164,7 @@ export class Connection {
   }
 
   failure(error: unknown): HoldfastError {
-    const indexName: IndexName = (table, columns) =>
-      this.#indexName(table, columns);
+    const indexName: IndexName = (table, columns) => this.#indexName(table, columns);
     return statementFailure(error, this.access, indexName, this.#path);
   }
 
@@ -194,8 +184,7 @@ export class Connection {
   /** SQLite undoes a statement that fails, but for what triggers and conflict clauses of the app make of it. */
   #noteFailure(template: Template, error: unknown): void {
     if (!template.writes) return;
-    const isUndone =
-      template.tracelessWhenRefused && sqliteCode(error) === "CONSTRAINT";
+    const isUndone = template.tracelessWhenRefused && sqliteCode(error) === "CONSTRAINT";
     if (isUndone) return;
     this.traces += 1;
     this.#changes += 1;
@@ -203,18 +192,14 @@ export class Connection {
 
   #control(text: string): RawStatement {
     let prepared = this.#prepared.get(text);
-    if (prepared === undefined)
-      this.#prepared.set(text, (prepared = this.#raw.prepare(text)));
+    if (prepared === undefined) this.#prepared.set(text, (prepared = this.#raw.prepare(text)));
     return prepared;
   }
 
   #prepare(template: Template): RawStatement {
     let prepared = this.#prepared.get(template);
     if (prepared === undefined)
-      this.#prepared.set(
-        template,
-        (prepared = this.#raw.prepare(template.sqlite)),
-      );
+      this.#prepared.set(template, (prepared = this.#raw.prepare(template.sqlite)));
     return prepared;
   }
 
@@ -224,10 +209,7 @@ export class Connection {
       const value = parameters[index] as SqlValue;
       checkValue(value, index + 1);
       // Drivers bind numbers as REAL; an integer must stay one.
-      bound[index] =
-        typeof value === "number" && Number.isInteger(value)
-          ? BigInt(value)
-          : value;
+      bound[index] = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value;
       this.boundBytes += parameterBytes(value);
     }
     return bound;
@@ -261,11 +243,7 @@ function checkedRow(row: object): object {
     const value = record[column];
     if (typeof value === "number") checkedNumber(value, column);
     else if (value instanceof Uint8Array && value.constructor !== Uint8Array)
-      record[column] = new Uint8Array(
-        value.buffer,
-        value.byteOffset,
-        value.byteLength,
-      );
+      record[column] = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   }
   return row;
 }

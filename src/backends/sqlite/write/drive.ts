@@ -13,13 +13,8 @@ export class TransactionEnded extends Error {}
 export class Busy extends Error {}
 
 /** True for what is about the transaction, and not about the call; a body may throw anything. */
-export function isOfTransaction(
-  thrown: unknown,
-): thrown is Busy | TransactionEnded {
-  return safely(
-    () => thrown instanceof Busy || thrown instanceof TransactionEnded,
-    false,
-  );
+export function isOfTransaction(thrown: unknown): thrown is Busy | TransactionEnded {
+  return safely(() => thrown instanceof Busy || thrown instanceof TransactionEnded, false);
 }
 
 /**
@@ -44,13 +39,8 @@ export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
       answer = execute(connection, request.want, statement);
     } catch (error) {
       if (isBusy(error)) throw new Busy("busy", { cause: error });
-      const located = inStatement(
-        connection.failure(error),
-        fate.name,
-        statement.template.sqlite,
-      );
-      if (!connection.inTransaction)
-        throw new TransactionEnded("ended", { cause: located });
+      const located = inStatement(connection.failure(error), fate.name, statement.template.sqlite);
+      if (!connection.inTransaction) throw new TransactionEnded("ended", { cause: located });
       fate.failed(located);
       step = body.throw(located);
       continue;
@@ -60,11 +50,7 @@ export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
   return step.value;
 }
 
-function execute(
-  connection: Connection,
-  want: Request["want"],
-  statement: Statement,
-): unknown {
+function execute(connection: Connection, want: Request["want"], statement: Statement): unknown {
   switch (want) {
     case "run":
       return connection.run(statement);

@@ -12,20 +12,14 @@ import { noteDatabase, noteLog } from "../log/cut-files.js";
  */
 export function flushLog(log, faults) {
   if (faults?.delayMs > 0)
-    Atomics.wait(
-      new Int32Array(new SharedArrayBuffer(4)),
-      0,
-      0,
-      faults.delayMs,
-    );
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, faults.delayMs);
   if (faults?.failAfter !== undefined && faults.failAfter-- <= 0)
     throw Object.assign(new Error("EIO: injected flush failure"), {
       code: "EIO",
     });
   fdatasyncSync(log.fd);
   const database = assertInPlace(log);
-  if (!noteLog(log))
-    throw new Error("the write-ahead log was cut off while it was open");
+  if (!noteLog(log)) throw new Error("the write-ahead log was cut off while it was open");
   if (!noteDatabase(log, Number(database.size)))
     throw new Error("the database file was cut off while it was open");
 }
@@ -41,13 +35,9 @@ function isSame(found, { dev, ino }) {
 /** That the file and its log are those that were opened. */
 export function assertInPlace(log) {
   if (!isSame(fileAt(log.path), log))
-    throw new Error(
-      "the write-ahead log was removed or replaced while it was open",
-    );
+    throw new Error("the write-ahead log was removed or replaced while it was open");
   const database = fileAt(log.database);
   if (!isSame(database, log.beside))
-    throw new Error(
-      "the database file was moved, removed or replaced while it was open",
-    );
+    throw new Error("the database file was moved, removed or replaced while it was open");
   return database;
 }

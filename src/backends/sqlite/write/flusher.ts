@@ -90,17 +90,13 @@ export const noFlusher: Flusher = {
 export class LogFlusher implements Flusher {
   readonly isNeeded = true;
   readonly #log: OpenLog;
-  readonly #requests: Int32Array<SharedArrayBuffer> = new Int32Array(
-    new SharedArrayBuffer(4),
-  );
+  readonly #requests: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
   /** Started by the first flush that is not in line: a program that only reads needs none. */
   #worker: Worker | undefined;
   readonly #meters: Meters;
   readonly #witness: FlushWitness<unknown>;
   readonly #tuning: LogFlusherOptions;
-  #running:
-    | { readonly waiters: readonly Waiter[]; readonly moment: unknown }
-    | undefined;
+  #running: { readonly waiters: readonly Waiter[]; readonly moment: unknown } | undefined;
   #gathering: Waiter[] = [];
   #usualMs = Number.POSITIVE_INFINITY;
   #failure: HoldfastError | undefined;
@@ -176,8 +172,7 @@ export class LogFlusher implements Flusher {
       assertInPlace(this.#log);
     } catch (error) {
       // A file that cannot be looked at may be there all the same: a flush will tell.
-      if ((error as NodeJS.ErrnoException).code === undefined)
-        this.#fail(error);
+      if ((error as NodeJS.ErrnoException).code === undefined) this.#fail(error);
     }
   }
 
@@ -239,10 +234,7 @@ export class LogFlusher implements Flusher {
       if (this.#gathering.length > 0) this.#start();
     } else {
       const failure = this.#fail(answer.error);
-      for (const waiter of [
-        ...(finished?.waiters ?? []),
-        ...this.#gathering.splice(0),
-      ])
+      for (const waiter of [...(finished?.waiters ?? []), ...this.#gathering.splice(0)])
         waiter.reject(failure);
     }
   }

@@ -158,8 +158,7 @@ export class GroupCommit {
   async whileHeld(action: () => Promise<void>): Promise<void> {
     const release = this.hold();
     try {
-      if (this.#unflushed > 0)
-        await this.#flusher.flush().catch(() => undefined);
+      if (this.#unflushed > 0) await this.#flusher.flush().catch(() => undefined);
       await action();
     } finally {
       release();
@@ -189,8 +188,7 @@ export class GroupCommit {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#holds > 0 || this.#busySinceMs !== undefined)
-      return;
+    if (this.#scheduled || this.#holds > 0 || this.#busySinceMs !== undefined) return;
     if (this.#queue.length === 0 || !this.#mayRun()) return;
     this.#scheduled = true;
     realSoon(() => {
@@ -219,9 +217,7 @@ export class GroupCommit {
       case "committed":
         if (this.#careful > 0) this.#careful -= 1;
         if (!isAlone)
-          this.#fullCalls = result.isFull
-            ? result.calls.length
-            : this.#options.limits.batchCalls;
+          this.#fullCalls = result.isFull ? result.calls.length : this.#options.limits.batchCalls;
         if (result.hasChanged) this.#options.onChanged();
         this.#measured(result, startedMs);
         this.#othersWait = this.#options.afterCommit(
@@ -332,9 +328,7 @@ export class GroupCommit {
       if (outcome.kind !== "committed") {
         this.#meters.rollbacks += 1;
         afterRefusal(outcome.afterwards, () =>
-          outcome.kind === "failed"
-            ? call.reject(outcome.error)
-            : call.resolve(outcome.value),
+          outcome.kind === "failed" ? call.reject(outcome.error) : call.resolve(outcome.value),
         );
         continue;
       }
@@ -366,8 +360,7 @@ export class GroupCommit {
     const outOfPatience = this.#queue.takeWhere(
       (call) => nowMs - Math.max(call.sinceMs, busySinceMs) >= busyBudgetMs,
     );
-    for (const call of outOfPatience)
-      call.fail(databaseBusy(busyBudgetMs, path));
+    for (const call of outOfPatience) call.fail(databaseBusy(busyBudgetMs, path));
     const willBeTold = this.#options.onBusy();
     this.#retryMs = nextRetryMs(this.#retryMs, willBeTold);
     const retry = (): void => {
@@ -381,8 +374,7 @@ export class GroupCommit {
   }
 
   #notBusy(): void {
-    if (this.#busySinceMs !== undefined)
-      this.#meters.lockedOut(monotonicMs() - this.#busySinceMs);
+    if (this.#busySinceMs !== undefined) this.#meters.lockedOut(monotonicMs() - this.#busySinceMs);
     this.#busySinceMs = undefined;
     this.#retryMs = 0;
   }

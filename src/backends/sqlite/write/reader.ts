@@ -40,11 +40,7 @@ export class Reader {
     this.#options = options;
   }
 
-  async read<T>(
-    name: string,
-    start: () => Tx<T>,
-    flusher: Flusher,
-  ): Promise<T> {
+  async read<T>(name: string, start: () => Tx<T>, flusher: Flusher): Promise<T> {
     if (this.#turn.isLong()) await this.#turn.next();
     try {
       // Rejects with why the database must be opened anew: what waits must not go on waiting.
@@ -70,12 +66,7 @@ export class Reader {
     return retryWhileBusy(
       () =>
         this.#options.sharesWriter
-          ? guardedReadOnce(
-              this.#connection,
-              name,
-              start,
-              this.#options.readMsMax,
-            )
+          ? guardedReadOnce(this.#connection, name, start, this.#options.readMsMax)
           : readOnce(this.#connection, name, start, this.#options.readMsMax),
       this.#options.busyBudgetMs,
       this.#options.onRetry,
@@ -125,9 +116,7 @@ function readOnce<T>(
   connection.control("BEGIN");
   try {
     const fate = new Fate(name, undefined);
-    const value = fate.during(() =>
-      drive(timed(name, start(), readMsMax), connection, fate),
-    );
+    const value = fate.during(() => drive(timed(name, start(), readMsMax), connection, fate));
     fate.verdict(value);
     return { value, version: connection.dataVersion() };
   } catch (error) {

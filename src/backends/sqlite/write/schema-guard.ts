@@ -1,10 +1,6 @@
 import { Fate } from "../../../sql/fate.ts";
 import { refuseMoved } from "../../../sql/move-mark.ts";
-import {
-  appliedSchemaNumber,
-  schemaNewer,
-  schemaNumber,
-} from "../../../sql/migrations.ts";
+import { appliedSchemaNumber, schemaNewer, schemaNumber } from "../../../sql/migrations.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import type { SqlValue } from "../../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
@@ -16,10 +12,7 @@ import { drive } from "./drive.ts";
  * before the first batch, is the schema looked at.
  * @returns that number, inside the transaction that asks.
  */
-export function schemaGuard(
-  writer: Connection,
-  isMover: boolean,
-): () => SqlValue | undefined {
+export function schemaGuard(writer: Connection, isMover: boolean): () => SqlValue | undefined {
   let seen: SqlValue | undefined;
   return () => {
     const version = writer.dataVersion();

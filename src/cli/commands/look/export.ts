@@ -16,20 +16,15 @@ export function addExport(program: Command, cli: Cli): void {
     .command("export")
     .description("prints the history of a run as JSON, with its values")
     .argument("<id>", "the run")
-    .option(
-      "--output <file>",
-      "write it there instead; one that is there is not replaced",
-    )
+    .option("--output <file>", "write it there instead; one that is there is not replaced")
     .option("--force", "with --output: replace a file that is there")
     .action(
       cli.action(async (context, given: ExportOptions, id: string) => {
         const { output, force = false } = given;
         if (force && output === undefined)
-          throw new HoldfastError(
-            "OPTION_INVALID",
-            "--force is only for --output.",
-            { option: "force" },
-          );
+          throw new HoldfastError("OPTION_INVALID", "--force is only for --output.", {
+            option: "force",
+          });
         const { pages } = await context.openForReading();
         const { options } = await context.target();
         const payload = options.payload?.name ?? null;
@@ -46,16 +41,10 @@ export function addExport(program: Command, cli: Cli): void {
 }
 
 /** Values of users are nobody else's to read, also in a file that others could read before. */
-function written(
-  file: string,
-  named: string,
-  text: string,
-  isReplaced: boolean,
-): void {
+function written(file: string, named: string, text: string, isReplaced: boolean): void {
   const mode = 0o600;
   try {
-    if (isReplaced && statSync(file, { throwIfNoEntry: false })?.isFile())
-      chmodSync(file, mode);
+    if (isReplaced && statSync(file, { throwIfNoEntry: false })?.isFile()) chmodSync(file, mode);
     writeFileSync(file, text, { mode, flag: isReplaced ? "w" : "wx" });
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;

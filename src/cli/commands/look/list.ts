@@ -1,11 +1,7 @@
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { wholeNumberOption } from "../../options/option-values.ts";
-import {
-  filterOf,
-  withFilter,
-  type FilterOptions,
-} from "../../options/run-filter.ts";
+import { filterOf, withFilter, type FilterOptions } from "../../options/run-filter.ts";
 import { runTable } from "../../text/run-text.ts";
 
 interface ListOptions extends FilterOptions {
@@ -17,11 +13,7 @@ interface ListOptions extends FilterOptions {
 export function addList(program: Command, cli: Cli): void {
   withFilter(program.command("list"), cli.host)
     .description("lists runs, newest first")
-    .option(
-      "--limit <count>",
-      "how many: 1 to 1000 (default: 50)",
-      wholeNumberOption,
-    )
+    .option("--limit <count>", "how many: 1 to 1000 (default: 50)", wholeNumberOption)
     .option("--after <cursor>", "go on where the page before ended: its next")
     .action(
       cli.action(async (context, options: ListOptions) => {
@@ -33,8 +25,7 @@ export function addList(program: Command, cli: Cli): void {
           signal: context.stop,
         });
         const { items, next, damaged } = page;
-        if (context.isJson)
-          return context.printJson({ items, next: next ?? null, damaged });
+        if (context.isJson) return context.printJson({ items, next: next ?? null, damaged });
         if (items.length > 0) context.print(runTable(context, items));
         else context.note("No runs.");
         context.noteDamaged(damaged);

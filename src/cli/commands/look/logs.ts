@@ -37,11 +37,7 @@ export function addLogs(program: Command, cli: Cli): void {
     .argument("<id>", "of the run")
     .option("--follow", "go on until the run has ended, or Ctrl-C")
     .option("--children", "also of all runs below it")
-    .addOption(
-      new Option("--level <level>", "this one and worse")
-        .choices(levels)
-        .default("trace"),
-    )
+    .addOption(new Option("--level <level>", "this one and worse").choices(levels).default("trace"))
     .action(
       cli.action(async (context, options: LogOptions, id: string) => {
         const opened = await context.openForReading();
@@ -79,16 +75,14 @@ class LinePrinter {
       });
     for await (const { items, damaged } of everyPage(read)) {
       for (const line of items) this.#print(line);
-      for (const { key } of damaged)
-        this.#context.note(`Line ${key} cannot be read.`);
+      for (const { key } of damaged) this.#context.note(`Line ${key} cannot be read.`);
       if (stop.aborted) return;
     }
   }
 
   #print(line: LogLine): void {
     this.#from = line.key + 1;
-    if (levels.indexOf(line.level) < levels.indexOf(this.#options.level))
-      return;
+    if (levels.indexOf(line.level) < levels.indexOf(this.#options.level)) return;
     this.count += 1;
     this.#context.answer(line, () => this.#text(line));
   }
@@ -101,9 +95,7 @@ class LinePrinter {
       ...(this.#options.children === true ? [style("dim", execution)] : []),
       ...(step === null ? [] : [style("dim", `[${harmless(step)}]`)]),
       harmless(message),
-      ...(data === null || data === undefined
-        ? []
-        : [style("dim", valueText(data))]),
+      ...(data === null || data === undefined ? [] : [style("dim", valueText(data))]),
     ];
     return parts.join(" ");
   }

@@ -3,10 +3,7 @@ import path from "node:path";
 import type { Command } from "commander";
 import { HoldfastError } from "../../../model/errors.ts";
 import type { PayloadCodec } from "../../../model/values/payload-codec.ts";
-import type {
-  DurableFunction,
-  Workflow,
-} from "../../../runtime/definition/definitions.ts";
+import type { DurableFunction, Workflow } from "../../../runtime/definition/definitions.ts";
 import { historyInvalid } from "../../../runtime/history/read-history.ts";
 import { historyOf } from "../../../runtime/history/record-history.ts";
 import { replayHistory } from "../../../runtime/history/replay-history.ts";
@@ -34,20 +31,11 @@ export function addReplay(program: Command, cli: Cli): void {
     .option("--run <id>", "a run of the database, instead of a file")
     .action(
       cli.action(
-        async (
-          context,
-          options: ReplayOptions,
-          module: string,
-          file: string | undefined,
-        ) => {
+        async (context, options: ReplayOptions, module: string, file: string | undefined) => {
           const { history, payload } = await given(context, options, file);
           const exported = await loadModule(module, context.host.cwd);
           const workflow = found(module, exported, history);
-          const outcome = await replayHistory(
-            workflow,
-            history,
-            payload && { payload },
-          );
+          const outcome = await replayHistory(workflow, history, payload && { payload });
           const { run, function: name } = history;
           context.answer({ run, function: name, ...shown(outcome) }, () =>
             spoken(history, outcome),
@@ -78,9 +66,7 @@ async function given(
     const history = fromFile(context, file);
     // Only hashes need the codec; without one no database must be named.
     const isPlain = (Object(history) as RunHistory).payload === null;
-    const payload = isPlain
-      ? undefined
-      : (await context.config())?.options?.payload;
+    const payload = isPlain ? undefined : (await context.config())?.options?.payload;
     return { history, payload };
   }
   const { pages } = await context.openForReading();
@@ -135,9 +121,7 @@ function found(
   );
 }
 
-function isWorkflow(
-  fn: DurableFunction<never, unknown>,
-): fn is Workflow<never, unknown> {
+function isWorkflow(fn: DurableFunction<never, unknown>): fn is Workflow<never, unknown> {
   return fn.kind === "workflow";
 }
 
@@ -147,10 +131,7 @@ function shown(outcome: ReplayOutcome): object {
   return { kind: outcome.kind, error: { code, message, details } };
 }
 
-function spoken(
-  { run, function: name }: RunHistory,
-  outcome: ReplayOutcome,
-): string {
+function spoken({ run, function: name }: RunHistory, outcome: ReplayOutcome): string {
   switch (outcome.kind) {
     case "matches":
       return `The code of ${name} does all that run ${run} has recorded, and would go on from there.`;

@@ -1,7 +1,4 @@
-import {
-  openWaits,
-  type OpenWait,
-} from "../../../model/execution/open-waits.ts";
+import { openWaits, type OpenWait } from "../../../model/execution/open-waits.ts";
 import type { LoggedEvent } from "../../../model/execution/event.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { spokenStanding } from "../../../model/execution/spoken-standing.ts";
@@ -56,12 +53,8 @@ export async function pictureOf(
   const { executions } = opened.pages;
   const wait = { signal: context.stop };
   const run = await executions.get(id, wait);
-  const log = await everyItem((page) =>
-    executions.events(id, { ...page, ...wait }),
-  );
-  const answers = await everyItem((page) =>
-    executions.responses(id, { ...page, ...wait }),
-  );
+  const log = await everyItem((page) => executions.events(id, { ...page, ...wait }));
+  const answers = await everyItem((page) => executions.responses(id, { ...page, ...wait }));
   const { items: events } = log;
   const { items: responses } = answers;
   const tree = await everyItem(
@@ -70,13 +63,8 @@ export async function pictureOf(
   );
   const now = context.now();
   const { timeZone } = context.host;
-  const history = events.filter(
-    ({ version }) => version >= run.state.historyFrom,
-  );
-  const waits =
-    run.state.pending.kind === "finished"
-      ? []
-      : openWaits(history, responses, now);
+  const history = events.filter(({ version }) => version >= run.state.historyFrom);
+  const waits = run.state.pending.kind === "finished" ? [] : openWaits(history, responses, now);
   const status = await servedStatus(opened, run, now);
   const answered = new Map(
     responses.flatMap(({ at, response }) =>
@@ -99,9 +87,7 @@ export async function pictureOf(
     result: await executions.result(id, wait),
     events: events.map((logged) => timed(logged, answered)),
     signals: responses.flatMap(({ at, response }) =>
-      response.kind === "signal"
-        ? [{ at, signal: response.signal, value: response.value }]
-        : [],
+      response.kind === "signal" ? [{ at, signal: response.signal, value: response.value }] : [],
     ),
     children: tree.items.filter((below) => below.id !== run.id),
     hasMoreChildren: tree.isCut,
@@ -109,10 +95,7 @@ export async function pictureOf(
   };
 }
 
-function timed(
-  logged: LoggedEvent<unknown>,
-  answered: ReadonlyMap<string, number>,
-): TimedEvent {
+function timed(logged: LoggedEvent<unknown>, answered: ReadonlyMap<string, number>): TimedEvent {
   const { event, at } = logged;
   const asked =
     event.kind === "childRequested"

@@ -1,10 +1,6 @@
 import type { Command } from "commander";
 import { spokenEvent } from "../../../model/execution/spoken-event.ts";
-import {
-  exactInstant,
-  spokenDuration,
-  spokenInstant,
-} from "../../../model/time/spoken.ts";
+import { exactInstant, spokenDuration, spokenInstant } from "../../../model/time/spoken.ts";
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
 import { wholeNumberOption } from "../../options/option-values.ts";
@@ -34,8 +30,7 @@ export function addShow(program: Command, cli: Cli): void {
         const opened = await context.openForReading();
         const picture = await pictureOf(context, opened, id);
         const { events: all } = picture;
-        const count =
-          options.events ?? (context.isJson ? all.length : eventsShown);
+        const count = options.events ?? (context.isJson ? all.length : eventsShown);
         const events = count === 0 ? [] : all.slice(-count);
         context.answer({ ...picture, events }, () =>
           pictureText(context, { ...picture, events }, all.length),
@@ -45,11 +40,7 @@ export function addShow(program: Command, cli: Cli): void {
     );
 }
 
-function pictureText(
-  context: CliContext,
-  picture: RunPicture,
-  eventCount: number,
-): string {
+function pictureText(context: CliContext, picture: RunPicture, eventCount: number): string {
   const { style } = context;
   const { run, status, words, children, hasMoreChildren } = picture;
   const head = `${style("bold", run.id)}  ${run.function}  ${style(statusColour(status), status)}`;
@@ -63,9 +54,7 @@ function pictureText(
       : [
           style("bold", "Children"),
           runTable(context, children, (child) => indented(child.id, run.id)),
-          ...(hasMoreChildren
-            ? [style("dim", `… more: holdfast list --parent ${run.id}`)]
-            : []),
+          ...(hasMoreChildren ? [style("dim", `… more: holdfast list --parent ${run.id}`)] : []),
         ],
   ];
   return parts
@@ -80,10 +69,7 @@ function indented(id: string, root: string): string {
   return `${"  ".repeat(Math.max(0, depth))}${id}`;
 }
 
-function factLines(
-  context: CliContext,
-  { run, input }: RunPicture,
-): readonly string[] {
+function factLines(context: CliContext, { run, input }: RunPicture): readonly string[] {
   const now = context.now();
   const { timeZone } = context.host;
   const instant = (at: number): string =>
@@ -99,17 +85,12 @@ function factLines(
     ["input", input === undefined ? undefined : valueText(input)],
   ];
   return facts.flatMap(([name, text]) =>
-    text === undefined
-      ? []
-      : [`${context.style("dim", name.padEnd(9))} ${harmless(text)}`],
+    text === undefined ? [] : [`${context.style("dim", name.padEnd(9))} ${harmless(text)}`],
   );
 }
 
 /** How it ended, or why it was parked: the recorded and the actual call side by side. */
-function outcomeLines(
-  { style }: CliContext,
-  { run, result }: RunPicture,
-): readonly string[] {
+function outcomeLines({ style }: CliContext, { run, result }: RunPicture): readonly string[] {
   const { interruption } = run;
   if (interruption?.kind === "parked")
     return [style("red", interruption.code), harmless(interruption.reason)];
@@ -141,15 +122,11 @@ function nextLines(
       case "paused":
         return [`holdfast resume ${run.id}`];
       case "parked":
-        return [
-          `holdfast unpark ${run.id}   (once a worker has code that fits)`,
-        ];
+        return [`holdfast unpark ${run.id}   (once a worker has code that fits)`];
       case "unserved":
         return [`start a worker that was given ${run.function}`];
       case "cancelling":
-        return [
-          `holdfast cancel ${run.id} --force   (ends it without running its cleanup)`,
-        ];
+        return [`holdfast cancel ${run.id} --force   (ends it without running its cleanup)`];
       default:
         return waits.flatMap((wait) =>
           wait.kind === "signal"
@@ -190,10 +167,7 @@ function timelineLines(
   return [
     style("bold", "Log") +
       (count > events.length
-        ? style(
-            "dim",
-            ` (the last ${events.length} of ${count}: --events ${count} shows all)`,
-          )
+        ? style("dim", ` (the last ${events.length} of ${count}: --events ${count} shows all)`)
         : ""),
     ...tableLines({
       headings: ["", "AT", "", "EVENT"],

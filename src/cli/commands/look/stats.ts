@@ -17,8 +17,7 @@ export function addStats(program: Command, cli: Cli): void {
           signal: context.stop,
         });
         const total = counts.reduce((sum, { count }) => sum + count, 0);
-        if (context.isJson)
-          return context.printJson({ total, counts, unreadable });
+        if (context.isJson) return context.printJson({ total, counts, unreadable });
         if (total === 0) context.print("No runs.");
         else
           context.print(
@@ -29,9 +28,7 @@ export function addStats(program: Command, cli: Cli): void {
             }).join("\n"),
           );
         if (unreadable > 0)
-          context.note(
-            `${unreadable} runs cannot be read: holdfast check says more.`,
-          );
+          context.note(`${unreadable} runs cannot be read: holdfast check says more.`);
       }),
     );
 }
@@ -44,18 +41,11 @@ function countTable(counts: readonly ExecutionCount[]): {
   const statuses = [...new Set(counts.map(({ status }) => status))].toSorted();
   const names = [...new Set(counts.map((count) => count.function))];
   const countOf = (name: string, status: ExecutionStatus): Cell => {
-    const found = counts.find(
-      (count) => count.function === name && count.status === status,
-    );
-    return found === undefined
-      ? ""
-      : { text: String(found.count), colour: statusColour(status) };
+    const found = counts.find((count) => count.function === name && count.status === status);
+    return found === undefined ? "" : { text: String(found.count), colour: statusColour(status) };
   };
   return {
     headings: ["FUNCTION", ...statuses.map((status) => status.toUpperCase())],
-    rows: names.map((name) => [
-      name,
-      ...statuses.map((status) => countOf(name, status)),
-    ]),
+    rows: names.map((name) => [name, ...statuses.map((status) => countOf(name, status))]),
   };
 }

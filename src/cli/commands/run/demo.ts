@@ -5,10 +5,7 @@ import { runDemo } from "../../demo/demo.ts";
 import { runDemoWorker } from "../../demo/worker.ts";
 import { exitCodes } from "../../exit-codes.ts";
 import { screenOn } from "../../live/screen.ts";
-import {
-  durationOption,
-  wholeNumberOption,
-} from "../../options/option-values.ts";
+import { durationOption, wholeNumberOption } from "../../options/option-values.ts";
 
 interface DemoCommandOptions {
   readonly orders: number;
@@ -25,18 +22,8 @@ export function addDemo(program: Command, cli: Cli): void {
     .description(
       "fulfils orders with two worker processes, kills one of them in the middle, and counts what ran twice; needs no project",
     )
-    .option(
-      "--orders <count>",
-      `how many orders: 2 to ${ordersMax}`,
-      wholeNumberOption,
-      10,
-    )
-    .option(
-      "--pace <time>",
-      "how long a step takes: 600ms, up to 1m",
-      durationOption,
-      600,
-    )
+    .option("--orders <count>", `how many orders: 2 to ${ordersMax}`, wholeNumberOption, 10)
+    .option("--pace <time>", "how long a step takes: 600ms, up to 1m", durationOption, 600)
     .action(
       cli.action(async (context, { orders, pace }: DemoCommandOptions) => {
         checkBetween("orders", orders, 2, ordersMax);
@@ -47,27 +34,18 @@ export function addDemo(program: Command, cli: Cli): void {
         return outcome === "broken" ? exitCodes.failed : exitCodes.ok;
       }),
     );
-  program
-    .command("demo-worker <database> <file> <pace>", { hidden: true })
-    .action(
-      cli.action(async (_, __: object, ...args: [string, string, string]) => {
-        const [database, file, pace] = args;
-        await runDemoWorker(database, file, Number(pace));
-      }),
-    );
+  program.command("demo-worker <database> <file> <pace>", { hidden: true }).action(
+    cli.action(async (_, __: object, ...args: [string, string, string]) => {
+      const [database, file, pace] = args;
+      await runDemoWorker(database, file, Number(pace));
+    }),
+  );
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */
-function checkBetween(
-  option: string,
-  value: number,
-  min: number,
-  max: number,
-): void {
+function checkBetween(option: string, value: number, min: number, max: number): void {
   if (value >= min && value <= max) return;
-  throw new HoldfastError(
-    "OPTION_INVALID",
-    `--${option} is from ${min} to ${max}; got ${value}.`,
-    { option },
-  );
+  throw new HoldfastError("OPTION_INVALID", `--${option} is from ${min} to ${max}; got ${value}.`, {
+    option,
+  });
 }

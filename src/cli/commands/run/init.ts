@@ -16,9 +16,7 @@ export function addInit(program: Command, cli: Cli): void {
         context.answer(written, () =>
           [
             `Wrote ${written.file}. Next:`,
-            ...written.next.map(
-              ({ command, what }) => `  ${command.padEnd(34)}  ${what}`,
-            ),
+            ...written.next.map(({ command, what }) => `  ${command.padEnd(34)}  ${what}`),
           ].join("\n"),
         );
       }),

@@ -51,8 +51,7 @@ export function untilParked(
     );
   let isOver = false;
   const unsubscribe = database.subscribe((hint) => {
-    if (hint.kind === "unknown" || (hint.kind === "change" && hint.key === id))
-      look();
+    if (hint.kind === "unknown" || (hint.kind === "change" && hint.key === id)) look();
   });
   const stop = (): void => {
     isOver = true;

@@ -13,12 +13,7 @@ import { isModuleFile, loadModule } from "../../modules/load-module.ts";
 import { functionsOf } from "../../modules/functions-of.ts";
 import { durationOption } from "../../options/option-values.ts";
 import { ownCommand } from "../../process/own-process.ts";
-import {
-  beforeFields,
-  runBefore,
-  startedText,
-  type RunBefore,
-} from "../../run-before.ts";
+import { beforeFields, runBefore, startedText, type RunBefore } from "../../run-before.ts";
 import { givenJson, jsonText } from "../../text/json.ts";
 import { harmless } from "../../text/style.ts";
 import { isTakenSoon, patienceMs, untilParked } from "./served.ts";
@@ -53,10 +48,7 @@ export function addStart(program: Command, cli: Cli): void {
   program
     .command("start")
     .argument("<file-or-function>", "a module, or the name of a function")
-    .argument(
-      "[function]",
-      "which of the module; needed when it has several workflows",
-    )
+    .argument("[function]", "which of the module; needed when it has several workflows")
     .description(
       "starts a run of a function: of a module, whose schema then checks the input, or by its name alone; says so when no worker takes it within two seconds",
     )
@@ -80,11 +72,9 @@ export function addStart(program: Command, cli: Cli): void {
           second: string | undefined,
         ) => {
           if (options.timeout !== undefined && options.wait !== true)
-            throw new HoldfastError(
-              "OPTION_INVALID",
-              "--timeout is only for --wait.",
-              { option: "timeout" },
-            );
+            throw new HoldfastError("OPTION_INVALID", "--timeout is only for --wait.", {
+              option: "timeout",
+            });
           if (options.activity === true && options.workflow === true)
             throw new HoldfastError(
               "OPTION_INVALID",
@@ -107,10 +97,7 @@ export function addStart(program: Command, cli: Cli): void {
     );
 }
 
-async function inputOf(
-  { host }: CliContext,
-  given: string | undefined,
-): Promise<unknown> {
+async function inputOf({ host }: CliContext, given: string | undefined): Promise<unknown> {
   return given === undefined ? undefined : givenJson("--input", given, host);
 }
 
@@ -134,9 +121,7 @@ async function startableOf(
   const only = workflows.length === 1 ? workflows[0] : functions[0];
   const isOnly = workflows.length === 1 || functions.length === 1;
   const found =
-    second === undefined
-      ? isOnly && only
-      : functions.find(({ name }) => name === second);
+    second === undefined ? isOnly && only : functions.find(({ name }) => name === second);
   if (found)
     return {
       code: found as DurableFunction<unknown, unknown>,
@@ -162,14 +147,12 @@ async function started(
     ...(tag !== undefined && { tags: tag }),
     ...(key !== undefined && { concurrencyKey: key }),
   };
-  if (code !== undefined)
-    return (await holdfast.start(code, input, options)).id;
+  if (code !== undefined) return (await holdfast.start(code, input, options)).id;
   if (id !== undefined) parseOwnExecutionId(id);
   const { executions } = holdfast;
   const said = activity === true ? "activity" : workflow && "workflow";
   const role = said ?? (await knownRole(holdfast, name));
-  return (await executions.create({ ...options, function: name, role, input }))
-    .id;
+  return (await executions.create({ ...options, function: name, role, input })).id;
 }
 
 /**
@@ -177,10 +160,7 @@ async function started(
  * the two was a mistake, and to guess would repeat it.
  * @throws HoldfastError `OPTION_INVALID`
  */
-async function knownRole(
-  { executions }: Holdfast,
-  name: string,
-): Promise<ExecutionRole> {
+async function knownRole({ executions }: Holdfast, name: string): Promise<ExecutionRole> {
   const { items } = await executions.list({ function: name, limit: rolesMax });
   const [role = "workflow", ...others] = new Set(items.map((run) => run.role));
   if (others.length === 0) return role;
@@ -214,14 +194,11 @@ async function follow(
   if (wait !== true) {
     // A program is told in the one document that there is.
     const isTaken = await taken;
-    if (context.isJson)
-      context.printJson({ ...document, ...beforeFields(run.before), isTaken });
+    if (context.isJson) context.printJson({ ...document, ...beforeFields(run.before), isTaken });
     return exitCodes.ok;
   }
   const unwatch = untilParked(holdfast, id, (reason) =>
-    context.note(
-      harmless(`${id} is parked, and ends only when it is unparked: ${reason}`),
-    ),
+    context.note(harmless(`${id} is parked, and ends only when it is unparked: ${reason}`)),
   );
   const result = await holdfast.executions
     .waitForResult(id, {
@@ -240,8 +217,7 @@ async function follow(
     return exitCodes.ok;
   }
   const failure = runFailure({ id, function: name }, result);
-  if (context.isJson)
-    context.printJson({ ...document, failed: failure.message });
+  if (context.isJson) context.printJson({ ...document, failed: failure.message });
   else context.note(failure.message);
   return exitCodes.failed;
 }

@@ -4,10 +4,7 @@ import type { Cli } from "../../cli.ts";
 import { exitCodes } from "../../exit-codes.ts";
 import { loadModule } from "../../modules/load-module.ts";
 import { functionsOf } from "../../modules/functions-of.ts";
-import {
-  durationOption,
-  wholeNumberOption,
-} from "../../options/option-values.ts";
+import { durationOption, wholeNumberOption } from "../../options/option-values.ts";
 import { logOn } from "../../text/log-lines.ts";
 import { untilStopped } from "../../process/until-stopped.ts";
 
@@ -48,10 +45,7 @@ export function addWork(program: Command, cli: Cli): void {
     )
     .action(
       cli.action(async (context, options: WorkCommandOptions, file: string) => {
-        const { functions, all } = functionsOf(
-          await loadModule(file, context.host.cwd),
-          file,
-        );
+        const { functions, all } = functionsOf(await loadModule(file, context.host.cwd), file);
         const log = logOn(context);
         const { shown } = await context.targetToMake();
         const broken = new AbortController();
@@ -77,11 +71,7 @@ export function addWork(program: Command, cli: Cli): void {
     );
 }
 
-function settingsOf({
-  concurrency,
-  codeVersion,
-  lease,
-}: WorkCommandOptions): WorkOptions {
+function settingsOf({ concurrency, codeVersion, lease }: WorkCommandOptions): WorkOptions {
   return {
     ...(concurrency !== undefined && { concurrency }),
     ...(codeVersion !== undefined && { codeVersion }),

@@ -5,11 +5,7 @@ import type { Cli } from "../../cli.ts";
 import { confirmed } from "../../options/confirm.ts";
 import type { CliContext } from "../../context.ts";
 import { exitCodes, type ExitCode } from "../../exit-codes.ts";
-import {
-  filterOf,
-  withFilter,
-  type FilterOptions,
-} from "../../options/run-filter.ts";
+import { filterOf, withFilter, type FilterOptions } from "../../options/run-filter.ts";
 
 interface BulkOptions extends FilterOptions {
   readonly all?: true;
@@ -58,12 +54,8 @@ const chosen: Readonly<
 export function addBulk(program: Command, cli: Cli): void {
   const command = program
     .command("bulk")
-    .description(
-      "does the same to all runs that the options choose; counts them first, and asks",
-    )
-    .addArgument(
-      new Argument("<action>", "what to do").choices(Object.keys(actions)),
-    );
+    .description("does the same to all runs that the options choose; counts them first, and asks")
+    .addArgument(new Argument("<action>", "what to do").choices(Object.keys(actions)));
   withFilter(command, cli.host)
     .option("--all", "all runs, where no other option chooses")
     .option("--dry-run", "only count")
@@ -71,20 +63,18 @@ export function addBulk(program: Command, cli: Cli): void {
     .option("--reason <text>", "cancel: why, for people")
     .option("--yes", "do not ask")
     .action(
-      cli.action(
-        (context, { all, ...options }: BulkOptions, action: Action) => {
-          const filter = filterOf(options);
-          if (Object.keys(filter).length === 0 && all !== true)
-            throw usage(
-              "Which runs? Say, for example, --function orders/fulfil or --tag eu, or --all.",
-            );
-          refuseChosen(action, options);
-          const { force, reason } = options;
-          if (action !== "cancel" && (force ?? reason) !== undefined)
-            throw usage("--force and --reason are for cancel alone.");
-          return commanded(context, action, filter, options);
-        },
-      ),
+      cli.action((context, { all, ...options }: BulkOptions, action: Action) => {
+        const filter = filterOf(options);
+        if (Object.keys(filter).length === 0 && all !== true)
+          throw usage(
+            "Which runs? Say, for example, --function orders/fulfil or --tag eu, or --all.",
+          );
+        refuseChosen(action, options);
+        const { force, reason } = options;
+        if (action !== "cancel" && (force ?? reason) !== undefined)
+          throw usage("--force and --reason are for cancel alone.");
+        return commanded(context, action, filter, options);
+      }),
     );
 }
 
@@ -93,9 +83,7 @@ function refuseChosen(action: Action, filter: FilterOptions): void {
   const said = own?.options.find((name) => filter[name] !== undefined);
   if (own === undefined || said === undefined) return;
   const option = said.replaceAll(/[A-Z]/g, (at) => `-${at.toLowerCase()}`);
-  throw usage(
-    `bulk ${action} is for ${own.runs} alone, so it takes no --${option}. Leave it out.`,
-  );
+  throw usage(`bulk ${action} is for ${own.runs} alone, so it takes no --${option}. Leave it out.`);
 }
 
 function usage(message: string): HoldfastError {
@@ -111,18 +99,15 @@ async function commanded(
   const { runs } = await context.openForWriting();
   const signal = context.stop;
   const method: Runs["cancelAll"] = runs[actions[action]].bind(runs);
-  const found = await method(filter, { dryRun: true, signal }).catch(
-    (error: unknown) => {
-      if (signal.aborted) context.note("Stopped: nothing was changed.");
-      throw error;
-    },
-  );
+  const found = await method(filter, { dryRun: true, signal }).catch((error: unknown) => {
+    if (signal.aborted) context.note("Stopped: nothing was changed.");
+    throw error;
+  });
   const { matched } = found;
   if (dryRun === true || matched === 0) {
     context.answer(
       dryRun === true ? { matched } : found,
-      () =>
-        `${action}: ${counted(matched)} ${matched === 1 ? "matches" : "match"}.`,
+      () => `${action}: ${counted(matched)} ${matched === 1 ? "matches" : "match"}.`,
     );
     return exitCodes.ok;
   }
@@ -148,8 +133,7 @@ async function commanded(
     // A program that reads the answer learns how far it came, too.
     if (context.isJson && signal.aborted)
       context.printJson({ stopped: last ?? { matched: 0, changed: 0 } });
-    else if (last !== undefined)
-      context.note(`Until then: ${toldReport(action, last)}`);
+    else if (last !== undefined) context.note(`Until then: ${toldReport(action, last)}`);
     throw error;
   }
 }
@@ -162,8 +146,6 @@ function toldReport(action: Action, report: BulkReport): string {
   const { changed, unchanged, failed, failures } = report;
   const rest = unchanged > 0 ? `, ${unchanged} were so already` : "";
   const head = `${action}: ${counted(changed)}${rest}${failed > 0 ? `, ${failed} could not be changed` : ""}.`;
-  const why = failures.map(
-    ({ id, code, message }) => `  ${id}  ${code}: ${message}`,
-  );
+  const why = failures.map(({ id, code, message }) => `  ${id}  ${code}: ${message}`);
   return [head, ...why].join("\n");
 }

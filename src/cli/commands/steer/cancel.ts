@@ -9,8 +9,7 @@ interface CancelOptions {
 const told = {
   cancelled: "is cancelled.",
   requested: "was asked to end: its code cleans up and ends it.",
-  alreadyCancelling:
-    "was asked to end before; --force ends it without running its code.",
+  alreadyCancelling: "was asked to end before; --force ends it without running its code.",
   alreadyFinished: "had ended already.",
 } as const;
 
@@ -21,10 +20,7 @@ export function addCancel(program: Command, cli: Cli): void {
     .description("asks a run to end: its code is told, cleans up, and ends it")
     .argument("<id>", "of the run")
     .option("--reason <text>", "kept with the run")
-    .option(
-      "--force",
-      "end it and all below it without running any of their code",
-    )
+    .option("--force", "end it and all below it without running any of their code")
     .action(
       cli.action(async (context, options: CancelOptions, id: string) => {
         const { reason, force } = options;

@@ -25,16 +25,13 @@ export function addCopies(program: Command, cli: Cli): void {
         });
         context.answer(
           { id, source, existed },
-          () =>
-            `${id} ${existed ? "was made before" : "goes on"} from where ${source} failed.`,
+          () => `${id} ${existed ? "was made before" : "goes on"} from where ${source} failed.`,
         );
       }),
     );
   program
     .command("fork")
-    .description(
-      "makes a copy of a run that goes on from behind one of its events",
-    )
+    .description("makes a copy of a run that goes on from behind one of its events")
     .argument("<id>", "of the run to copy")
     .requiredOption(
       "--at <version>",

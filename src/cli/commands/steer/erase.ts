@@ -31,13 +31,11 @@ export function addErase(program: Command, cli: Cli): void {
           context.note("Nothing was erased.");
           return exitCodes.refused;
         }
-        if (options.force === true)
-          await executions.cancel(id, { force: true });
+        if (options.force === true) await executions.cancel(id, { force: true });
         const report = await executions.erase(id, { signal: context.stop });
         context.answer(
           { id, ...report },
-          () =>
-            `Erased ${id}: ${report.rows} rows are gone, its id stays taken.`,
+          () => `Erased ${id}: ${report.rows} rows are gone, its id stays taken.`,
         );
         return exitCodes.ok;
       }),

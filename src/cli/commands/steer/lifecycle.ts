@@ -14,8 +14,7 @@ const changes: readonly Change[] = [
   {
     command: "pause",
     method: "pause",
-    description:
-      "keeps a run from going on: nothing new is begun, what runs is recorded first",
+    description: "keeps a run from going on: nothing new is begun, what runs is recorded first",
     done: "is paused.",
     before: "was paused before.",
   },
@@ -29,8 +28,7 @@ const changes: readonly Change[] = [
   {
     command: "unpark",
     method: "unpark",
-    description:
-      "lets a parked run be tried again, with whatever code the workers have now",
+    description: "lets a parked run be tried again, with whatever code the workers have now",
     done: "is tried again by the next worker that has its function.",
     before: "was not parked.",
   },
@@ -48,10 +46,7 @@ export function addLifecycle(program: Command, cli: Cli): void {
           const { executions } = await context.openForWriting();
           const change: Executions["pause"] = executions[method];
           const { isChanged } = await change(id, { signal: context.stop });
-          context.answer(
-            { id, isChanged },
-            () => `${id} ${isChanged ? done : before}`,
-          );
+          context.answer({ id, isChanged }, () => `${id} ${isChanged ? done : before}`);
         }),
       );
 }

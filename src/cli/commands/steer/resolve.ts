@@ -14,18 +14,10 @@ interface ResolveOptions {
 export function addResolve(program: Command, cli: Cli): void {
   program
     .command("resolve")
-    .description(
-      "answers what a run waits for with ctx.external; the first answer stays",
-    )
+    .description("answers what a run waits for with ctx.external; the first answer stays")
     .argument("<token>", "that ctx.external gave, or the id that show tells")
-    .option(
-      "--value <json>",
-      "the answer (default: null); - reads it from standard input",
-    )
-    .option(
-      "--fail <message>",
-      "fail it instead, with an error of this message",
-    )
+    .option("--value <json>", "the answer (default: null); - reads it from standard input")
+    .option("--fail <message>", "fail it instead, with an error of this message")
     .action(
       cli.action(async (context, options: ResolveOptions, token: string) => {
         if (options.value !== undefined && options.fail !== undefined)
@@ -42,16 +34,12 @@ export function addResolve(program: Command, cli: Cli): void {
             : { kind: "failed", error: { name: "Error", message: fail } };
         const { database, executions } = await context.openForWriting();
         // Whoever may open the database needs no token.
-        const id = token.includes("~")
-          ? (await externalTokens(database)).externalOf(token)
-          : token;
+        const id = token.includes("~") ? (await externalTokens(database)).externalOf(token) : token;
         const outcome = await executions.resolve(id, result, {
           signal: context.stop,
         });
         context.answer({ id, outcome }, () =>
-          outcome === "resolved"
-            ? `Answered ${id}.`
-            : `${id} was answered the same before.`,
+          outcome === "resolved" ? `Answered ${id}.` : `${id} was answered the same before.`,
         );
       }),
     );

@@ -1,15 +1,9 @@
 import type { Command } from "commander";
 import { spokenDuration, spokenInstant } from "../../../model/time/spoken.ts";
-import {
-  firedRunId,
-  parseRunScheduleName,
-} from "../../../model/trigger/run-schedule.ts";
+import { firedRunId, parseRunScheduleName } from "../../../model/trigger/run-schedule.ts";
 import { executionContext } from "../../../stores/execution/context.ts";
 import { lists } from "../../../stores/list.ts";
-import {
-  runScheduleList,
-  type RunSchedule,
-} from "../../../stores/schedule/runs/list.ts";
+import { runScheduleList, type RunSchedule } from "../../../stores/schedule/runs/list.ts";
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
 import { everyItem } from "../../every-page.ts";
@@ -25,11 +19,8 @@ export function addSchedules(program: Command, cli: Cli): void {
     .hook("preSubcommand", (command) => {
       const [word] = command.args;
       const names = command.commands.map((each) => each.name());
-      if (word === undefined || word.startsWith("-") || names.includes(word))
-        return;
-      command.error(
-        `unknown command 'schedules ${word}'. There are: ${names.join(", ")}`,
-      );
+      if (word === undefined || word.startsWith("-") || names.includes(word)) return;
+      command.error(`unknown command 'schedules ${word}'. There are: ${names.join(", ")}`);
     });
   schedules
     .command("list", { isDefault: true })
@@ -68,31 +59,23 @@ export function addSchedules(program: Command, cli: Cli): void {
     .argument("<name>", "of the schedule")
     .option("--key <key>", "firing twice under one key is firing once")
     .action(
-      cli.action(
-        async (context, { key }: { key?: string }, schedule: string) => {
-          const holdfast = await context.openForWriting();
-          const known =
-            key === undefined
-              ? undefined
-              : firedRunId(parseRunScheduleName(schedule), key);
-          const before = await runBefore(context, holdfast.executions, known);
-          const { id } = await holdfast.schedules.fire(
-            schedule,
-            key === undefined ? {} : { key },
-          );
-          context.answer({ name: schedule, id, ...beforeFields(before) }, () =>
-            startedText(id, schedule, before),
-          );
-        },
-      ),
+      cli.action(async (context, { key }: { key?: string }, schedule: string) => {
+        const holdfast = await context.openForWriting();
+        const known =
+          key === undefined ? undefined : firedRunId(parseRunScheduleName(schedule), key);
+        const before = await runBefore(context, holdfast.executions, known);
+        const { id } = await holdfast.schedules.fire(schedule, key === undefined ? {} : { key });
+        context.answer({ name: schedule, id, ...beforeFields(before) }, () =>
+          startedText(id, schedule, before),
+        );
+      }),
     );
 }
 
 const changes = [
   {
     name: "pause",
-    description:
-      "starts nothing more until it is resumed; runs that have started go on",
+    description: "starts nothing more until it is resumed; runs that have started go on",
     done: "is paused.",
     before: "was paused before.",
   },
@@ -110,10 +93,7 @@ const changes = [
   },
 ] as const;
 
-function scheduleTable(
-  context: CliContext,
-  items: readonly RunSchedule[],
-): string {
+function scheduleTable(context: CliContext, items: readonly RunSchedule[]): string {
   const now = context.now();
   const { timeZone } = context.host;
   const instant = (at: number): string => spokenInstant(at, now, timeZone);
@@ -124,9 +104,7 @@ function scheduleTable(
       schedule.function,
       cadenceText(schedule),
       schedule.lastAt === null ? "" : instant(schedule.lastAt),
-      schedule.isPaused
-        ? { text: "paused", colour: "yellow" }
-        : nextText(schedule, now, instant),
+      schedule.isPaused ? { text: "paused", colour: "yellow" } : nextText(schedule, now, instant),
     ]),
     style: context.style,
     width: context.width,

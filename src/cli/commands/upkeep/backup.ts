@@ -38,16 +38,11 @@ export function addBackup(program: Command, cli: Cli): void {
               progress.show(`${spokenBytes(done)} of ${spokenBytes(total)}`),
           });
           progress.clear();
-          context.answer(
-            { file: target, bytes },
-            () => `Copied ${spokenBytes(bytes)} to ${to}.`,
-          );
+          context.answer({ file: target, bytes }, () => `Copied ${spokenBytes(bytes)} to ${to}.`);
         } catch (error) {
           progress.clear();
           if (isHoldfastError(error) && error.code === "ABORTED")
-            context.note(
-              "Stopped: no copy was made, and nothing is left of it.",
-            );
+            context.note("Stopped: no copy was made, and nothing is left of it.");
           throw error;
         }
       }),

@@ -12,10 +12,7 @@ export function addCheck(program: Command, cli: Cli): void {
     .description(
       "reads every row and looks for damage; beside running workers, and it writes nothing",
     )
-    .option(
-      "--full",
-      "also every page and index of a SQLite file, in one long snapshot",
-    )
+    .option("--full", "also every page and index of a SQLite file, in one long snapshot")
     .action(
       cli.action(async (context, options: { full?: true }) => {
         const { file, pages } = await context.openForReading();
@@ -25,13 +22,11 @@ export function addCheck(program: Command, cli: Cli): void {
           const stored = await file?.check({
             full: options.full === true,
             signal,
-            onProgress: ({ done, total }) =>
-              progress.show(`file: ${done} of ${total} tables`),
+            onProgress: ({ done, total }) => progress.show(`file: ${done} of ${total} tables`),
           });
           const checked = await pages.maintenance.check({
             signal,
-            onProgress: ({ table, rows }) =>
-              progress.show(`${table}: ${rows} rows`),
+            onProgress: ({ table, rows }) => progress.show(`${table}: ${rows} rows`),
           });
           return { stored, checked };
         };
@@ -39,22 +34,17 @@ export function addCheck(program: Command, cli: Cli): void {
           .finally(() => progress.clear())
           .catch((error: unknown) => {
             if (isHoldfastError(error) && error.code === "ABORTED")
-              context.note(
-                "Stopped before all was read: nothing can be said of the rest.",
-              );
+              context.note("Stopped before all was read: nothing can be said of the rest.");
             throw error;
           });
         const { damaged, moreDamaged, isComplete, tables } = checked;
         const problems = stored?.problems ?? [];
-        const isSound =
-          problems.length === 0 && damaged.length === 0 && isComplete;
+        const isSound = problems.length === 0 && damaged.length === 0 && isComplete;
         const rows = tables.reduce((sum, each) => sum + each.rows, 0);
         context.answer({ isSound, problems, ...checked }, () =>
           [
             ...problems.map((problem) => `file: ${problem}`),
-            ...damaged.map(
-              ({ table, key, reason }) => `${table} ${key}: ${reason}`,
-            ),
+            ...damaged.map(({ table, key, reason }) => `${table} ${key}: ${reason}`),
             ...(moreDamaged > 0 ? [`and ${moreDamaged} more rows`] : []),
             isSound
               ? `No damage: ${rows} rows of ${tables.length} tables.`

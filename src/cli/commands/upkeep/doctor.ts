@@ -75,9 +75,7 @@ function withDatabase(fix: string, dbOption: string): string {
 
 async function symptomsOf(context: CliContext): Promise<Symptoms> {
   const warnings: string[] = [];
-  const opened = await context.openForReading((message) =>
-    warnings.push(message),
-  );
+  const opened = await context.openForReading((message) => warnings.push(message));
   const { database, pages } = opened;
   const { pathOrUrl, options } = await context.target();
   const now = database.clock.now();

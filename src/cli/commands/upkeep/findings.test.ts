@@ -68,9 +68,7 @@ test("a log that was held back is told with who holds it", () => {
 test("where it is not known who holds a log back, it is told how to find out", () => {
   const held = { ...file, logBytes: 300 * mebibyte };
   expect(problems({ facts: { ...well.facts, file: held } })).toEqual([
-    expect.stringMatching(
-      /held back by a reader, .* → .*lsof app\.db-shm names those/,
-    ),
+    expect.stringMatching(/held back by a reader, .* → .*lsof app\.db-shm names those/),
   ]);
 });
 
@@ -107,9 +105,7 @@ test("processes are named, those that died are not", () => {
     { ...owner, id: "Own_2" as OwnerId, diedAt: null, liveness: "unknown" },
     { ...owner, id: "Own_3" as OwnerId, diedAt: now, liveness: "dead" },
   ] as const;
-  expect(
-    findingsOf({ ...well, facts: { ...well.facts, processes } }),
-  ).toContainEqual({
+  expect(findingsOf({ ...well, facts: { ...well.facts, processes } })).toContainEqual({
     level: "ok",
     about: "processes",
     text: "Own_1 on box since 1 min; Own_2 on box since 1 min (may be gone)",
@@ -123,9 +119,7 @@ test("parked runs are counted by why, with an example and the way out", () => {
       function: "f",
       interruption: { kind: "parked", code },
     }) as ExecutionSummary;
-  expect(
-    problems({ parked: [run("a", "X"), run("b", "X"), run("c", "Y")] }),
-  ).toEqual([
+  expect(problems({ parked: [run("a", "X"), run("b", "X"), run("c", "Y")] })).toEqual([
     "parked: 2 runs are parked with X, such as a of f → holdfast show a, mend the code, start a worker with it, then holdfast unpark a",
     "parked: 1 run is parked with Y, such as c of f → holdfast show c, mend the code, start a worker with it, then holdfast unpark c",
   ]);

@@ -113,10 +113,7 @@ function fileFindings({ facts: { file } }: Symptoms): readonly Finding[] {
       ? "a reader, or no process writes to it"
       : `process ${logReaders.join(", process ")}`;
   // Who reads at this moment is told by Linux alone.
-  const named =
-    logReaders.length === 0
-      ? `; lsof ${path}-shm names those that have it open`
-      : "";
+  const named = logReaders.length === 0 ? `; lsof ${path}-shm names those that have it open` : "";
   return [
     { level: "ok", about: "file", text: size },
     ...(passing === undefined ? [] : [{ ...passing, about: "file" }]),
@@ -163,14 +160,10 @@ function processFinding({ facts, now }: Symptoms): Finding {
   };
 }
 
-function parkedFindings({
-  parked,
-  hasMoreParked,
-}: Symptoms): readonly Finding[] {
+function parkedFindings({ parked, hasMoreParked }: Symptoms): readonly Finding[] {
   const codes = new Map<string, ExecutionSummary[]>();
   for (const run of parked) {
-    const code =
-      run.interruption?.kind === "parked" ? run.interruption.code : "unknown";
+    const code = run.interruption?.kind === "parked" ? run.interruption.code : "unknown";
     codes.set(code, [...(codes.get(code) ?? []), run]);
   }
   return [...codes].map(([code, runs]) => {
@@ -203,11 +196,7 @@ function unservedFindings({ unserved, now }: Symptoms): readonly Finding[] {
   }));
 }
 
-function timeFindings({
-  nextTimerAt,
-  clockOffsetMs,
-  now,
-}: Symptoms): readonly Finding[] {
+function timeFindings({ nextTimerAt, clockOffsetMs, now }: Symptoms): readonly Finding[] {
   const findings: Finding[] = [];
   if (nextTimerAt !== undefined && now - nextTimerAt > lateMs)
     findings.push({

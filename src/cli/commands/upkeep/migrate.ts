@@ -24,37 +24,20 @@ interface MigrateOptions {
 export function addMigrate(program: Command, cli: Cli): void {
   program
     .command("migrate")
-    .description(
-      "moves a SQLite file to an empty Postgres database, where all runs go on",
-    )
+    .description("moves a SQLite file to an empty Postgres database, where all runs go on")
     .argument("<file>", "the database to move")
-    .argument(
-      "<url>",
-      "postgres://user@host/database; the password may come from PGPASSWORD",
-    )
-    .option(
-      "--give-up",
-      "end a move that was interrupted: the file is used again",
-    )
+    .argument("<url>", "postgres://user@host/database; the password may come from PGPASSWORD")
+    .option("--give-up", "end a move that was interrupted: the file is used again")
     .option("--force", "with --give-up: do not ask the target, which is gone")
     .action(
       cli.action(
-        async (
-          context,
-          options: MigrateOptions & GlobalOptions,
-          file: string,
-          url: string,
-        ) => {
+        async (context, options: MigrateOptions & GlobalOptions, file: string, url: string) => {
           refuseOdd(options, url);
           const { cwd } = context.host;
           const path = file === ":memory:" ? file : pathOf(file, cwd);
-          const shown = [
-            shownTarget(file, cwd),
-            shownTarget(url, cwd),
-          ] as const;
+          const shown = [shownTarget(file, cwd), shownTarget(url, cwd)] as const;
           const how = await moveOptions(context, options);
-          if (options.giveUp !== true)
-            return moved(context, path, url, shown, how);
+          if (options.giveUp !== true) return moved(context, path, url, shown, how);
           const isTargetGone = options.force === true;
           await giveUpMove(path, url, { ...how, isTargetGone });
           context.answer({ givenUp: true }, () =>
@@ -67,14 +50,9 @@ export function addMigrate(program: Command, cli: Cli): void {
     );
 }
 
-function refuseOdd(
-  { db, giveUp, force }: MigrateOptions & GlobalOptions,
-  url: string,
-): void {
-  if (db !== undefined)
-    throw refusal("db", "migrate takes both databases as arguments, not --db.");
-  if (force === true && giveUp !== true)
-    throw refusal("force", "--force is only for --give-up.");
+function refuseOdd({ db, giveUp, force }: MigrateOptions & GlobalOptions, url: string): void {
+  if (db !== undefined) throw refusal("db", "migrate takes both databases as arguments, not --db.");
+  if (force === true && giveUp !== true) throw refusal("force", "--force is only for --give-up.");
   if (!isPostgresUrl(url))
     throw refusal(
       "url",
@@ -91,8 +69,7 @@ async function moveOptions(
   context: CliContext,
   { config, schema }: GlobalOptions,
 ): Promise<MoveOptions> {
-  const given =
-    config === undefined ? {} : ((await context.config())?.options ?? {});
+  const given = config === undefined ? {} : ((await context.config())?.options ?? {});
   const onWarning = ({ message }: Warning): void => context.note(message);
   return {
     sqlite: { onWarning, ...given.sqlite },
@@ -127,8 +104,7 @@ async function moved(
     if (isHoldfastError(error) && error.code === "ABORTED") {
       const { message, details } = error;
       context.note(message);
-      if (context.isJson)
-        context.printJson({ stopped: { ...details, message } });
+      if (context.isJson) context.printJson({ stopped: { ...details, message } });
     }
     throw error;
   }
@@ -157,11 +133,7 @@ function progressLine(progress: MoveProgress): string {
   return `${doing} table ${number} of ${tables}, ${table}: ${counted(rows)} rows; ${megabytes(bytes)} in all.`;
 }
 
-function outcomeLines(
-  outcome: MoveOutcome,
-  source: string,
-  target: string,
-): readonly string[] {
+function outcomeLines(outcome: MoveOutcome, source: string, target: string): readonly string[] {
   const { tables, appTables, attachmentsElsewhere, released } = outcome;
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0);

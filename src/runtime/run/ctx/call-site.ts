@@ -11,10 +11,7 @@ const framesMax = 5;
  * The lines of the user's code above a method of `ctx`. Taken for children
  * alone: it costs about 3 µs, which a step must not.
  */
-export function callSite(
-  ctx: WorkflowContext,
-  method: "call" | "spawn",
-): CallSite {
+export function callSite(ctx: WorkflowContext, method: "call" | "spawn"): CallSite {
   const site: CallSite = {};
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = framesMax;
@@ -24,10 +21,7 @@ export function callSite(
 }
 
 /** The error with the stack of the call that it ends: its own would show where it was delivered. */
-export function withSite<E extends Error>(
-  error: E,
-  site: CallSite | undefined,
-): E {
+export function withSite<E extends Error>(error: E, site: CallSite | undefined): E {
   const lines = site?.stack?.split("\n").filter((line) => /^\s+at /.test(line));
   if (lines !== undefined && lines.length > 0)
     Object.defineProperty(error, "stack", {

@@ -26,9 +26,7 @@ export function takeCall(run: RunState, asked: CallShape): Call {
   run.calls += 1;
   run.draws = 0;
   const number = run.calls;
-  const recorded = run.replay.isOver
-    ? undefined
-    : run.replay.match(number, asked);
+  const recorded = run.replay.isOver ? undefined : run.replay.match(number, asked);
   return { number, recorded };
 }
 
@@ -167,10 +165,7 @@ function assertUsable(run: RunState, asked: CallShape): void {
 }
 
 /** What a run did not await went on, or a timer of its own: nothing of it could be recorded. */
-function runEnded(
-  { id, definition: { name } }: RunState,
-  asked: CallShape,
-): HoldfastError {
+function runEnded({ id, definition: { name } }: RunState, asked: CallShape): HoldfastError {
   return new HoldfastError(
     "RUN_ENDED",
     `Run ${id} of ${name} has ended, and something that it did not await called ctx (${spokenShape(asked)}) afterwards. Nothing was begun. Await everything before returning.`,

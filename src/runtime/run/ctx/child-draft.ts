@@ -1,15 +1,9 @@
 import { unreachable } from "../../../model/errors.ts";
-import {
-  parseOwnExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseOwnExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { durationMs } from "../../../model/time/durations.ts";
 import type { StartAt } from "../../../model/time/instants.ts";
-import type {
-  ExecutionDraft,
-  NewExecution,
-} from "../../../stores/execution/log/create.ts";
+import type { ExecutionDraft, NewExecution } from "../../../stores/execution/log/create.ts";
 import type { Definition } from "../../definition/definitions.ts";
 import { isOfTheCodec, ofSubject } from "../../failures.ts";
 import { validatedNow } from "../../definition/schema.ts";
@@ -44,10 +38,7 @@ export interface StartedChild {
 }
 
 /** What its schema makes of an input. A changed schema is a change of the code that calls. @throws HoldfastError `INPUT_INVALID` */
-export function inputFor(
-  { name, schema }: Definition,
-  input: unknown,
-): unknown {
+export function inputFor({ name, schema }: Definition, input: unknown): unknown {
   return validatedNow(`The input of ${name}`, schema, input);
 }
 
@@ -56,18 +47,13 @@ export function inputFor(
  * order, which is nothing that the code could deal with: the call has its
  * number and is never answered, and the run is parked.
  */
-export function newExecutionFor(
-  run: RunState,
-  draft: ExecutionDraft,
-): NewExecution | undefined {
+export function newExecutionFor(run: RunState, draft: ExecutionDraft): NewExecution | undefined {
   try {
     // A run of its own, not a child: those are named by their parent's call.
-    if (draft.scheduledBy !== undefined && draft.id !== undefined)
-      parseOwnExecutionId(draft.id);
+    if (draft.scheduledBy !== undefined && draft.id !== undefined) parseOwnExecutionId(draft.id);
     return run.host.newExecution(draft);
   } catch (error) {
-    if (!isOfTheCodec(error))
-      throw ofSubject(error, `the input of ${draft.function}`);
+    if (!isOfTheCodec(error)) throw ofSubject(error, `the input of ${draft.function}`);
     run.calls += 1;
     broke(run, error);
     return undefined;
@@ -88,11 +74,7 @@ export function plainStartAt(startAt: StartAt): StartAt {
 }
 
 /** What `spawn` gives: the child may be asked to end while it has not. */
-export function childHandle<T>(
-  run: RunState,
-  id: ExecutionId,
-  result: () => Promise<T>,
-): Child<T> {
+export function childHandle<T>(run: RunState, id: ExecutionId, result: () => Promise<T>): Child<T> {
   return {
     id,
     result,

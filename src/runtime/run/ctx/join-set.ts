@@ -3,11 +3,7 @@ import type { LoggedResponse } from "../../../model/execution/event.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { definitionOf } from "../../definition/definitions.ts";
-import {
-  generatedJoinSet,
-  namedJoinSet,
-  type JoinSetId,
-} from "../../../model/ids/join-set-id.ts";
+import { generatedJoinSet, namedJoinSet, type JoinSetId } from "../../../model/ids/join-set-id.ts";
 import type { LoadedExecution } from "../../../stores/execution/lock/locked.ts";
 import { runFailure } from "../../failures.ts";
 import type { CallOptions, Child } from "../../definition/workflow-context.ts";
@@ -68,8 +64,7 @@ export class RunJoinSet {
     // What has not been taken stays, for a cleanup that asks again.
     signal.addEventListener("abort", () => {
       for (const { reject } of this.#askers.splice(0)) reject(signal.reason);
-      for (const member of this.#members.values())
-        cancelWaiters(member, signal.reason);
+      for (const member of this.#members.values()) cancelWaiters(member, signal.reason);
     });
   }
 
@@ -98,9 +93,7 @@ export class RunJoinSet {
     const first = this.#ended.shift();
     const member =
       first ??
-      (await new Promise<Member>((resolve, reject) =>
-        this.#askers.push({ resolve, reject }),
-      ));
+      (await new Promise<Member>((resolve, reject) => this.#askers.push({ resolve, reject })));
     if (first !== undefined) this.#taken += 1;
     return valueOf(member);
   }
@@ -120,11 +113,8 @@ export class RunJoinSet {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const open = [...this.#members.values()].filter(
-      ({ result }) => result === undefined,
-    );
-    for (const { id } of open.toReversed())
-      this.#host.handle(id, () => Promise.resolve()).cancel();
+    const open = [...this.#members.values()].filter(({ result }) => result === undefined);
+    for (const { id } of open.toReversed()) this.#host.handle(id, () => Promise.resolve()).cancel();
     const { signal } = this.#run.abort;
     const isCleanup = signal.aborted;
     await Promise.all(open.map(endOf));
@@ -133,8 +123,7 @@ export class RunJoinSet {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator {
-    while (this.#taken + this.#askers.length < this.#members.size)
-      yield await this.next();
+    while (this.#taken + this.#askers.length < this.#members.size) yield await this.next();
   }
 
   #deliver({ response }: LoggedResponse<unknown>): void {
@@ -161,8 +150,7 @@ function valueOf(member: Member): unknown {
 }
 
 function resultOf(member: Member): Promise<unknown> {
-  if (member.result !== undefined)
-    return Promise.resolve().then(() => valueOf(member));
+  if (member.result !== undefined) return Promise.resolve().then(() => valueOf(member));
   const promise = new Promise<void>((ended, reject) => {
     const cancelled = (reason: unknown): void => {
       // A result that nobody awaits must not end the process.

@@ -25,12 +25,7 @@ class Opened implements OpenCall {
   #resolve: (value: unknown) => void = ignored;
   #reject: (error: unknown) => void = ignored;
 
-  constructor(
-    call: number,
-    shape: CallShape,
-    endsWithRun: boolean,
-    site: CallSite | undefined,
-  ) {
+  constructor(call: number, shape: CallShape, endsWithRun: boolean, site: CallSite | undefined) {
     this.call = call;
     this.site = site;
     this.shape = shape;
@@ -56,12 +51,7 @@ class Opened implements OpenCall {
 export class OpenCalls {
   readonly #calls = new ByCall<OpenCall>();
 
-  open(
-    call: number,
-    shape: CallShape,
-    endsWithRun: boolean,
-    site?: CallSite,
-  ): Promise<unknown> {
+  open(call: number, shape: CallShape, endsWithRun: boolean, site?: CallSite): Promise<unknown> {
     const opened = new Opened(call, shape, endsWithRun, site);
     this.#calls.put(opened);
     return opened.promise;

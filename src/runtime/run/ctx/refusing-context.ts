@@ -21,11 +21,7 @@ import { ctxInStep, where } from "../step-context.ts";
  * (`spawn`, `external`, `random`, …) can only throw.
  */
 export class RefusingContext extends RunContext {
-  override call(
-    fn: unknown,
-    input?: unknown,
-    options?: CallOptions,
-  ): Promise<never> {
+  override call(fn: unknown, input?: unknown, options?: CallOptions): Promise<never> {
     try {
       return super.call(fn, input, options);
     } catch (error) {
@@ -33,11 +29,7 @@ export class RefusingContext extends RunContext {
     }
   }
 
-  override start(
-    fn: unknown,
-    input?: unknown,
-    options?: StartOptions,
-  ): Promise<Detached> {
+  override start(fn: unknown, input?: unknown, options?: StartOptions): Promise<Detached> {
     try {
       return super.start(fn, input, options);
     } catch (error) {
@@ -81,10 +73,7 @@ export class RefusingContext extends RunContext {
     }
   }
 
-  override receive(
-    signal: unknown,
-    options?: { readonly timeout?: Duration },
-  ): Promise<never> {
+  override receive(signal: unknown, options?: { readonly timeout?: Duration }): Promise<never> {
     try {
       return super.receive(signal, options);
     } catch (error) {
@@ -100,10 +89,8 @@ function refusal(
   method: keyof RefusingContext,
 ): Promise<never> {
   const inside = where.getStore();
-  if (inside?.step !== undefined && inside.isStepOver !== true)
-    throw ctxInStep(inside.step);
-  if (isHoldfastError(error))
-    Error.captureStackTrace(error, ctx[method] as () => void);
+  if (inside?.step !== undefined && inside.isStepOver !== true) throw ctxInStep(inside.step);
+  if (isHoldfastError(error)) Error.captureStackTrace(error, ctx[method] as () => void);
   // In the run's context, from wherever it was called: so it is known whose rejection it is when nobody awaits it.
   return where.run({ id: ctx.id }, () => rejected(error));
 }

@@ -1,17 +1,10 @@
 import { childId } from "../../../model/ids/execution-id.ts";
 import { delayId } from "../../../model/ids/delay-id.ts";
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
-import {
-  oneOffJoinSet,
-  type JoinSetId,
-} from "../../../model/ids/join-set-id.ts";
+import { oneOffJoinSet, type JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { checkedText, givenInvalid, optionsOf } from "../../../model/shape.ts";
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
-import {
-  instantOfDate,
-  resolveStartAt,
-  type StartAt,
-} from "../../../model/time/instants.ts";
+import { instantOfDate, resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { definitionOf, signalOf } from "../../definition/definitions.ts";
 import { retryPolicyOf } from "../../definition/retries.ts";
@@ -29,12 +22,7 @@ import type {
   WorkflowContext,
 } from "../../definition/workflow-context.ts";
 import { callSite } from "./call-site.ts";
-import {
-  childName,
-  shape,
-  startIntention,
-  timeIntention,
-} from "../replay/call-shape.ts";
+import { childName, shape, startIntention, timeIntention } from "../replay/call-shape.ts";
 import {
   answeringId,
   assertOutsideStep,
@@ -103,24 +91,14 @@ export class RunContext implements WorkflowContext {
     return childHandle(this.#run, id, () => promise as Promise<never>);
   }
 
-  start(
-    fn: unknown,
-    input?: unknown,
-    options?: StartOptions,
-  ): Promise<Detached> {
+  start(fn: unknown, input?: unknown, options?: StartOptions): Promise<Detached> {
     const run = this.#run;
     const definition = definitionOf(fn, "the function to start");
     const {
       id = runIdOf(this.#draw(), run.now),
       startAt = "now",
       ...rest
-    } = optionsOf<StartOptions>(options, [
-      "id",
-      "startAt",
-      "deadline",
-      "tags",
-      "concurrencyKey",
-    ]);
+    } = optionsOf<StartOptions>(options, ["id", "startAt", "deadline", "tags", "concurrencyKey"]);
     const created = newExecutionFor(run, {
       ...rest,
       id,
@@ -133,12 +111,7 @@ export class RunContext implements WorkflowContext {
     if (created === undefined) return unanswered();
     const plain = plainStartAt(startAt);
     const { inputHash } = created.created;
-    const asked = shape(
-      "start",
-      definition.name,
-      startIntention(id, plain),
-      inputHash,
-    );
+    const asked = shape("start", definition.name, startIntention(id, plain), inputHash);
     const call = takeCall(run, asked);
     const promise = promiseOf(run, call, asked, false);
     request(
@@ -168,8 +141,7 @@ export class RunContext implements WorkflowContext {
       ? noOptions
       : optionsOf<StepOptions>(first as StepOptions, ["retry", "timeout"]);
     const body = isBare ? first : second;
-    if (typeof body !== "function")
-      throw givenInvalid(`step "${name}"`, "a function", body);
+    if (typeof body !== "function") throw givenInvalid(`step "${name}"`, "a function", body);
     const run = this.#run;
     // All of it is checked before there is a call: that would stay open.
     const policy = retryPolicyOf(retry);
@@ -191,10 +163,7 @@ export class RunContext implements WorkflowContext {
     if (typeof body !== "function")
       throw givenInvalid(`transaction "${name}"`, "a generator function", body);
     const run = this.#run;
-    const asked = shape(
-      "transaction",
-      checkedText("A transaction's name", name),
-    );
+    const asked = shape("transaction", checkedText("A transaction's name", name));
     const call = takeCall(run, asked);
     const promise = promiseOf(run, call, asked, false);
     beginTransaction(run, call, { call: call.number, name, body });
@@ -230,15 +199,10 @@ export class RunContext implements WorkflowContext {
     return promise as Promise<void>;
   }
 
-  receive(
-    signal: unknown,
-    options?: { readonly timeout?: Duration },
-  ): Promise<never> {
+  receive(signal: unknown, options?: { readonly timeout?: Duration }): Promise<never> {
     const run = this.#run;
     const { name } = signalOf(signal);
-    const { timeout } = optionsOf<{ readonly timeout?: Duration }>(options, [
-      "timeout",
-    ]);
+    const { timeout } = optionsOf<{ readonly timeout?: Duration }>(options, ["timeout"]);
     const timeoutMs = timeoutOf(timeout);
     const asked = shape("receive", name);
     const call = takeCall(run, asked);
@@ -337,11 +301,7 @@ export class RunContext implements WorkflowContext {
   ): StartedChild {
     const definition = definitionOf(fn, "the function to call");
     const { name, kind } = definition;
-    const rest = optionsOf<CallOptions>(options, [
-      "deadline",
-      "tags",
-      "concurrencyKey",
-    ]);
+    const rest = optionsOf<CallOptions>(options, ["deadline", "tags", "concurrencyKey"]);
     return this.#newChild(
       {
         ...rest,
@@ -354,15 +314,10 @@ export class RunContext implements WorkflowContext {
     );
   }
 
-  #newChild(
-    draft: ChildDraft,
-    endsWithRun: boolean,
-    { member, site }: Waiter = {},
-  ): StartedChild {
+  #newChild(draft: ChildDraft, endsWithRun: boolean, { member, site }: Waiter = {}): StartedChild {
     const run = this.#run;
     // The number is taken below; the id needs it.
-    const joinSet =
-      member?.set ?? oneOffJoinSet(run.calls + 1, run.locked.continuations);
+    const joinSet = member?.set ?? oneOffJoinSet(run.calls + 1, run.locked.continuations);
     const own = childId(run.id, joinSet, member?.index ?? 1);
     const created = newExecutionFor(run, { ...draft, id: own });
     if (created === undefined) return { id: own, promise: unanswered() };
@@ -371,9 +326,7 @@ export class RunContext implements WorkflowContext {
     const call = takeCall(run, asked);
     const id = answeringId(call, own);
     const promise =
-      member === undefined
-        ? promiseOf(run, call, asked, endsWithRun, site)
-        : Promise.resolve();
+      member === undefined ? promiseOf(run, call, asked, endsWithRun, site) : Promise.resolve();
     run.sources.set(id, member?.source ?? { call: call.number });
     run.children.set(id, call.number);
     request(

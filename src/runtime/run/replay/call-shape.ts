@@ -7,8 +7,7 @@ import type { StartAt } from "../../../model/time/instants.ts";
  * code is run again.
  */
 export interface CallShape {
-  readonly kind:
-    "step" | "transaction" | "child" | "start" | "sleep" | "receive";
+  readonly kind: "step" | "transaction" | "child" | "start" | "sleep" | "receive";
   /** Of the step, function or signal; "" for a sleep. */
   readonly name: string;
   /** As the code put it: a sleep's time, a child's name, a start's time and id. */
@@ -17,10 +16,7 @@ export interface CallShape {
 }
 
 /** Events that a call makes, and that it is compared with when the code is run again. */
-type CallEvent = Extract<
-  HistoryEvent<unknown>,
-  { readonly kind: keyof typeof madeByCalls }
->;
+type CallEvent = Extract<HistoryEvent<unknown>, { readonly kind: keyof typeof madeByCalls }>;
 
 const madeByCalls = {
   stepFinished: true,
@@ -38,9 +34,7 @@ export function isMadeByCall(event: HistoryEvent<unknown>): event is CallEvent {
 }
 
 /** What an event of the log was recorded for; undefined for those that no call makes. */
-export function recordedShape(
-  event: HistoryEvent<unknown>,
-): CallShape | undefined {
+export function recordedShape(event: HistoryEvent<unknown>): CallShape | undefined {
   if (!isMadeByCall(event)) return undefined;
   switch (event.kind) {
     case "stepFinished":
@@ -49,12 +43,7 @@ export function recordedShape(
     case "transactionFinished":
       return shape("transaction", event.name);
     case "childRequested":
-      return shape(
-        "child",
-        event.function,
-        childName(event.child),
-        event.inputHash,
-      );
+      return shape("child", event.function, childName(event.child), event.inputHash);
     case "scheduled":
       return shape(
         "start",
@@ -88,9 +77,7 @@ export function childName(child: string): string {
 
 export function timeIntention(startAt: StartAt): string {
   if (startAt === "now") return "now";
-  return "in" in startAt
-    ? `for ${startAt.in} ms`
-    : `until ${new Date(startAt.at).toISOString()}`;
+  return "in" in startAt ? `for ${startAt.in} ms` : `until ${new Date(startAt.at).toISOString()}`;
 }
 
 export function startIntention(id: string, startAt: StartAt): string {
@@ -109,8 +96,7 @@ export function isSameShape(a: CallShape, b: CallShape): boolean {
 /** For people, who compare two of them. */
 export function spokenShape(asked: CallShape): string {
   const { kind, name, intention, inputHash } = asked;
-  const input =
-    inputHash === null ? "" : ` with input ${inputHash.slice(0, 12)}`;
+  const input = inputHash === null ? "" : ` with input ${inputHash.slice(0, 12)}`;
   switch (kind) {
     case "step":
     case "transaction":

@@ -2,12 +2,7 @@ import type { LoggedResponse } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { spokenOrigin } from "../../failures.ts";
 import type { Settled } from "../run-state.ts";
-import {
-  isSameShape,
-  recordedShape,
-  spokenShape,
-  type CallShape,
-} from "./call-shape.ts";
+import { isSameShape, recordedShape, spokenShape, type CallShape } from "./call-shape.ts";
 import {
   isResponse,
   type Delivery,
@@ -89,10 +84,7 @@ export class Replay {
     const { recorded, lastCall, requestedUpTo } = this.#script;
     const found = recorded.get(call);
     if (found === undefined) {
-      const isRequest =
-        asked.kind === "child" ||
-        asked.kind === "start" ||
-        asked.kind === "sleep";
+      const isRequest = asked.kind === "child" || asked.kind === "start" || asked.kind === "sleep";
       if (isRequest && (call < lastCall || call <= requestedUpTo))
         this.#differ(call, undefined, spokenShape(asked));
       return undefined;
@@ -109,9 +101,7 @@ export class Replay {
   }
 
   #compared(was: CallShape, asked: CallShape): CallShape {
-    return this.#comparesInputs
-      ? asked
-      : { ...asked, inputHash: was.inputHash };
+    return this.#comparesInputs ? asked : { ...asked, inputHash: was.inputHash };
   }
 
   /** Attempts of a step that have failed before. */
@@ -171,10 +161,7 @@ export class Replay {
    * instead. Answers with the responses among it, and those behind the log:
    * children end by them.
    */
-  endEarly(
-    calls: number,
-    settled: Settled,
-  ): readonly LoggedResponse<unknown>[] {
+  endEarly(calls: number, settled: Settled): readonly LoggedResponse<unknown>[] {
     const responses: LoggedResponse<unknown>[] = [];
     for (
       let delivery = this.nextDelivery();
@@ -196,12 +183,7 @@ export class Replay {
     this.#isOver = true;
   }
 
-  #differ(
-    call: number,
-    found: LoggedHistory | undefined,
-    actual: string,
-    settled?: Settled,
-  ): void {
+  #differ(call: number, found: LoggedHistory | undefined, actual: string, settled?: Settled): void {
     this.#isDifferent = true;
     const was = found === undefined ? undefined : recordedShape(found.event);
     this.#onDifference({

@@ -1,11 +1,5 @@
-import type {
-  LoggedEvent,
-  LoggedResponse,
-} from "../../../model/execution/event.ts";
-import {
-  isHistoryEvent,
-  type HistoryEvent,
-} from "../../../model/execution/history-event.ts";
+import type { LoggedEvent, LoggedResponse } from "../../../model/execution/event.ts";
+import { isHistoryEvent, type HistoryEvent } from "../../../model/execution/history-event.ts";
 import { isMadeByCall } from "./call-shape.ts";
 
 export interface LoggedHistory {
@@ -17,9 +11,7 @@ export interface LoggedHistory {
 /** Something that was delivered to the code: an outcome it recorded itself, or a response from elsewhere. */
 export type Delivery = LoggedHistory | LoggedResponse<unknown>;
 
-export function isResponse(
-  delivery: Delivery,
-): delivery is LoggedResponse<unknown> {
+export function isResponse(delivery: Delivery): delivery is LoggedResponse<unknown> {
   return "response" in delivery;
 }
 
@@ -56,10 +48,7 @@ const outcomes: ReadonlySet<string> = new Set([
 ]);
 
 /** Kinds whose `call` counts the calls made so far, and is the number of none. */
-const counting: ReadonlySet<string> = new Set([
-  "waiting",
-  "cancellationDelivered",
-]);
+const counting: ReadonlySet<string> = new Set(["waiting", "cancellationDelivered"]);
 
 /**
  * The log of a run as what its code is given, in order: before each event the
@@ -92,14 +81,12 @@ export function scriptOf(
     }
     endsAtRest = event.kind === "waiting";
     lastCall = Math.max(lastCall, event.call);
-    if (counting.has(event.kind))
-      requestedUpTo = Math.max(requestedUpTo, event.call);
+    if (counting.has(event.kind)) requestedUpTo = Math.max(requestedUpTo, event.call);
     if (event.kind === "patched") patches.add(event.patch);
     if (event.kind === "stepAttemptFailed")
       failed.set(event.call, { count: event.attempt, retryAt: event.retryAt });
     if (outcomes.has(event.kind)) deliveries.push(item);
-    if (isMadeByCall(event) && !recorded.has(event.call))
-      recorded.set(event.call, item);
+    if (isMadeByCall(event) && !recorded.has(event.call)) recorded.set(event.call, item);
   }
   return {
     deliveries,

@@ -6,11 +6,7 @@ import { appendEvents } from "../../../stores/execution/log/append.ts";
 import type { AppendOutcome } from "../../../stores/execution/log/append-to.ts";
 import { recordTransaction } from "../../../stores/execution/log/transaction.ts";
 import type { Entry } from "../../run/journal.ts";
-import type {
-  AppendDraft,
-  Appended,
-  TransactionDraft,
-} from "../../run/run-host.ts";
+import type { AppendDraft, Appended, TransactionDraft } from "../../run/run-host.ts";
 import { broke, cannotBeRecorded } from "../../run/broken.ts";
 import type { RunState } from "../../run/run-state.ts";
 import type { RuntimeContext } from "../../runtime-context.ts";
@@ -81,12 +77,7 @@ export class Appends {
     return { ...done, isAwake: true };
   }
 
-  async #write(
-    run: RunState,
-    draft: AppendDraft,
-    version: number,
-    at: number,
-  ): Promise<Appended> {
+  async #write(run: RunState, draft: AppendDraft, version: number, at: number): Promise<Appended> {
     return appended(version, await this.#send(run, draft, version, at));
   }
 
@@ -129,34 +120,29 @@ export class Appends {
       isInBody = false;
       return value;
     };
-    const done = await this.#until(
-      run,
-      { version: run.version },
-      async (version) => {
-        const input = {
-          id: run.id,
-          version,
-          at,
-          name,
-          call,
-          seen,
-          fence: this.#fence,
-        };
-        try {
-          const outcome = await database.write(`transaction ${name}`, () => {
-            // Each time it is run: the database may do so again, and what refuses it then is not the user's.
-            isInBody = false;
-            return recordTransaction(store, input, watched);
-          });
-          return { ...appended(version, outcome), entry: outcome.entry };
-        } catch (error) {
-          if (isInBody ? isOfTheDatabase(error) : isOfTheLog(error))
-            throw error;
-          failure = { error };
-          return undefined;
-        }
-      },
-    );
+    const done = await this.#until(run, { version: run.version }, async (version) => {
+      const input = {
+        id: run.id,
+        version,
+        at,
+        name,
+        call,
+        seen,
+        fence: this.#fence,
+      };
+      try {
+        const outcome = await database.write(`transaction ${name}`, () => {
+          // Each time it is run: the database may do so again, and what refuses it then is not the user's.
+          isInBody = false;
+          return recordTransaction(store, input, watched);
+        });
+        return { ...appended(version, outcome), entry: outcome.entry };
+      } catch (error) {
+        if (isInBody ? isOfTheDatabase(error) : isOfTheLog(error)) throw error;
+        failure = { error };
+        return undefined;
+      }
+    });
     if (done !== undefined || failure === undefined) return done;
     return this.#failTransaction(run, draft, failure.error);
   }
@@ -176,9 +162,7 @@ export class Appends {
         name,
         inputHash: null,
         outcome: "failed",
-        value: recorded(thrown, { step: name, attempt: 1 }, (error) =>
-          values.value(error),
-        ),
+        value: recorded(thrown, { step: name, attempt: 1 }, (error) => values.value(error)),
         call,
       };
     } catch (error) {
@@ -215,10 +199,7 @@ export class Appends {
     }
   }
 
-  #giveUp(
-    run: RunState,
-    { kind, reason }: Exclude<AfterRefusal, { kind: "again" }>,
-  ): undefined {
+  #giveUp(run: RunState, { kind, reason }: Exclude<AfterRefusal, { kind: "again" }>): undefined {
     run.isAppending = false;
     if (kind === "leave") {
       run.leaving ??= "paused";
@@ -230,13 +211,8 @@ export class Appends {
     return undefined;
   }
 
-  async #afterRefusal(
-    run: RunState,
-    error: unknown,
-    version: number,
-  ): Promise<AfterRefusal> {
-    if (!isHoldfastError(error))
-      return { kind: "park", reason: cannotBeRecorded(run, error) };
+  async #afterRefusal(run: RunState, error: unknown, version: number): Promise<AfterRefusal> {
+    if (!isHoldfastError(error)) return { kind: "park", reason: cannotBeRecorded(run, error) };
     if (run.isOver || isLosing(error)) return { kind: "drop", reason: error };
     if (error.code === "VERSION_CONFLICT")
       return (
@@ -245,8 +221,7 @@ export class Appends {
           reason: error,
         }
       );
-    if (error.code === "EXECUTION_PAUSED")
-      return { kind: "leave", reason: error };
+    if (error.code === "EXECUTION_PAUSED") return { kind: "leave", reason: error };
     // Its lock ended with its wait, which was answered late: who locks it next tells its code.
     if (error.code === "EXECUTION_CANCELLING" && goesOn(run))
       return { kind: "drop", reason: error };
@@ -260,10 +235,7 @@ export class Appends {
    * about the run and nothing of it: a pause, a cancellation. Somebody else's
    * history means that the run is lost.
    */
-  async #behindControl(
-    run: RunState,
-    version: number,
-  ): Promise<AfterRefusal | undefined> {
+  async #behindControl(run: RunState, version: number): Promise<AfterRefusal | undefined> {
     try {
       const items = await eventsOnlyOf(
         this.#context,
@@ -310,9 +282,7 @@ function isOfTheDatabase(error: unknown): boolean {
 /** True for what says something about the run's log or the database; all else the user's body brought about. */
 function isOfTheLog(error: unknown): boolean {
   if (!isHoldfastError(error)) return false;
-  return (
-    isPassing(error) || error.code === "VERSION_CONFLICT" || isLosing(error)
-  );
+  return isPassing(error) || error.code === "VERSION_CONFLICT" || isLosing(error);
 }
 
 /** Neither has its code ended, nor has anything gone wrong with it. */
@@ -321,29 +291,17 @@ function goesOn({ settled, poison }: RunState): boolean {
 }
 
 /** One that could not be parked, since it was cancelled just then, ends cancelled instead; that is tried once. */
-function canBeSetAside(
-  { poison, told }: RunState,
-  { code }: HoldfastError,
-): boolean {
+function canBeSetAside({ poison, told }: RunState, { code }: HoldfastError): boolean {
   if (poison === undefined) return true;
   return code === "EXECUTION_CANCELLING" && !told.has("unended");
 }
 
 /** It has been asked to end, and its code has not heard of it. */
-function isToBeCancelled({
-  cancellation,
-  cancelledAt,
-  settled,
-}: RunState): boolean {
-  return (
-    cancellation !== null && cancelledAt === undefined && settled === undefined
-  );
+function isToBeCancelled({ cancellation, cancelledAt, settled }: RunState): boolean {
+  return cancellation !== null && cancelledAt === undefined && settled === undefined;
 }
 
-function moved<T extends Appended>(
-  run: RunState,
-  done: T | undefined,
-): T | undefined {
+function moved<T extends Appended>(run: RunState, done: T | undefined): T | undefined {
   if (done !== undefined) run.version = done.nextVersion;
   return done;
 }

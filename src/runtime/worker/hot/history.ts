@@ -23,20 +23,17 @@ export async function loadedWhole<T extends LoadedExecution>(
   locked: T,
 ): Promise<T> {
   const { hasMoreHistory, hasMoreResponses, hasMoreUnreadSignals } = locked;
-  if (!hasMoreHistory && !hasMoreResponses && !hasMoreUnreadSignals)
-    return locked;
+  if (!hasMoreHistory && !hasMoreResponses && !hasMoreUnreadSignals) return locked;
   const { id } = locked;
   const history = [...locked.history];
-  if (hasMoreHistory)
-    history.push(...(await eventsAfter(context, id, locked.historyUpTo)));
+  if (hasMoreHistory) history.push(...(await eventsAfter(context, id, locked.historyUpTo)));
   const responses = [...locked.responses];
   if (hasMoreResponses) {
     const known = responses.at(-1)?.seq ?? locked.responsesFrom;
     responses.push(...(await responsesAfter(context, id, known)));
   }
   const unreadSignals = [...locked.unreadSignals];
-  if (hasMoreUnreadSignals)
-    unreadSignals.push(...(await unreadAfter(context, locked)));
+  if (hasMoreUnreadSignals) unreadSignals.push(...(await unreadAfter(context, locked)));
   return {
     ...locked,
     history,
@@ -157,11 +154,7 @@ export async function nextPass(
 }
 
 /** What others may do to a run without taking it from its worker. */
-const interruptions: ReadonlySet<string> = new Set([
-  "paused",
-  "unpaused",
-  "cancellationRequested",
-]);
+const interruptions: ReadonlySet<string> = new Set(["paused", "unpaused", "cancellationRequested"]);
 
 /** The next version, when all that others wrote from a version on are interruptions; otherwise the lock there has ended. */
 export async function behindInterruptions(
@@ -169,9 +162,7 @@ export async function behindInterruptions(
   id: ExecutionId,
   version: number,
 ): Promise<number | undefined> {
-  const found = await eventsOnlyOf(context, id, version, (kind) =>
-    interruptions.has(kind),
-  );
+  const found = await eventsOnlyOf(context, id, version, (kind) => interruptions.has(kind));
   const last = found?.at(-1);
   return last === undefined ? undefined : last.version + 1;
 }
@@ -197,11 +188,7 @@ function assertWhole(
 ): void {
   const [first] = damaged;
   if (first !== undefined)
-    throw corruptRow(
-      first.table,
-      first.key,
-      `cannot be read, so run ${id} cannot go on`,
-    );
+    throw corruptRow(first.table, first.key, `cannot be read, so run ${id} cannot go on`);
 }
 
 /** A run, or something of it, could not be read. */

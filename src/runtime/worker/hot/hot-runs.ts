@@ -1,27 +1,15 @@
 import type { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import type {
-  LoadedExecution,
-  LockedExecution,
-} from "../../../stores/execution/lock/locked.ts";
+import type { LoadedExecution, LockedExecution } from "../../../stores/execution/lock/locked.ts";
 import type { HeldLockOf } from "../../../stores/execution/lock/held.ts";
 import type { ExecutionStanding } from "../../../stores/execution/read/standings.ts";
-import {
-  newResponse,
-  runInterrupted,
-} from "../../../stores/execution/topics.ts";
+import { newResponse, runInterrupted } from "../../../stores/execution/topics.ts";
 import { Appends } from "./appends.ts";
 import type { Definition } from "../../definition/definitions.ts";
 import { lockWasLost } from "../../failures.ts";
 import { Resting } from "./resting.ts";
 import { Emptied } from "./emptied.ts";
-import {
-  givingWay,
-  isLong,
-  loadedWhole,
-  nextPass,
-  tellFault,
-} from "./history.ts";
+import { givingWay, isLong, loadedWhole, nextPass, tellFault } from "./history.ts";
 import { interruptionOf } from "./interruption.ts";
 import { releaseLeft } from "../held-locks.ts";
 import { repeated } from "../../pauses.ts";
@@ -61,10 +49,7 @@ export class HotRuns {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
-    this.#places = new Places(
-      parts,
-      (run) => this.#runs.get(run.state.id) === run,
-    );
+    this.#places = new Places(parts, (run) => this.#runs.get(run.state.id) === run);
     this.#responses = new Responses(parts, this.#places, {
       current: (id) => this.#runs.get(id),
       looked: (run) => this.#looking.get(run),
@@ -84,9 +69,7 @@ export class HotRuns {
       fetch: (run) => void this.#responses.fetch(run.id),
       interrupted: (run) => void this.#interrupted(run.id),
       ended: (run, isContinued) =>
-        isContinued
-          ? void parts.early.during(() => this.#continue(run))
-          : this.#forget(run),
+        isContinued ? void parts.early.during(() => this.#continue(run)) : this.#forget(run),
       renew: (run) => this.#renew(run),
       lost: (run, reason) => this.#lost(run, reason),
       released: (run) => this.#forget(run),
@@ -105,9 +88,7 @@ export class HotRuns {
           return void this.#unnamed.look();
         }
         const id = hint.key as ExecutionId;
-        void (hint.operation === newResponse
-          ? this.#responses.fetch(id)
-          : this.#interrupted(id));
+        void (hint.operation === newResponse ? this.#responses.fetch(id) : this.#interrupted(id));
       },
       [{ operation: newResponse }, { operation: runInterrupted }],
     );
@@ -117,8 +98,7 @@ export class HotRuns {
   #stands({ id, responses, lifecycle, state }: ExecutionStanding): void {
     const known = this.#runs.get(id)?.state.known ?? responses;
     if (responses > known) void this.#responses.fetch(id);
-    if (lifecycle !== "active" || state === "finished")
-      void this.#interrupted(id);
+    if (lifecycle !== "active" || state === "finished") void this.#interrupted(id);
   }
 
   /** Takes a run that was just locked, and holds a place. */
@@ -140,9 +120,7 @@ export class HotRuns {
       this.#lookAgain(id);
       return;
     }
-    void this.#emptied.during(
-      this.#parts.early.during(() => this.#begin(definition, locked)),
-    );
+    void this.#emptied.during(this.#parts.early.during(() => this.#begin(definition, locked)));
   }
 
   /** Somebody may have interrupted or answered it since it was locked. */
@@ -165,16 +143,10 @@ export class HotRuns {
     }
   }
 
-  async #load(
-    definition: Definition,
-    locked: LoadedExecution,
-    load: Load,
-  ): Promise<void> {
+  async #load(definition: Definition, locked: LoadedExecution, load: Load): Promise<void> {
     const { context, signal } = this.#parts;
     const { id } = locked;
-    const whole = await repeated(context.clock, signal, () =>
-      loadedWhole(context, locked),
-    );
+    const whole = await repeated(context.clock, signal, () => loadedWhole(context, locked));
     // Others have their turn between the pages, what is made of them, and the replay.
     if (isLong(whole)) await givingWay();
     const run = new HotRun(this.#host, definition, whole);
@@ -210,9 +182,7 @@ export class HotRuns {
     const held = [...this.#loading.held()];
     for (const { state } of this.#runs.values())
       if (!state.isWaiting && !state.isGoingToRest && !state.isOver)
-        held.push(
-          lockOf(state, () => this.#lost(state, lockWasLost(state.id))),
-        );
+        held.push(lockOf(state, () => this.#lost(state, lockWasLost(state.id))));
     return held;
   }
 
@@ -235,8 +205,7 @@ export class HotRuns {
     this.#isClosing = true;
     const { clock } = this.#parts.context;
     for (const run of Array.from(this.#runs.values()))
-      if (run.isAtRest && run.state.leaseUntil <= clock.now())
-        this.#forget(run.state);
+      if (run.isAtRest && run.state.leaseUntil <= clock.now()) this.#forget(run.state);
       else run.leave("the worker closes");
     await this.#emptied.by(by);
     const left = new Set([...this.#loading.ids(), ...this.#runs.keys()]);
@@ -289,10 +258,8 @@ export class HotRuns {
         interruptionOf(context, state),
       );
       // Its next pass has begun meanwhile, and is to hear of it.
-      if (this.#runs.get(state.id) !== run)
-        return await this.#interrupted(state.id);
-      if (interruption.kind === "taken")
-        return this.#lost(state, lockWasLost(state.id));
+      if (this.#runs.get(state.id) !== run) return await this.#interrupted(state.id);
+      if (interruption.kind === "taken") return this.#lost(state, lockWasLost(state.id));
       // Given back also when it rests: resumed, it need not wait for the end of its lease.
       if (interruption.kind === "paused") return run.leave("paused");
       if (interruption.kind === "cancelled")

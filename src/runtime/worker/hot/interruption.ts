@@ -19,13 +19,10 @@ export async function interruptionOf(
 ): Promise<Interruption> {
   const { executions } = context.pages;
   const { lifecycle, pending } = (await executions.get(id)).state;
-  if (pending.kind === "finished" || isEndedFromOutside(pending))
-    return { kind: "taken" };
+  if (pending.kind === "finished" || isEndedFromOutside(pending)) return { kind: "taken" };
   if (lifecycle === "parked") return { kind: "taken" };
   if (lifecycle === "paused") return { kind: "paused" };
   if (lifecycle !== "cancelling" || known !== null) return { kind: "nothing" };
   const cancellation = await cancellationOf(context, id);
-  return cancellation === null
-    ? { kind: "nothing" }
-    : { kind: "cancelled", cancellation };
+  return cancellation === null ? { kind: "nothing" } : { kind: "cancelled", cancellation };
 }

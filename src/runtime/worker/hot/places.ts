@@ -41,8 +41,7 @@ export class Places {
     const { context, settings } = this.#parts;
     const now = context.clock.now();
     const { concurrency, concurrencyPerKey } = definition;
-    const isLimited =
-      concurrency !== undefined || concurrencyPerKey !== undefined;
+    const isLimited = concurrency !== undefined || concurrencyPerKey !== undefined;
     return isLimited || isClosing ? now : now + settings.leaseMs;
   }
 

@@ -21,13 +21,9 @@ export class Resting {
   }
 
   /** Forgets those that have rested longest, until the others fit. Going on then costs one replay each. */
-  evict(
-    runs: ReadonlyMap<ExecutionId, HotRun>,
-    { hotRunsMax, hotBytesMax }: WorkerSettings,
-  ): void {
+  evict(runs: ReadonlyMap<ExecutionId, HotRun>, { hotRunsMax, hotBytesMax }: WorkerSettings): void {
     const fits = (): boolean =>
-      runs.size - this.#evicted.size <= hotRunsMax &&
-      this.#bytes <= hotBytesMax;
+      runs.size - this.#evicted.size <= hotRunsMax && this.#bytes <= hotBytesMax;
     if (fits()) return;
     for (const [id, run] of runs) {
       if (!run.isAtRest || this.#evicted.has(id)) continue;

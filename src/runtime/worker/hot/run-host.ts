@@ -13,14 +13,7 @@ import type { RunState } from "../../run/run-state.ts";
 /** What the worker's set of runs decides itself. */
 type Deciding = Pick<
   RunHost,
-  | "hotUntil"
-  | "rests"
-  | "wakes"
-  | "fetch"
-  | "interrupted"
-  | "ended"
-  | "renew"
-  | "lost"
+  "hotUntil" | "rests" | "wakes" | "fetch" | "interrupted" | "ended" | "renew" | "lost"
 > & { readonly released: (run: RunState) => void };
 
 /** What runs ask of their worker. */
@@ -54,18 +47,15 @@ export function runHost(
         untilDone(context, signal, () => executions.cancel(child, { force })),
       );
     },
-    log: (speaker, level, message, data) =>
-      writeLine(context, speaker, level, message, data),
+    log: (speaker, level, message, data) => writeLine(context, speaker, level, message, data),
     setProgress(run, value) {
-      executions
-        .setProgress(run.id, value, { fence: holder })
-        .catch((error: unknown) =>
-          tell({
-            level: "warn",
-            message: `The progress of ${run.id} could not be kept: ${(error as Error).message}`,
-            details: { id: run.id },
-          }),
-        );
+      executions.setProgress(run.id, value, { fence: holder }).catch((error: unknown) =>
+        tell({
+          level: "warn",
+          message: `The progress of ${run.id} could not be kept: ${(error as Error).message}`,
+          details: { id: run.id },
+        }),
+      );
     },
     async release(run, reason) {
       const dueAt = clock.now();

@@ -1,8 +1,5 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  readStandings,
-  type ExecutionStanding,
-} from "../../../stores/execution/read/standings.ts";
+import { readStandings, type ExecutionStanding } from "../../../stores/execution/read/standings.ts";
 import { repeated } from "../../pauses.ts";
 import type { WorkerParts } from "../worker-parts.ts";
 

@@ -14,11 +14,7 @@ import {
   type OpenAwaitEventOptions,
   type OpenedAwaitEvent,
 } from "./open.ts";
-import {
-  awaitList,
-  type AwaitEvent,
-  type ListAwaitEventsOptions,
-} from "./read.ts";
+import { awaitList, type AwaitEvent, type ListAwaitEventsOptions } from "./read.ts";
 import { revokeInSlices, type RevokeAwaitEventsOptions } from "./revoke.ts";
 import {
   endAwaitEvent,
@@ -61,11 +57,7 @@ export interface AwaitEvents {
    * answered or cancelled, or its time is over.
    * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `AWAIT_EVENT_REVOKED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED`, `DEADLINE_EXCEEDED`
    */
-  wait(
-    scope: EffectScope,
-    key: string,
-    wait?: WaitOptions,
-  ): Promise<AwaitOutcome<unknown, Error>>;
+  wait(scope: EffectScope, key: string, wait?: WaitOptions): Promise<AwaitOutcome<unknown, Error>>;
   /**
    * Answers with a value, by token: the caller need not know sessions and
    * scopes. The first answer wins, also when it is not waited for yet; an
@@ -73,35 +65,19 @@ export interface AwaitEvents {
    * @throws HoldfastError `AWAIT_TOKEN_INVALID` for a token that is wrong, revoked or of a deleted session; `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example await awaitEvents.resolve(token, { approved: true });
    */
-  readonly resolve: Method<
-    [token: string, value: unknown, wait?: WaitOptions],
-    AwaitReply
-  >;
+  readonly resolve: Method<[token: string, value: unknown, wait?: WaitOptions], AwaitReply>;
   /** Answers with an error, of which name, message, code and causes are kept. @throws HoldfastError `AWAIT_TOKEN_INVALID` */
-  readonly fail: Method<
-    [token: string, error: unknown, wait?: WaitOptions],
-    AwaitReply
-  >;
+  readonly fail: Method<[token: string, error: unknown, wait?: WaitOptions], AwaitReply>;
   /** Gives it up: waiting callers are told so. What has ended before stays. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-  readonly cancel: Method<
-    [scope: EffectScope, key: string, wait?: WaitOptions],
-    AwaitReply
-  >;
+  readonly cancel: Method<[scope: EffectScope, key: string, wait?: WaitOptions], AwaitReply>;
   /** Makes its token worthless; waiting for it fails, unless it has ended before. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-  readonly revoke: Method<
-    [scope: EffectScope, key: string, wait?: WaitOptions],
-    AwaitReply
-  >;
+  readonly revoke: Method<[scope: EffectScope, key: string, wait?: WaitOptions], AwaitReply>;
   /**
    * One as it stands now; undefined when it was never opened. One whose time
    * is over is recorded as such first.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    */
-  get(
-    scope: EffectScope,
-    key: string,
-    wait?: WaitOptions,
-  ): Promise<AwaitEvent | undefined>;
+  get(scope: EffectScope, key: string, wait?: WaitOptions): Promise<AwaitEvent | undefined>;
   /**
    * Those of a session (null: of scopes that belong to none), in the order in
    * which they were opened.
@@ -139,10 +115,7 @@ export interface AwaitEvents {
  * by token, awaited by the run of the scope, again after a crash. Holds
  * nothing, so there may be any number of these over one database.
  */
-export function awaitEvents(
-  database: Database,
-  options?: StoreOptions,
-): AwaitEvents {
+export function awaitEvents(database: Database, options?: StoreOptions): AwaitEvents {
   const context = awaitContext(database, options);
   return {
     open: writes(context, openAwaitEvent, givenOpen),
@@ -153,8 +126,7 @@ export function awaitEvents(
     revoke: writes(context, endAwaitEvent, givenRevoke, shownReply),
     get: async (scope, key, wait) => getEvent(context, scope, key, wait),
     list: lists(context, awaitList),
-    revokeAll: async (session, given) =>
-      revokeInSlices(context, session, given),
+    revokeAll: async (session, given) => revokeInSlices(context, session, given),
     forget: async (scope, given) => forgetInSlices(context, scope, given),
   };
 }

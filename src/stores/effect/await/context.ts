@@ -1,29 +1,14 @@
-import {
-  outcomeOf,
-  type AwaitEnd,
-  type AwaitOutcome,
-} from "../../../model/effect/await-event.ts";
-import {
-  awaitSecretBytes,
-  isAwaitSecret,
-} from "../../../model/effect/await-token.ts";
+import { outcomeOf, type AwaitEnd, type AwaitOutcome } from "../../../model/effect/await-event.ts";
+import { awaitSecretBytes, isAwaitSecret } from "../../../model/effect/await-token.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { hexOf } from "../../../model/values/hex.ts";
-import {
-  isStoredError,
-  restoredFailure,
-} from "../../../model/values/restored-error.ts";
+import { isStoredError, restoredFailure } from "../../../model/values/restored-error.ts";
 import type { ValueCodec } from "../../../model/values/value-codec.ts";
 import type { Database } from "../../../sql/database.ts";
 import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import {
-  storeCodec,
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../../context.ts";
+import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../../context.ts";
 import { readValue } from "../../damage.ts";
 import { awaitEventTable, type AwaitRecord } from "./event-row.ts";
 
@@ -33,25 +18,17 @@ export interface AwaitContext extends StoreContext {
   readonly ownCodec: ValueCodec;
 }
 
-export function awaitContext(
-  database: Database,
-  options: StoreOptions | undefined,
-): AwaitContext {
+export function awaitContext(database: Database, options: StoreOptions | undefined): AwaitContext {
   const context = storeContext(database, options);
   const { payload } = options ?? {};
-  const ownCodec = storeCodec(
-    database,
-    payload === undefined ? {} : { payload },
-  );
+  const ownCodec = storeCodec(database, payload === undefined ? {} : { payload });
   return { ...context, ownCodec };
 }
 
 const secretTable = "holdfast_await_secret";
 
 /** What signs the tokens of this database, as bytes in hexadecimal; undefined as long as none was given out. @throws HoldfastError `CORRUPT_ROW` */
-export function* signingSecret({
-  ownCodec,
-}: AwaitContext): Tx<string | undefined> {
+export function* signingSecret({ ownCodec }: AwaitContext): Tx<string | undefined> {
   const found = yield* row<{ readonly secret: Encoded }>(sql`
     SELECT secret FROM holdfast_await_secret WHERE id = 1`);
   if (found === undefined) return undefined;
@@ -98,8 +75,7 @@ export function readEnd(
   },
 ): AwaitOutcome<unknown, Error> | undefined {
   const { table, row: key, end, payload } = ended;
-  const value = (): unknown =>
-    readValue(table, key, () => decode(payload ?? ("" as Encoded)));
+  const value = (): unknown => readValue(table, key, () => decode(payload ?? ("" as Encoded)));
   return outcomeOf(end, {
     value,
     error() {

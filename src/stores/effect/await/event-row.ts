@@ -1,8 +1,4 @@
-import {
-  isAwaitState,
-  isOverdue,
-  type AwaitState,
-} from "../../../model/effect/await-event.ts";
+import { isAwaitState, isOverdue, type AwaitState } from "../../../model/effect/await-event.ts";
 import { instantOf, type Clock } from "../../../model/time/clock.ts";
 import type { AwaitEventId } from "../../../model/effect/await-token.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
@@ -71,11 +67,7 @@ export interface AwaitRecord extends AwaitState {
 export function recordOf(found: EventRow): AwaitRecord {
   const { id, state, hash, payload, settled_at: settledAt } = found;
   if (!isAwaitState({ state, settledAt, hash, payload }))
-    throw corruptRow(
-      awaitEventTable,
-      id,
-      "has a state that its other columns contradict",
-    );
+    throw corruptRow(awaitEventTable, id, "has a state that its other columns contradict");
   return {
     rowKey: found.key,
     id,
@@ -101,10 +93,7 @@ function whichEvent(session: number, { scope, key }: AwaitPlace): Statement {
 }
 
 /** The await-event of a place. @throws HoldfastError `CORRUPT_ROW` */
-export function* eventAt(
-  session: number,
-  place: AwaitPlace,
-): Tx<AwaitRecord | undefined> {
+export function* eventAt(session: number, place: AwaitPlace): Tx<AwaitRecord | undefined> {
   const found = yield* row<EventRow>(whichEvent(session, place));
   return found && recordOf(found);
 }

@@ -57,8 +57,9 @@ interface ForgetAwaits {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-const forgetAwaits: StoreOperation<AwaitContext, ForgetAwaits, number> =
-  storeOperation("forgetAwaits", {
+const forgetAwaits: StoreOperation<AwaitContext, ForgetAwaits, number> = storeOperation(
+  "forgetAwaits",
+  {
     key: (input: ForgetAwaits) => aggregateOf(input),
     *one(_: AwaitContext, { scope, rowsMax }) {
       const session = yield* keptSessionOf(scope);
@@ -78,4 +79,5 @@ const forgetAwaits: StoreOperation<AwaitContext, ForgetAwaits, number> =
       for (const { id } of events) yield* announce(awaitEventEnded, id);
       return removed + events.length;
     },
-  });
+  },
+);

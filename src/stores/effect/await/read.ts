@@ -1,15 +1,7 @@
-import type {
-  AwaitEnd,
-  AwaitOutcome,
-} from "../../../model/effect/await-event.ts";
+import type { AwaitEnd, AwaitOutcome } from "../../../model/effect/await-event.ts";
 import type { AwaitEventId } from "../../../model/effect/await-token.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import {
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import {
   list,
@@ -23,12 +15,7 @@ import {
 } from "../../list.ts";
 import type { SessionName } from "../../session-name.ts";
 import type { SessionRef } from "../../session-row.ts";
-import {
-  aggregateOf,
-  checkedScope,
-  livingSessionOf,
-  sessionOrNone,
-} from "../scope.ts";
+import { aggregateOf, checkedScope, livingSessionOf, sessionOrNone } from "../scope.ts";
 import { readOutcome, type AwaitContext } from "./context.ts";
 import {
   awaitEventTable,
@@ -57,12 +44,8 @@ export interface AwaitEvent {
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-export function eventView(
-  context: AwaitContext,
-  event: AwaitRecord,
-): AwaitEvent {
-  const { id, scope, key, state, openedAt, dueAt, settledAt, revokedAt } =
-    event;
+export function eventView(context: AwaitContext, event: AwaitRecord): AwaitEvent {
+  const { id, scope, key, state, openedAt, dueAt, settledAt, revokedAt } = event;
   return {
     id,
     scope,
@@ -81,16 +64,13 @@ export function eventView(
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const readAwaitEvent: StoreOperation<
-  AwaitContext,
-  AwaitPlace,
-  AwaitRecord | undefined
-> = storeOperation("readAwaitEvent", {
-  key: (input: AwaitPlace) => aggregateOf(input),
-  *one(_: AwaitContext, input) {
-    return yield* eventAt(yield* livingSessionOf(input.scope), input);
-  },
-});
+export const readAwaitEvent: StoreOperation<AwaitContext, AwaitPlace, AwaitRecord | undefined> =
+  storeOperation("readAwaitEvent", {
+    key: (input: AwaitPlace) => aggregateOf(input),
+    *one(_: AwaitContext, input) {
+      return yield* eventAt(yield* livingSessionOf(input.scope), input);
+    },
+  });
 
 export interface ListAwaitEventsOptions extends PageOptions {
   /** Only those of this kind and id. */
@@ -118,11 +98,7 @@ export const awaitList: List<
   AwaitEvent
 > = list("listAwaitEvents", {
   table: awaitEventTable,
-  given(
-    _: AwaitContext,
-    session: SessionName | null,
-    options?: ListAwaitEventsOptions,
-  ) {
+  given(_: AwaitContext, session: SessionName | null, options?: ListAwaitEventsOptions) {
     const { filter, page } = pageOf(options, ["scope", "state"]);
     return {
       filter: {
@@ -158,24 +134,18 @@ function* awaitSlice(
       return found.map(({ bytes }) => bytes);
     },
     function* (after, count) {
-      return yield* rows<EventRow>(
-        sql`SELECT ${eventColumns} ${next(after, count)}`,
-      );
+      return yield* rows<EventRow>(sql`SELECT ${eventColumns} ${next(after, count)}`);
     },
   );
 }
 
 /** Of await-events of one scope, if only those are meant. */
 export function inScope(scope: AwaitScope | undefined): Statement {
-  return scope === undefined
-    ? sql``
-    : sql` AND scope_kind = ${scope.kind} AND scope = ${scope.id}`;
+  return scope === undefined ? sql`` : sql` AND scope_kind = ${scope.kind} AND scope = ${scope.id}`;
 }
 
 /** @throws HoldfastError `EFFECT_SCOPE_INVALID` */
-export function scopeFilter(
-  scope: AwaitScope | undefined,
-): AwaitScope | undefined {
+export function scopeFilter(scope: AwaitScope | undefined): AwaitScope | undefined {
   if (scope === undefined) return undefined;
   const { kind, id } = checkedScope(scope);
   return { kind, id };
@@ -183,9 +153,7 @@ export function scopeFilter(
 
 const states = ["all", "open"] as const;
 
-function checkedState(
-  state: (typeof states)[number] = "all",
-): (typeof states)[number] {
+function checkedState(state: (typeof states)[number] = "all"): (typeof states)[number] {
   if (states.includes(state)) return state;
   throw new HoldfastError(
     "OPTION_INVALID",

@@ -24,12 +24,7 @@ import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { isHeldLiving } from "../../session-row.ts";
 import { awaitedBeside, placeInGroups } from "../groups/place.ts";
-import {
-  aggregateOf,
-  checkedPlace,
-  keptSessionOf,
-  type EffectScope,
-} from "../scope.ts";
+import { aggregateOf, checkedPlace, keptSessionOf, type EffectScope } from "../scope.ts";
 import { readOutcome, signingSecret, type AwaitContext } from "./context.ts";
 import {
   addressOf,
@@ -60,10 +55,7 @@ interface Settlement {
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-export function shownReply(
-  context: AwaitContext,
-  { kind, event }: Settlement,
-): AwaitReply {
+export function shownReply(context: AwaitContext, { kind, event }: Settlement): AwaitReply {
   return kind === "accepted" || kind === "replayed"
     ? { kind }
     : { kind: "late", outcome: readOutcome(context, event) };
@@ -124,29 +116,23 @@ export function givenFail(
  *
  * @throws HoldfastError `AWAIT_TOKEN_INVALID`
  */
-export const resolveAwaitEvent: StoreOperation<
-  AwaitContext,
-  ResolveAwaitEvent,
-  Settlement
-> = storeOperation("resolveAwaitEvent", {
-  key: (input: ResolveAwaitEvent) => input.id,
-  *one(context: AwaitContext, { id, token, answer }) {
-    const { bytes } = context.database;
-    const secret = yield* signingSecret(context);
-    const address = yield* addressOf(id);
-    // No row has the key 0, so no token is genuine for it.
-    const rowKey = address?.rowKey ?? 0;
-    if (secret === undefined || !isGenuine(bytes, secret, rowKey, token))
-      throw tokenInvalid();
-    if (address === undefined || !(yield* isReachable(address)))
-      throw tokenInvalid();
-    const locked = yield* lockedTogether(context, address);
-    const { event } = locked;
-    if (event?.rowKey !== rowKey || event.revokedAt !== null)
-      throw tokenInvalid();
-    return yield* settle({ ...locked, event }, answer);
-  },
-});
+export const resolveAwaitEvent: StoreOperation<AwaitContext, ResolveAwaitEvent, Settlement> =
+  storeOperation("resolveAwaitEvent", {
+    key: (input: ResolveAwaitEvent) => input.id,
+    *one(context: AwaitContext, { id, token, answer }) {
+      const { bytes } = context.database;
+      const secret = yield* signingSecret(context);
+      const address = yield* addressOf(id);
+      // No row has the key 0, so no token is genuine for it.
+      const rowKey = address?.rowKey ?? 0;
+      if (secret === undefined || !isGenuine(bytes, secret, rowKey, token)) throw tokenInvalid();
+      if (address === undefined || !(yield* isReachable(address))) throw tokenInvalid();
+      const locked = yield* lockedTogether(context, address);
+      const { event } = locked;
+      if (event?.rowKey !== rowKey || event.revokedAt !== null) throw tokenInvalid();
+      return yield* settle({ ...locked, event }, answer);
+    },
+  });
 
 /** Whether its scope has a session that lives, or needs none. That is held before the event is locked. */
 function* isReachable({ session }: AwaitAddress): Tx<boolean> {
@@ -202,21 +188,18 @@ export function givenRevoke(
  * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND` or
  *   `SESSION_DELETED`.
  */
-export const endAwaitEvent: StoreOperation<
-  AwaitContext,
-  EndAwaitEvent,
-  Settlement
-> = storeOperation("endAwaitEvent", {
-  key: (input: EndAwaitEvent) => aggregateOf(input),
-  *one(context: AwaitContext, input) {
-    const { scope, key, end } = input;
-    const session = yield* keptSessionOf(scope);
-    const locked = yield* lockedTogether(context, { session, scope, key });
-    const { event } = locked;
-    if (event === undefined) throw awaitEventNotFound(input);
-    return yield* settle({ ...locked, event }, { kind: end });
-  },
-});
+export const endAwaitEvent: StoreOperation<AwaitContext, EndAwaitEvent, Settlement> =
+  storeOperation("endAwaitEvent", {
+    key: (input: EndAwaitEvent) => aggregateOf(input),
+    *one(context: AwaitContext, input) {
+      const { scope, key, end } = input;
+      const session = yield* keptSessionOf(scope);
+      const locked = yield* lockedTogether(context, { session, scope, key });
+      const { event } = locked;
+      if (event === undefined) throw awaitEventNotFound(input);
+      return yield* settle({ ...locked, event }, { kind: end });
+    },
+  });
 
 /** Await-events that are locked since an instant: one that is to end, and those whose time was over before. */
 interface LockedEvents {
@@ -239,8 +222,7 @@ function* settle(
 
 /** Records that the time of these is over; the caller has locked them. */
 export function* timeOut(overdue: readonly AwaitRecord[]): Tx<void> {
-  for (const event of overdue)
-    yield* writeEnd(event, "timedOut", event.dueAt ?? 0, undefined);
+  for (const event of overdue) yield* writeEnd(event, "timedOut", event.dueAt ?? 0, undefined);
 }
 
 /** Ends one event that is locked; the groups that wait for it are the caller's business. */
@@ -256,11 +238,7 @@ export function* settleAlone(
   return { ...settlement, event: { ...settlement.event, revokedAt: now } };
 }
 
-function* decide(
-  event: AwaitRecord,
-  wish: AwaitWish | AwaitAnswer,
-  now: number,
-): Tx<Settlement> {
+function* decide(event: AwaitRecord, wish: AwaitWish | AwaitAnswer, now: number): Tx<Settlement> {
   const decision = decideAwait(event, wish, now);
   if (decision.kind !== "settle") return { kind: decision.kind, event };
   const { end, at } = decision;

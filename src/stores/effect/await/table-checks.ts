@@ -1,7 +1,4 @@
-import {
-  awaitEventId,
-  isAwaitSecret,
-} from "../../../model/effect/await-token.ts";
+import { awaitEventId, isAwaitSecret } from "../../../model/effect/await-token.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { isStoredError } from "../../../model/values/restored-error.ts";
 import { withoutStacks } from "../../../model/values/stored-error.ts";
@@ -56,9 +53,7 @@ function faultOfAnswer(
   if (payload === null) return undefined;
   const value = decode(payload);
   if (state !== "failed")
-    return hash("await-value", 1, value) === recorded
-      ? undefined
-      : "Its value has another hash.";
+    return hash("await-value", 1, value) === recorded ? undefined : "Its value has another hash.";
   if (!isStoredError(value)) return "It failed with what is no error.";
   return hash("await-error", 1, withoutStacks(value)) === recorded
     ? undefined

@@ -1,7 +1,4 @@
-import {
-  isOverdue,
-  type AwaitOutcome,
-} from "../../../model/effect/await-event.ts";
+import { isOverdue, type AwaitOutcome } from "../../../model/effect/await-event.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { onlyWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
@@ -87,8 +84,7 @@ async function waitForEvent(
       interests: [{ operation: awaitEventEnded }, ...deleted],
       async look() {
         const event = await currentEvent(context, place);
-        if (event === undefined || (id ?? event.id) !== event.id)
-          throw awaitEventNotFound(place);
+        if (event === undefined || (id ?? event.id) !== event.id) throw awaitEventNotFound(place);
         id = event.id;
         if (event.state === "revoked") throw awaitEventRevoked(place);
         if (event.state !== "open") return { isThere: true, value: event };

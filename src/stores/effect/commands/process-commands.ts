@@ -1,20 +1,9 @@
 import { coreTypes } from "../../../model/process/event-type.ts";
-import {
-  signalType,
-  type ProcessStatus,
-} from "../../../model/process/process.ts";
+import { signalType, type ProcessStatus } from "../../../model/process/process.ts";
 import { checkedText, givenObject } from "../../../model/shape.ts";
-import type {
-  Database,
-  WaitOptions,
-  WriteOptions,
-} from "../../../sql/database.ts";
+import type { Database, WaitOptions, WriteOptions } from "../../../sql/database.ts";
 import type { Tx } from "../../../sql/operation.ts";
-import {
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../../context.ts";
+import { storeContext, type StoreContext, type StoreOptions } from "../../context.ts";
 import type { Page, PageOptions } from "../../list.ts";
 import { optionsAndWait } from "../../method.ts";
 import type {
@@ -23,10 +12,7 @@ import type {
   ProcessSignalOptions,
 } from "../../process/context.ts";
 import { eventHash } from "../../process/event-row.ts";
-import {
-  grant as grantHandle,
-  type ProcessHandle,
-} from "../../process/grant-row.ts";
+import { grant as grantHandle, type ProcessHandle } from "../../process/grant-row.ts";
 import {
   checkedDescriptor,
   namedParts,
@@ -113,11 +99,7 @@ export async function startProcess(
   draft: ProcessDraft,
   given?: ProcessStartOptions,
 ): Promise<{ readonly id: string; readonly existed: boolean }> {
-  const { options, wait } = optionsAndWait(given, [
-    "call",
-    "grant",
-    "descriptor",
-  ]);
+  const { options, wait } = optionsAndWait(given, ["call", "grant", "descriptor"]);
   const { grant, descriptor = {} } = options;
   const input = newProcess(context.codec, draft, context.clock.now());
   const { id, at, identified } = input;
@@ -157,12 +139,7 @@ export async function listProcesses(
   holder: SessionScopeName,
   given?: ListHeldProcessesOptions,
 ): Promise<Page<ListedProcess>> {
-  const { options, wait } = optionsAndWait(given, [
-    "call",
-    "live",
-    "after",
-    "limit",
-  ]);
+  const { options, wait } = optionsAndWait(given, ["call", "live", "after", "limit"]);
   const { live, after, limit } = options;
   const list = context.processes.handles.prepare(holder, {
     ...(live !== undefined && { live }),
@@ -240,10 +217,7 @@ export async function cancelProcess(
 ): Promise<CommandedProcess> {
   const { options, wait } = optionsAndWait(given, ["call", "reason"]);
   const { reason } = options;
-  const cancel = context.processes.cancel.prepare(
-    process,
-    reason === undefined ? {} : { reason },
-  );
+  const cancel = context.processes.cancel.prepare(process, reason === undefined ? {} : { reason });
   return append(
     context,
     scope,
@@ -267,10 +241,7 @@ export async function signalProcess(
   { name, payload }: { readonly name: string; readonly payload: unknown },
   given: ProcessCommandOptions & ProcessSignalOptions,
 ): Promise<CommandedProcess> {
-  const { options, wait } = optionsAndWait(givenObject("options", given), [
-    "call",
-    "key",
-  ]);
+  const { options, wait } = optionsAndWait(givenObject("options", given), ["call", "key"]);
   const { key } = options;
   const signal = context.processes.signal.prepare(process, name, payload, {
     key,
@@ -328,9 +299,7 @@ export function commandKey(
 ): string {
   const all = [...parts, ...(call === undefined ? [] : ["call", call])];
   const escaped = all.map((part) =>
-    checkedText("A call", part, partCharactersMax)
-      .replaceAll("%", "%25")
-      .replaceAll(":", "%3A"),
+    checkedText("A call", part, partCharactersMax).replaceAll("%", "%25").replaceAll(":", "%3A"),
   );
   const key = `process:${command}:${escaped.join(":")}`;
   return key.length <= keyCharactersMax

@@ -1,10 +1,7 @@
 import type { ProcessOutput } from "../../../model/process/output.ts";
 import type { Database } from "../../../sql/database.ts";
 import type { Page } from "../../list.ts";
-import type {
-  ProcessCancelOptions,
-  ProcessSignalOptions,
-} from "../../process/context.ts";
+import type { ProcessCancelOptions, ProcessSignalOptions } from "../../process/context.ts";
 import type { ProcessDraft, SessionScopeName } from "../../process/parts.ts";
 import type { RemovalReport } from "../../session/parts.ts";
 import type { SessionName } from "../../session-name.ts";
@@ -107,25 +104,17 @@ export interface ProcessEffects {
 }
 
 /** Holds nothing but subscriptions, so there may be any number of these over one database. */
-export function processEffects(
-  database: Database,
-  options?: EffectOptions,
-): ProcessEffects {
+export function processEffects(database: Database, options?: EffectOptions): ProcessEffects {
   const context = commandContext(database, options);
   return {
-    start: async (scope, draft, given) =>
-      startProcess(context, scope, draft, given),
-    list: async (scope, holder, given) =>
-      listProcesses(context, scope, holder, given),
+    start: async (scope, draft, given) => startProcess(context, scope, draft, given),
+    list: async (scope, holder, given) => listProcesses(context, scope, holder, given),
     transfer: async (scope, from, to, processes, given) =>
       transferProcesses(context, scope, [from, to, processes], given),
-    waitForEnd: async (scope, process, given) =>
-      awaitProcess(context, scope, process, given),
-    cancel: async (scope, process, given) =>
-      cancelProcess(context, scope, process, given),
+    waitForEnd: async (scope, process, given) => awaitProcess(context, scope, process, given),
+    cancel: async (scope, process, given) => cancelProcess(context, scope, process, given),
     signal: async (scope, process, name, payload, given) =>
       signalProcess(context, scope, process, { name, payload }, given),
-    deleteSession: async (scope, session, given) =>
-      deleteSessionOf(context, scope, session, given),
+    deleteSession: async (scope, session, given) => deleteSessionOf(context, scope, session, given),
   };
 }

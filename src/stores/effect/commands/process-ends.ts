@@ -1,9 +1,6 @@
 import { effectScopeInvalid } from "../../../model/effect/errors.ts";
 import { isOfTheStore } from "../../../model/errors.ts";
-import {
-  parseProcessId,
-  type ProcessId,
-} from "../../../model/ids/process-id.ts";
+import { parseProcessId, type ProcessId } from "../../../model/ids/process-id.ts";
 import type { ProcessOutput } from "../../../model/process/output.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import type { Tx } from "../../../sql/operation.ts";
@@ -32,10 +29,7 @@ export async function awaitProcess(
   const key = commandKey(context, options, "await", id);
   const known = await effects.get(scope, key, wait);
   const isSettled = known !== undefined && known.state.kind !== "inProgress";
-  const refusal =
-    isSettled || context.isStrict
-      ? undefined
-      : await refusalOf(context, id, wait);
+  const refusal = isSettled || context.isStrict ? undefined : await refusalOf(context, id, wait);
   const readOutput = processes.output.prepare(id);
   return effects.transact(
     scope,

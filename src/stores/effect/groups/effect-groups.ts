@@ -9,18 +9,13 @@ import type { SessionName } from "../../session-name.ts";
 import { awaitContext, readEnd, type AwaitContext } from "../await/context.ts";
 import { checkedPlace, type EffectScope } from "../scope.ts";
 import { groupTable, type GroupRecord } from "./group-row.ts";
-import {
-  checkedMembers,
-  memberDraft,
-  type GroupMemberDraft,
-} from "./members.ts";
+import { checkedMembers, memberDraft, type GroupMemberDraft } from "./members.ts";
 import { givenOpen, openGroup } from "./open.ts";
 import { groupList, type EffectGroup, type GroupStanding } from "./read.ts";
 import { waitForGroup } from "./wait.ts";
 
 /** The outcome of a member: what an effect returned or threw, or how an await-event ended. */
-type GroupMemberOutcome =
-  AwaitOutcome<unknown, Error> | { readonly kind: "revoked" };
+type GroupMemberOutcome = AwaitOutcome<unknown, Error> | { readonly kind: "revoked" };
 
 /** A member that has ended. */
 export interface EndedGroupMember {
@@ -79,30 +74,20 @@ export interface EffectGroups {
     wait?: WaitOptions,
   ): Promise<GroupAllAnswer>;
   /** Resolves when every member has ended, also those that no longer matter, in the order in which they did. @throws HoldfastError `GROUP_NOT_FOUND`, and those of `race` */
-  drain(
-    scope: EffectScope,
-    key: string,
-    wait?: WaitOptions,
-  ): Promise<readonly EndedGroupMember[]>;
+  drain(scope: EffectScope, key: string, wait?: WaitOptions): Promise<readonly EndedGroupMember[]>;
   /**
    * Those of a session (null: of scopes that belong to none), in the order in
    * which they were opened.
    * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
-  readonly list: Method<
-    [session: SessionName | null, options?: PageOptions],
-    Page<EffectGroup>
-  >;
+  readonly list: Method<[session: SessionName | null, options?: PageOptions], Page<EffectGroup>>;
 }
 
 /**
  * Groups of effects and await-events. Holds nothing, so there may be any
  * number of these over one database.
  */
-export function effectGroups(
-  database: Database,
-  options?: StoreOptions,
-): EffectGroups {
+export function effectGroups(database: Database, options?: StoreOptions): EffectGroups {
   const context = awaitContext(database, options);
   return {
     open: writes(context, openGroup, givenOpen),
@@ -111,46 +96,26 @@ export function effectGroups(
       const answer = (group: GroupStanding): EndedGroupMember | undefined =>
         raceAnswer(context, group);
       const awaited = { terms, answer };
-      return waitForGroup(
-        context,
-        checkedPlace("group", scope, key),
-        awaited,
-        onlyWait(wait),
-      );
+      return waitForGroup(context, checkedPlace("group", scope, key), awaited, onlyWait(wait));
     },
     async all(scope, key, drafts, wait) {
       const terms = { kind: "all", members: checkedMembers(drafts) } as const;
       const answer = (group: GroupStanding): GroupAllAnswer | undefined =>
         allAnswer(context, group);
       const awaited = { terms, answer };
-      return waitForGroup(
-        context,
-        checkedPlace("group", scope, key),
-        awaited,
-        onlyWait(wait),
-      );
+      return waitForGroup(context, checkedPlace("group", scope, key), awaited, onlyWait(wait));
     },
     async drain(scope, key, wait) {
-      const answer = (
-        group: GroupStanding,
-      ): readonly EndedGroupMember[] | undefined => drained(context, group);
+      const answer = (group: GroupStanding): readonly EndedGroupMember[] | undefined =>
+        drained(context, group);
       const awaited = { terms: undefined, answer };
-      return waitForGroup(
-        context,
-        checkedPlace("group", scope, key),
-        awaited,
-        onlyWait(wait),
-      );
+      return waitForGroup(context, checkedPlace("group", scope, key), awaited, onlyWait(wait));
     },
     list: lists(context, groupList),
   };
 }
 
-function decisionOf({
-  kind,
-  members,
-  placed,
-}: GroupRecord): ReturnType<typeof decideGroup> {
+function decisionOf({ kind, members, placed }: GroupRecord): ReturnType<typeof decideGroup> {
   return decideGroup(kind, members.length, placed);
 }
 
@@ -158,20 +123,12 @@ function orderOf({ placed }: GroupRecord): readonly number[] {
   return placed.map(({ ordinal }) => ordinal);
 }
 
-function raceAnswer(
-  context: AwaitContext,
-  group: GroupStanding,
-): EndedGroupMember | undefined {
+function raceAnswer(context: AwaitContext, group: GroupStanding): EndedGroupMember | undefined {
   const decision = decisionOf(group);
-  return decision.kind === "one"
-    ? endedMember(context, group, decision.ordinal)
-    : undefined;
+  return decision.kind === "one" ? endedMember(context, group, decision.ordinal) : undefined;
 }
 
-function allAnswer(
-  context: AwaitContext,
-  group: GroupStanding,
-): GroupAllAnswer | undefined {
+function allAnswer(context: AwaitContext, group: GroupStanding): GroupAllAnswer | undefined {
   const decision = decisionOf(group);
   if (decision.kind === "undecided") return undefined;
   if (decision.kind === "one")
@@ -200,16 +157,11 @@ function endedMember(
   ordinal: number,
 ): EndedGroupMember {
   const [member, standing] = [group.members[ordinal], group.standings[ordinal]];
-  if (member === undefined || standing?.kind !== "ended")
-    throw contradicted(group);
+  if (member === undefined || standing?.kind !== "ended") throw contradicted(group);
   const outcome = readEnd(context, standing) ?? { kind: "revoked" };
   return { ordinal, member: memberDraft(member), outcome };
 }
 
 function contradicted({ rowKey }: GroupRecord): Error {
-  return corruptRow(
-    groupTable,
-    rowKey,
-    "records the end of a member that has not ended",
-  );
+  return corruptRow(groupTable, rowKey, "records the end of a member that has not ended");
 }

@@ -72,10 +72,7 @@ export interface GroupRecord {
 }
 
 /** The row of a group. */
-export function* groupRowAt(
-  session: number,
-  { scope, key }: GroupPlace,
-): Tx<GroupRow | undefined> {
+export function* groupRowAt(session: number, { scope, key }: GroupPlace): Tx<GroupRow | undefined> {
   return yield* row<GroupRow>(sql`
     SELECT ${groupColumns} FROM holdfast_effect_group
     WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id} AND name = ${key}`);
@@ -95,10 +92,7 @@ export function* withMembers(found: GroupRow): Tx<GroupRecord> {
 }
 
 /** A group of rows. @throws HoldfastError `CORRUPT_ROW` */
-export function groupOf(
-  found: GroupRow,
-  members: readonly MemberRow[],
-): GroupRecord {
+export function groupOf(found: GroupRow, members: readonly MemberRow[]): GroupRecord {
   const { key, kind } = found;
   if (kind !== "race" && kind !== "all")
     throw corruptRow(groupTable, key, "is of a kind that there is not");
@@ -145,8 +139,7 @@ function corruptMember(
 export const groupsOwned: readonly OwnedRows[] = [
   {
     table: "holdfast_effect_group",
-    remove: (session, rowsMax) =>
-      removeGroups(sql`g.session = ${session}`, rowsMax),
+    remove: (session, rowsMax) => removeGroups(sql`g.session = ${session}`, rowsMax),
   },
 ];
 
@@ -187,11 +180,7 @@ export interface GroupTerms {
 }
 
 /** Lets only the same group pass. @throws HoldfastError `GROUP_CONFLICT` */
-export function assertSameGroup(
-  place: GroupPlace,
-  given: GroupTerms,
-  recorded: GroupTerms,
-): void {
+export function assertSameGroup(place: GroupPlace, given: GroupTerms, recorded: GroupTerms): void {
   const path = groupDifference(recorded, given);
   if (path === undefined) return;
   throw new HoldfastError(

@@ -28,9 +28,7 @@ const keyCharactersMax = 512;
 const attemptsMax = 1_001;
 
 /** @throws HoldfastError `GROUP_INVALID`, naming the member */
-export function checkedMembers(
-  drafts: readonly GroupMemberDraft[],
-): readonly GroupMember[] {
+export function checkedMembers(drafts: readonly GroupMemberDraft[]): readonly GroupMember[] {
   const given: unknown = drafts;
   if (!Array.isArray(given)) throw groupInvalid("members", "is no list");
   if (given.length < 1 || given.length > groupMembersMax)
@@ -53,8 +51,7 @@ function checkedMember(path: string, draft: unknown): GroupMember {
   const key = effect ?? awaitEvent;
   const isOne = (effect === undefined) !== (awaitEvent === undefined);
   const isKnown =
-    Object.keys(others).length === 0 &&
-    (effect !== undefined || attempts === undefined);
+    Object.keys(others).length === 0 && (effect !== undefined || attempts === undefined);
   if (!isOne || !isKnown || !isName(key, keyCharactersMax))
     throw groupInvalid(
       path,
@@ -132,10 +129,7 @@ export function* standingOf(
 /** Of which nothing more is known. */
 const openMember = { kind: "open", dueAt: null, event: undefined } as const;
 
-function* eventStanding(
-  session: number,
-  place: GroupPlace,
-): Tx<MemberStanding> {
+function* eventStanding(session: number, place: GroupPlace): Tx<MemberStanding> {
   const event = yield* eventAt(session, place);
   if (event === undefined) return openMember;
   const { id, state, dueAt, settledAt, openedAt, payload } = event;
@@ -174,10 +168,7 @@ function* effectStanding(
 }
 
 /** Its end as a group records it; undefined while it is open. */
-export function endOf(
-  ordinal: number,
-  standing: MemberStanding,
-): MemberEnd | undefined {
+export function endOf(ordinal: number, standing: MemberStanding): MemberEnd | undefined {
   if (standing.kind === "open") return undefined;
   const { end, at, attempt } = standing;
   return { ordinal, attempt, isSuccess: end === "resolved", at };

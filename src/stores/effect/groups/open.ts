@@ -1,33 +1,14 @@
 import { isOverdue } from "../../../model/effect/await-event.ts";
 import { instantOf } from "../../../model/time/clock.ts";
-import {
-  attemptsOf,
-  groupInvalid,
-  type GroupKind,
-} from "../../../model/effect/group.ts";
+import { attemptsOf, groupInvalid, type GroupKind } from "../../../model/effect/group.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, run, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { AwaitContext } from "../await/context.ts";
-import {
-  awaitEventNotFound,
-  eventAt,
-  lockedEvents,
-} from "../await/event-row.ts";
+import { awaitEventNotFound, eventAt, lockedEvents } from "../await/event-row.ts";
 import { timeOut } from "../await/settle.ts";
-import {
-  aggregateOf,
-  checkedPlace,
-  keptSessionOf,
-  type EffectScope,
-} from "../scope.ts";
+import { aggregateOf, checkedPlace, keptSessionOf, type EffectScope } from "../scope.ts";
 import {
   assertSameGroup,
   groupNotFound,
@@ -56,8 +37,7 @@ export function givenOpen(
   members: readonly GroupMemberDraft[],
   wait?: WaitOptions,
 ): Call<OpenGroup> {
-  if (kind !== "race" && kind !== "all")
-    throw groupInvalid("kind", "is neither race nor all");
+  if (kind !== "race" && kind !== "all") throw groupInvalid("kind", "is neither race nor all");
   const terms = { kind, members: checkedMembers(members) };
   return {
     input: { ...checkedPlace("group", scope, key), ...terms },
@@ -73,8 +53,9 @@ export function givenOpen(
  * @throws HoldfastError `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`,
  *   `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const openGroup: StoreOperation<AwaitContext, OpenGroup, OpenedGroup> =
-  storeOperation("openGroup", {
+export const openGroup: StoreOperation<AwaitContext, OpenGroup, OpenedGroup> = storeOperation(
+  "openGroup",
+  {
     key: (input: OpenGroup) => aggregateOf(input),
     *one(context: AwaitContext, input) {
       const { scope, key, kind, members } = input;
@@ -99,7 +80,8 @@ export const openGroup: StoreOperation<AwaitContext, OpenGroup, OpenedGroup> =
       yield* placeMembers(session, inserted.key);
       return { existed: false };
     },
-  });
+  },
+);
 
 /** That the time of some is over may not have been noticed yet. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND` */
 function* timeOutMembers(
@@ -107,9 +89,7 @@ function* timeOutMembers(
   session: number,
   { scope, members }: OpenGroup,
 ): Tx<void> {
-  const keys = members.flatMap(({ kind, key }) =>
-    kind === "awaitEvent" ? key : [],
-  );
+  const keys = members.flatMap(({ kind, key }) => (kind === "awaitEvent" ? key : []));
   for (const key of keys)
     if ((yield* eventAt(session, { scope, key })) === undefined)
       throw awaitEventNotFound({ scope, key });

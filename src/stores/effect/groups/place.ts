@@ -96,12 +96,14 @@ function* placeUnlessDamaged(session: number, group: number): Tx<void> {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const settleGroup: StoreOperation<AwaitContext, GroupPlace, number> =
-  storeOperation("settleGroup", {
+export const settleGroup: StoreOperation<AwaitContext, GroupPlace, number> = storeOperation(
+  "settleGroup",
+  {
     key: (input: GroupPlace) => aggregateOf(input),
     *one(_: AwaitContext, input) {
       const session = yield* keptSessionOf(input.scope);
       const found = yield* groupRowAt(session, input);
       return found === undefined ? 0 : yield* placeMembers(session, found.key);
     },
-  });
+  },
+);

@@ -1,11 +1,6 @@
 import type { GroupKind } from "../../../model/effect/group.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import {
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import {
   list,
@@ -34,12 +29,7 @@ import {
   type GroupRow,
   type MemberRow,
 } from "./group-row.ts";
-import {
-  memberDraft,
-  standingOf,
-  type GroupMemberDraft,
-  type MemberStanding,
-} from "./members.ts";
+import { memberDraft, standingOf, type GroupMemberDraft, type MemberStanding } from "./members.ts";
 
 /** A group, and where each of its members stands: an effect that has its place by the attempt that gave it. */
 export interface GroupStanding extends GroupRecord {
@@ -51,26 +41,23 @@ export interface GroupStanding extends GroupRecord {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const readGroup: StoreOperation<
-  AwaitContext,
-  GroupPlace,
-  GroupStanding | undefined
-> = storeOperation("readGroup", {
-  key: (input: GroupPlace) => aggregateOf(input),
-  *one(_: AwaitContext, input) {
-    const session = yield* livingSessionOf(input.scope);
-    const found = yield* groupRowAt(session, input);
-    if (found === undefined) return undefined;
-    const group = yield* withMembers(found);
-    const standings: MemberStanding[] = [];
-    for (const [ordinal, member] of group.members.entries()) {
-      const ended = group.placed.find((place) => place.ordinal === ordinal);
-      const attempt = ended?.attempt ?? null;
-      standings.push(yield* standingOf(session, input.scope, member, attempt));
-    }
-    return { ...group, standings };
-  },
-});
+export const readGroup: StoreOperation<AwaitContext, GroupPlace, GroupStanding | undefined> =
+  storeOperation("readGroup", {
+    key: (input: GroupPlace) => aggregateOf(input),
+    *one(_: AwaitContext, input) {
+      const session = yield* livingSessionOf(input.scope);
+      const found = yield* groupRowAt(session, input);
+      if (found === undefined) return undefined;
+      const group = yield* withMembers(found);
+      const standings: MemberStanding[] = [];
+      for (const [ordinal, member] of group.members.entries()) {
+        const ended = group.placed.find((place) => place.ordinal === ordinal);
+        const attempt = ended?.attempt ?? null;
+        standings.push(yield* standingOf(session, input.scope, member, attempt));
+      }
+      return { ...group, standings };
+    },
+  });
 
 /** What may be known of a group. */
 export interface EffectGroup {
@@ -144,9 +131,7 @@ function* groupSlice(
       return found.map(({ bytes }) => bytes);
     },
     function* (after, count) {
-      return yield* rows<GroupRow>(
-        sql`SELECT ${groupColumns} ${next(after, count)}`,
-      );
+      return yield* rows<GroupRow>(sql`SELECT ${groupColumns} ${next(after, count)}`);
     },
   );
   const membersOf = yield* membersIn(slice.rows);
@@ -156,9 +141,7 @@ function* groupSlice(
   };
 }
 
-function* membersIn(
-  groups: readonly GroupRow[],
-): Tx<(group: number) => readonly MemberRow[]> {
+function* membersIn(groups: readonly GroupRow[]): Tx<(group: number) => readonly MemberRow[]> {
   if (groups.length === 0) return () => [];
   const found = yield* rows<MemberRow>(sql`
     SELECT ${memberColumns} FROM holdfast_effect_group_member

@@ -44,8 +44,7 @@ const member = tableCheck<OwnedMember>({
     SELECT t.effect_group, t.ordinal, t.kind, t.name, t.attempts, t.place, t.attempt, t.succeeded, t.settled_at, g.key AS owner`,
   from: sql`FROM holdfast_effect_group_member t LEFT JOIN holdfast_effect_group g ON g.key = t.effect_group`,
   order: sql`t.effect_group, t.ordinal`,
-  behind: (last) =>
-    sql`(t.effect_group, t.ordinal) > (${last.effect_group}, ${last.ordinal})`,
+  behind: (last) => sql`(t.effect_group, t.ordinal) > (${last.effect_group}, ${last.ordinal})`,
   keyOf: (row) => `${row.effect_group}.${row.ordinal}`,
   judge: ({ owner }) => (owner === null ? "Its group is missing." : undefined),
 });

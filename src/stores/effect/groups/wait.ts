@@ -74,10 +74,7 @@ export async function waitForGroup<T extends object>(
 const effectEnds = ["finishEffect", "recordEffect"];
 
 /** The changes that may be the end of a member; until a look has found the group, those of any group. */
-function interestsIn(
-  place: GroupPlace,
-  seen: GroupStanding | undefined,
-): readonly Interest[] {
+function interestsIn(place: GroupPlace, seen: GroupStanding | undefined): readonly Interest[] {
   const aggregate = aggregateOf(place);
   return [
     { operation: groupChanged, key: seen && String(seen.rowKey) },
@@ -91,9 +88,7 @@ function eventEnds(seen: GroupStanding | undefined): readonly Interest[] {
   const operation = awaitEventEnded;
   if (seen === undefined) return [{ operation }];
   return seen.standings.flatMap((member) =>
-    member.kind === "open" && member.event !== undefined
-      ? { operation, key: member.event }
-      : [],
+    member.kind === "open" && member.event !== undefined ? { operation, key: member.event } : [],
   );
 }
 

@@ -5,10 +5,7 @@ import {
   type ExecutionRole,
 } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  parseFunctionName,
-  type FunctionName,
-} from "../../../model/ids/function-name.ts";
+import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
@@ -24,12 +21,7 @@ import {
   type SliceBounds,
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
-import {
-  eventBytes,
-  eventColumns,
-  eventOf,
-  type EventRow,
-} from "../event-row.ts";
+import { eventBytes, eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import { corruptLog, type ExecutionRecord } from "../state-row.ts";
 
 /**
@@ -141,10 +133,7 @@ function cancellingSlice(
   );
 }
 
-type Requested = Extract<
-  ExecutionEvent,
-  { readonly kind: "cancellationRequested" }
->;
+type Requested = Extract<ExecutionEvent, { readonly kind: "cancellationRequested" }>;
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 function cancellationView(found: EventRow): CancellationView {

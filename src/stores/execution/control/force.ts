@@ -3,10 +3,7 @@ import { readGiven } from "../../../model/shape.ts";
 import { durationMs } from "../../../model/time/durations.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  isEndedFromOutside,
-  isHeld,
-} from "../../../model/execution/pending.ts";
+import { isEndedFromOutside, isHeld } from "../../../model/execution/pending.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
@@ -36,27 +33,24 @@ import {
 type Forced = "cancelled" | "marked" | "alreadyFinished";
 
 /** Ends one execution without running its code, or marks it when something below it is open. May be repeated. */
-const forceCancellation: StoreOperation<
-  ExecutionContext,
-  RequestCancellation,
-  Forced
-> = storeOperation("forceCancellation", {
-  key: (input: RequestCancellation) => input.id,
-  *one(context: ExecutionContext, { id, at: askedAt, reason, cancelled }) {
-    const record = yield* lockedRecord(id);
-    const at = judgedAt(context, askedAt);
-    if (record.state.pending.kind === "finished") return "alreadyFinished";
-    const requested: readonly ExecutionEvent[] = isForced(record.state)
-      ? []
-      : [{ kind: "cancellationRequested", reason, cause: "force" }];
-    // A child is created under the lock of its parent, which is ours.
-    const isOpenBelow = yield* hasOpenBelow(id);
-    const events = isOpenBelow ? requested : [...requested, cancelled];
-    if (events.length > 0) yield* appendTo(record, at, events);
-    if (isHeld(record.state.pending, at)) yield* announce(runInterrupted, id);
-    return isOpenBelow ? "marked" : "cancelled";
-  },
-});
+const forceCancellation: StoreOperation<ExecutionContext, RequestCancellation, Forced> =
+  storeOperation("forceCancellation", {
+    key: (input: RequestCancellation) => input.id,
+    *one(context: ExecutionContext, { id, at: askedAt, reason, cancelled }) {
+      const record = yield* lockedRecord(id);
+      const at = judgedAt(context, askedAt);
+      if (record.state.pending.kind === "finished") return "alreadyFinished";
+      const requested: readonly ExecutionEvent[] = isForced(record.state)
+        ? []
+        : [{ kind: "cancellationRequested", reason, cause: "force" }];
+      // A child is created under the lock of its parent, which is ours.
+      const isOpenBelow = yield* hasOpenBelow(id);
+      const events = isOpenBelow ? requested : [...requested, cancelled];
+      if (events.length > 0) yield* appendTo(record, at, events);
+      if (isHeld(record.state.pending, at)) yield* announce(runInterrupted, id);
+      return isOpenBelow ? "marked" : "cancelled";
+    },
+  });
 
 function isForced({ lifecycle, pending }: ExecutionState): boolean {
   return lifecycle === "cancelling" && isEndedFromOutside(pending);
@@ -82,23 +76,20 @@ interface OpenBelow {
 const sliceSize = 50;
 
 /** A page of what has not ended below an execution. */
-const openBelow: StoreOperation<
-  ExecutionContext,
-  OpenBelow,
-  readonly ExecutionId[]
-> = storeOperation("openBelow", {
-  key: (input: OpenBelow) => input.id,
-  *one(_: ExecutionContext, { id, after, order }) {
-    const [low, high] = idsBelow(id);
-    const from = order === "down" ? (after ?? low) : low;
-    const to = order === "up" ? (after ?? high) : high;
-    const found = yield* rows<{ readonly id: ExecutionId }>(sql`
+const openBelow: StoreOperation<ExecutionContext, OpenBelow, readonly ExecutionId[]> =
+  storeOperation("openBelow", {
+    key: (input: OpenBelow) => input.id,
+    *one(_: ExecutionContext, { id, after, order }) {
+      const [low, high] = idsBelow(id);
+      const from = order === "down" ? (after ?? low) : low;
+      const to = order === "up" ? (after ?? high) : high;
+      const found = yield* rows<{ readonly id: ExecutionId }>(sql`
       SELECT id FROM holdfast_execution
       WHERE id > ${from} AND id < ${to} AND parent IS NOT NULL AND state <> 'finished'
       ORDER BY ${order === "down" ? sql`id` : sql`id DESC`} LIMIT ${sliceSize}`);
-    return found.map((each) => each.id);
-  },
-});
+      return found.map((each) => each.id);
+    },
+  });
 
 /**
  * Ends an execution and all below it that has not ended, without running
@@ -117,10 +108,7 @@ async function cancelByForce(
 ): Promise<CancellationOutcome> {
   const { database, clock } = context;
   const { signal, timeout } = wait;
-  const deadline =
-    timeout === undefined
-      ? undefined
-      : clock.now() + durationMs(timeout, "timeout");
+  const deadline = timeout === undefined ? undefined : clock.now() + durationMs(timeout, "timeout");
   const waiting = (): WaitOptions => ({
     signal,
     ...(deadline !== undefined && {

@@ -2,16 +2,10 @@ import type { Encoded } from "../../../model/values/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { eventsInvalid } from "../../../model/execution/errors.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { decideCancellation } from "../../../model/execution/decisions.ts";
 import { isHeld } from "../../../model/execution/pending.ts";
-import type {
-  ExecutionState,
-  Lifecycle,
-} from "../../../model/execution/state.ts";
+import type { ExecutionState, Lifecycle } from "../../../model/execution/state.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedText, givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
@@ -58,10 +52,7 @@ interface Changed {
 }
 
 /** True when there is nothing left to do to bring a lifecycle about. */
-function isSoAlready(
-  { pending, lifecycle }: ExecutionState,
-  target: Lifecycle,
-): boolean {
+function isSoAlready({ pending, lifecycle }: ExecutionState, target: Lifecycle): boolean {
   return pending.kind !== "finished" && lifecycle === target;
 }
 
@@ -81,41 +72,30 @@ function unchanged({ version }: ExecutionState): Changed {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
  *   `EXECUTION_RUNNING`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`.
  */
-export const pauseExecution: StoreOperation<
-  ExecutionContext,
-  OfExecution,
-  Changed
-> = storeOperation("pauseExecution", {
-  key: keyOf,
-  *one(context: ExecutionContext, { id, at: askedAt }) {
-    const record = yield* lockedRecord(id);
-    const at = judgedAt(context, askedAt);
-    if (isSoAlready(record.state, "paused")) return unchanged(record.state);
-    return changed(yield* appendTo(record, at, [{ kind: "paused" }]));
-  },
-});
+export const pauseExecution: StoreOperation<ExecutionContext, OfExecution, Changed> =
+  storeOperation("pauseExecution", {
+    key: keyOf,
+    *one(context: ExecutionContext, { id, at: askedAt }) {
+      const record = yield* lockedRecord(id);
+      const at = judgedAt(context, askedAt);
+      if (isSoAlready(record.state, "paused")) return unchanged(record.state);
+      return changed(yield* appendTo(record, at, [{ kind: "paused" }]));
+    },
+  });
 
 /** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`. */
-export const unpauseExecution: StoreOperation<
-  ExecutionContext,
-  OfExecution,
-  Changed
-> = storeOperation("unpauseExecution", {
-  key: keyOf,
-  one: (context: ExecutionContext, input) =>
-    activate(context, input, { kind: "unpaused" }),
-});
+export const unpauseExecution: StoreOperation<ExecutionContext, OfExecution, Changed> =
+  storeOperation("unpauseExecution", {
+    key: keyOf,
+    one: (context: ExecutionContext, input) => activate(context, input, { kind: "unpaused" }),
+  });
 
 /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PAUSED`. */
-export const unparkExecution: StoreOperation<
-  ExecutionContext,
-  OfExecution,
-  Changed
-> = storeOperation("unparkExecution", {
-  key: keyOf,
-  one: (context: ExecutionContext, input) =>
-    activate(context, input, { kind: "unparked" }),
-});
+export const unparkExecution: StoreOperation<ExecutionContext, OfExecution, Changed> =
+  storeOperation("unparkExecution", {
+    key: keyOf,
+    one: (context: ExecutionContext, input) => activate(context, input, { kind: "unparked" }),
+  });
 
 function* activate(
   context: ExecutionContext,
@@ -148,18 +128,12 @@ export function givenCancellation(
 ): Call<RequestCancellation> {
   const { options: given, wait } = optionsAndWait(options, ["reason", "force"]);
   givenFlag("force", given.force);
-  const reason =
-    given.reason === undefined
-      ? null
-      : checkedText("A reason", given.reason, 4_096);
+  const reason = given.reason === undefined ? null : checkedText("A reason", given.reason, 4_096);
   const input = {
     id: parseExecutionId(id),
     at: clock.now(),
     reason,
-    cancelled:
-      reason === null
-        ? endings.cancelled
-        : values.finished({ kind: "cancelled", reason }),
+    cancelled: reason === null ? endings.cancelled : values.finished({ kind: "cancelled", reason }),
   };
   return { input, wait };
 }
@@ -193,8 +167,7 @@ export function* cancelOrMark(
     at,
     hasBegun: yield* hasBegun(record),
   });
-  if (decision === "alreadyFinished" || decision === "alreadyCancelling")
-    return decision;
+  if (decision === "alreadyFinished" || decision === "alreadyCancelling") return decision;
   const requested: ExecutionEvent = {
     kind: "cancellationRequested",
     reason,
@@ -226,11 +199,7 @@ export const cancelActivity: StoreOperation<
     const { role, pending } = record.state;
     if (pending.kind === "finished") return "alreadyFinished";
     if (role === "workflow")
-      throw eventsInvalid(
-        id,
-        "role",
-        "it is a workflow. Request its cancellation.",
-      );
+      throw eventsInvalid(id, "role", "it is a workflow. Request its cancellation.");
     yield* appendTo(record, at, [context.endings.cancelled]);
     if (isHeld(pending, at)) yield* announce(runInterrupted, id);
     return "cancelled";
@@ -325,8 +294,9 @@ export function givenProgress(
 }
 
 /** Shows how far an execution has come. @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST` */
-export const setProgress: StoreOperation<ExecutionContext, SetProgress, void> =
-  storeOperation("setProgress", {
+export const setProgress: StoreOperation<ExecutionContext, SetProgress, void> = storeOperation(
+  "setProgress",
+  {
     key: (input: SetProgress) => input.id,
     *one(_: ExecutionContext, { id, progress, fence }) {
       if (fence !== undefined) assertHeld(yield* lockedRecord(id), fence);
@@ -334,4 +304,5 @@ export const setProgress: StoreOperation<ExecutionContext, SetProgress, void> =
         UPDATE holdfast_execution SET progress = ${progress} WHERE id = ${id} AND ${isPresent(id)}`);
       if (written === 0) yield* lockedRecord(id);
     },
-  });
+  },
+);

@@ -2,19 +2,11 @@ import type { Encoded } from "../../../model/values/encoded.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import { executionFinished } from "../../../model/execution/errors.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount, checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  row,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
@@ -22,12 +14,7 @@ import { judgedAt, type ExecutionContext } from "../context.ts";
 import { eventAt } from "../event-row.ts";
 import { assertHeld, assertNext } from "../log/record-check.ts";
 import { appendTo } from "../log/append-to.ts";
-import {
-  addResponse,
-  earlierResponse,
-  nextSignal,
-  signalInbox,
-} from "../log/respond.ts";
+import { addResponse, earlierResponse, nextSignal, signalInbox } from "../log/respond.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 
 export interface SignalOptions extends WaitOptions {
@@ -57,9 +44,7 @@ export function givenSendSignal(
     id: parseExecutionId(id),
     signal: parseFunctionName(signal),
     signalKey:
-      given.key === undefined
-        ? ids.nextId("Run")
-        : checkedText("A signal's key", given.key),
+      given.key === undefined ? ids.nextId("Run") : checkedText("A signal's key", given.key),
     at: clock.now(),
     value: values.value(value),
     valueHash: values.hash(value),
@@ -79,47 +64,43 @@ interface SendSignalOutcome {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, or
  *   `SIGNAL_CONFLICT` when the key was used with another value.
  */
-export const sendSignal: StoreOperation<
-  ExecutionContext,
-  SendSignal,
-  SendSignalOutcome
-> = storeOperation("sendSignal", {
-  key: (input: SendSignal) => input.id,
-  *one(context: ExecutionContext, input) {
-    const { id, signal, signalKey, value, valueHash } = input;
-    const record = yield* lockedRecord(id);
-    const at = judgedAt(context, input.at);
-    const inbox = signalInbox(signal);
-    // The blank keeps it apart from the ids of children and delays, which have none.
-    const source = `${inbox} ${signalKey}`;
-    const { state } = record;
-    const isFinished = state.pending.kind === "finished";
-    if (isFinished) {
-      const before = yield* earlierResponse(record.key, source);
-      if (before?.value_hash === valueHash)
-        return { seq: before.seq, existed: true };
-      throw executionFinished(id, state.version);
-    }
-    const { seq, earlier } = yield* addResponse(record, {
-      at,
-      kind: "signal",
-      inbox,
-      source,
-      outcome: "sent",
-      child: null,
-      finishedVersion: null,
-      valueHash,
-      payload: value,
-    });
-    if (earlier !== undefined && earlier.value_hash !== valueHash)
-      throw new HoldfastError(
-        "SIGNAL_CONFLICT",
-        `Signal "${signal}" was sent to ${id} before under the same key with another value, which stays. Use another key for another signal.`,
-        { id, signal, signalKey },
-      );
-    return { seq, existed: earlier !== undefined };
-  },
-});
+export const sendSignal: StoreOperation<ExecutionContext, SendSignal, SendSignalOutcome> =
+  storeOperation("sendSignal", {
+    key: (input: SendSignal) => input.id,
+    *one(context: ExecutionContext, input) {
+      const { id, signal, signalKey, value, valueHash } = input;
+      const record = yield* lockedRecord(id);
+      const at = judgedAt(context, input.at);
+      const inbox = signalInbox(signal);
+      // The blank keeps it apart from the ids of children and delays, which have none.
+      const source = `${inbox} ${signalKey}`;
+      const { state } = record;
+      const isFinished = state.pending.kind === "finished";
+      if (isFinished) {
+        const before = yield* earlierResponse(record.key, source);
+        if (before?.value_hash === valueHash) return { seq: before.seq, existed: true };
+        throw executionFinished(id, state.version);
+      }
+      const { seq, earlier } = yield* addResponse(record, {
+        at,
+        kind: "signal",
+        inbox,
+        source,
+        outcome: "sent",
+        child: null,
+        finishedVersion: null,
+        valueHash,
+        payload: value,
+      });
+      if (earlier !== undefined && earlier.value_hash !== valueHash)
+        throw new HoldfastError(
+          "SIGNAL_CONFLICT",
+          `Signal "${signal}" was sent to ${id} before under the same key with another value, which stays. Use another key for another signal.`,
+          { id, signal, signalKey },
+        );
+      return { seq, existed: earlier !== undefined };
+    },
+  });
 
 export interface ReceiveOptions extends WaitOptions {
   /** Receive only as the run that last locked the execution. */
@@ -147,11 +128,7 @@ export function givenReceiveSignal(
   version: number,
   options?: ReceiveOptions,
 ): Call<ReceiveSignal> {
-  const { options: given, wait } = optionsAndWait(options, [
-    "fence",
-    "call",
-    "seen",
-  ]);
+  const { options: given, wait } = optionsAndWait(options, ["fence", "call", "seen"]);
   const { fence, call = 0, seen = 0 } = given;
   const input = {
     id: parseExecutionId(id),
@@ -198,9 +175,7 @@ export const receiveSignal: StoreOperation<
     const next = yield* nextSignal(record.key, inbox);
     if (next === undefined) return undefined;
     const { seq } = next;
-    yield* appendTo(record, at, [
-      { kind: "signalReceived", signal, seq, call, seen },
-    ]);
+    yield* appendTo(record, at, [{ kind: "signalReceived", signal, seq, call, seen }]);
     const value = yield* valueOf(record, seq);
     return { seq, value, nextVersion };
   },
@@ -241,9 +216,5 @@ function* valueOf({ id, key }: ExecutionRecord, seq: number): Tx<Encoded> {
     SELECT payload FROM holdfast_execution_response WHERE execution = ${key} AND seq = ${seq}`);
   const payload = found?.payload ?? null;
   if (payload !== null) return payload;
-  throw corruptRow(
-    "holdfast_execution_response",
-    `${id}#${seq}`,
-    "has lost its value",
-  );
+  throw corruptRow("holdfast_execution_response", `${id}#${seq}`, "has lost its value");
 }

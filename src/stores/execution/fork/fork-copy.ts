@@ -1,8 +1,5 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import {
-  controlKinds,
-  type ForkOrigin,
-} from "../../../model/execution/event.ts";
+import { controlKinds, type ForkOrigin } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import { textsOf } from "../../../sql/dialect.ts";
@@ -108,10 +105,7 @@ export function* copyResponses(
   return seen + later;
 }
 
-type Starts = Pick<
-  ExecutionState,
-  "historyFrom" | "responsesFrom" | "continuations"
->;
+type Starts = Pick<ExecutionState, "historyFrom" | "responsesFrom" | "continuations">;
 
 /** Where the run begins that the events up to a version end in. */
 export function* startsUpTo(

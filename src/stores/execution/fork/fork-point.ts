@@ -42,8 +42,7 @@ export function* forkVersion(
       `The history of execution ${id} before version ${prunedBefore} was pruned; got ${version}. Fork it from there on, or at its creation.`,
       { id, version, prunedBefore },
     );
-  if (Number.isSafeInteger(version) && version >= 0 && version <= last)
-    return version;
+  if (Number.isSafeInteger(version) && version >= 0 && version <= last) return version;
   throw new HoldfastError(
     "FORK_POINT_INVALID",
     `Execution ${id} can be forked at versions 0 to ${last}; got ${version}.`,
@@ -77,8 +76,7 @@ function* retryPoint(
     ORDER BY seq DESC LIMIT 1`);
   if (newest === undefined) return point.version;
   // One that was not seen is not copied, so its child runs again anyway.
-  if (newest.seq > (yield* lastSeen(key, state, point.version)))
-    return point.version;
+  if (newest.seq > (yield* lastSeen(key, state, point.version))) return point.version;
   const known = yield* row<{ readonly version: number | null }>(sql`
     SELECT MIN(version) AS version FROM holdfast_execution_event
     WHERE execution = ${key} AND version > ${historyFrom}
@@ -88,10 +86,7 @@ function* retryPoint(
 }
 
 /** From here on a run that was told of its cancellation only cleaned up; one that is tried again is not being cancelled. */
-function* firstOfCleanup(
-  execution: number,
-  start: number,
-): Tx<number | undefined> {
+function* firstOfCleanup(execution: number, start: number): Tx<number | undefined> {
   const found = yield* row<{ readonly version: number | null }>(sql`
     SELECT MIN(version) AS version FROM holdfast_execution_event
     WHERE execution = ${execution} AND version > ${start} AND kind = 'cancellationDelivered'`);

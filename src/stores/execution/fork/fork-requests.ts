@@ -1,8 +1,5 @@
 import { splitDelayId, delayId } from "../../../model/ids/delay-id.ts";
-import type {
-  Created,
-  ExecutionEvent,
-} from "../../../model/execution/event.ts";
+import type { Created, ExecutionEvent } from "../../../model/execution/event.ts";
 import { memberText } from "../../../model/ids/join-set-member.ts";
 import { childId, splitToParts } from "../../../model/ids/execution-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
@@ -36,9 +33,7 @@ const openRequestsMax = 1_000;
 export function* requestAnew(copy: Copy, at: number): Tx<void> {
   const requests = yield* openRequests(copy);
   const former = yield* formerChildren(
-    requests.flatMap(({ event }) =>
-      event.kind === "childRequested" ? event.child : [],
-    ),
+    requests.flatMap(({ event }) => (event.kind === "childRequested" ? event.child : [])),
     at,
   );
   for (const { version, event } of requests) {
@@ -62,10 +57,7 @@ export function* requestAnew(copy: Copy, at: number): Tx<void> {
   }
 }
 
-type Request = Extract<
-  ExecutionEvent,
-  { readonly kind: "childRequested" | "delayRequested" }
->;
+type Request = Extract<ExecutionEvent, { readonly kind: "childRequested" | "delayRequested" }>;
 
 interface OpenRequest {
   readonly version: number;
@@ -74,11 +66,7 @@ interface OpenRequest {
 
 const requestsPerPage = 1_000;
 
-function* openRequests({
-  id,
-  key,
-  historyFrom,
-}: Copy): Tx<readonly OpenRequest[]> {
+function* openRequests({ id, key, historyFrom }: Copy): Tx<readonly OpenRequest[]> {
   const answers = yield* rows<{ readonly source: string }>(sql`
     SELECT source FROM holdfast_execution_response WHERE execution = ${key} AND kind <> 'signal'`);
   const answered = new Set(answers.map(({ source }) => source));
@@ -98,8 +86,7 @@ function* openRequests({
       }
       const { joinSet, index } = splitDelayId(event.delay);
       const gone = withdrawn.get(memberText(joinSet, index)) ?? 0;
-      if (!answered.has(event.delay) && gone < version)
-        open.push({ version, event });
+      if (!answered.has(event.delay) && gone < version) open.push({ version, event });
     }
     assertFew(id, "open requests", open.length, openRequestsMax);
     if (page.length < requestsPerPage) return open;
@@ -108,10 +95,7 @@ function* openRequests({
 }
 
 /** Delays that were taken back, by set and index, with the last version at which they were. */
-function* withdrawals(
-  execution: number,
-  after: number,
-): Tx<ReadonlyMap<string, number>> {
+function* withdrawals(execution: number, after: number): Tx<ReadonlyMap<string, number>> {
   const found = yield* rows<{
     readonly version: number;
     readonly withdrawn: string;
@@ -120,8 +104,7 @@ function* withdrawals(
     WHERE execution = ${execution} AND version > ${after} AND withdrawn IS NOT NULL ORDER BY version`);
   const versions = new Map<string, number>();
   for (const { version, withdrawn } of found)
-    for (const member of JSON.parse(withdrawn) as readonly string[])
-      versions.set(member, version);
+    for (const member of JSON.parse(withdrawn) as readonly string[]) versions.set(member, version);
   return versions;
 }
 
@@ -147,11 +130,7 @@ function* formerChildren(
 }
 
 /** What a copy is created as: now, with as much time until its deadline as the original had. */
-export function createdAnew(
-  created: Created,
-  createdAt: number,
-  at: number,
-): Created {
+export function createdAnew(created: Created, createdAt: number, at: number): Created {
   const { deadlineAt } = created;
   return {
     ...created,
@@ -162,11 +141,7 @@ export function createdAnew(
 }
 
 /** The copy is not in anybody's hands yet, so its events may still be put right. */
-function* rewrite(
-  execution: number,
-  version: number,
-  event: ExecutionEvent,
-): Tx<void> {
+function* rewrite(execution: number, version: number, event: ExecutionEvent): Tx<void> {
   yield* run(sql`
     UPDATE holdfast_execution_event SET body = ${eventColumnsOf(event).body}
     WHERE execution = ${execution} AND version = ${version}`);

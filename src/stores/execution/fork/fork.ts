@@ -1,12 +1,5 @@
-import type {
-  ControlEvent,
-  Created,
-  ForkOrigin,
-} from "../../../model/execution/event.ts";
-import {
-  copyIdTaken,
-  idTakenByRemoved,
-} from "../../../model/execution/errors.ts";
+import type { ControlEvent, Created, ForkOrigin } from "../../../model/execution/event.ts";
+import { copyIdTaken, idTakenByRemoved } from "../../../model/execution/errors.ts";
 import {
   lineOf,
   parseExecutionId,
@@ -15,31 +8,15 @@ import {
 } from "../../../model/ids/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, run, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedVersion } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import {
-  eventColumns,
-  eventOf,
-  insertEvent,
-  type EventRow,
-} from "../event-row.ts";
+import { eventColumns, eventOf, insertEvent, type EventRow } from "../event-row.ts";
 import { createUnder, type CreatedExecution } from "../log/create.ts";
 import { announceState } from "../log/respond.ts";
-import {
-  assertCopyable,
-  copyEvents,
-  copyResponses,
-  startsUpTo,
-} from "./fork-copy.ts";
+import { assertCopyable, copyEvents, copyResponses, startsUpTo } from "./fork-copy.ts";
 import { forkVersion } from "./fork-point.ts";
 import { createdAnew, requestAnew } from "./fork-requests.ts";
 import { readCreatedEvent } from "../lock/locked.ts";
@@ -88,8 +65,7 @@ export function givenRetry(
   const { options: given, wait } = optionsAndWait(options, ["id"]);
   const input = {
     source: parseExecutionId(source),
-    id:
-      given.id === undefined ? ids.nextId("E") : parseOwnExecutionId(given.id),
+    id: given.id === undefined ? ids.nextId("E") : parseOwnExecutionId(given.id),
     at: clock.now(),
   };
   return { input, wait };
@@ -104,40 +80,33 @@ export function givenRetry(
  *   `FORK_TOO_LARGE`, `NOT_FAILED` when there is nothing to try again,
  *   `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`.
  */
-export const forkExecution: StoreOperation<
-  ExecutionContext,
-  ForkExecution,
-  CreatedExecution
-> = storeOperation("forkExecution", {
-  key: (input: ForkExecution) => input.id,
-  *one(_: ExecutionContext, input) {
-    const { source, id, at } = input;
-    const earlier = yield* earlierFork(input);
-    if (earlier !== undefined) return earlier;
-    const record = yield* lockedSource(source);
-    const { prunedBefore } = yield* standing(source);
-    const version = yield* forkVersion(record, input.version, prunedBefore);
-    const created = yield* createdOf(record, at, {
-      version,
-      isRetry: input.version === undefined,
-    });
-    const { forkedFrom: from } = created;
-    assertCopyable(record, from, prunedBefore);
-    const outcome = yield* createUnder(null, { id, at, created });
-    if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
-    yield* fillFork(record, { key: outcome.key, id }, from, at);
-    // At its creation there is no gap before it.
-    if (version > 0) yield* notePruned(outcome.key, prunedBefore);
-    return { ...outcome, id, nextVersion: from.version + 2 };
-  },
-});
+export const forkExecution: StoreOperation<ExecutionContext, ForkExecution, CreatedExecution> =
+  storeOperation("forkExecution", {
+    key: (input: ForkExecution) => input.id,
+    *one(_: ExecutionContext, input) {
+      const { source, id, at } = input;
+      const earlier = yield* earlierFork(input);
+      if (earlier !== undefined) return earlier;
+      const record = yield* lockedSource(source);
+      const { prunedBefore } = yield* standing(source);
+      const version = yield* forkVersion(record, input.version, prunedBefore);
+      const created = yield* createdOf(record, at, {
+        version,
+        isRetry: input.version === undefined,
+      });
+      const { forkedFrom: from } = created;
+      assertCopyable(record, from, prunedBefore);
+      const outcome = yield* createUnder(null, { id, at, created });
+      if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
+      yield* fillFork(record, { key: outcome.key, id }, from, at);
+      // At its creation there is no gap before it.
+      if (version > 0) yield* notePruned(outcome.key, prunedBefore);
+      return { ...outcome, id, nextVersion: from.version + 2 };
+    },
+  });
 
 /** The copy that was made before, if there is one and it is this one. */
-function* earlierFork({
-  id,
-  source,
-  version,
-}: ForkExecution): Tx<CreatedExecution | undefined> {
+function* earlierFork({ id, source, version }: ForkExecution): Tx<CreatedExecution | undefined> {
   const found = yield* row<{
     readonly key: number;
     readonly version: number;
@@ -231,9 +200,7 @@ function* notePruned(copy: number, prunedBefore: number): Tx<void> {
 }
 
 /** How it was last locked, among the events that were copied. */
-function* lastTerms(
-  execution: number,
-): Tx<Pick<ExecutionState, "retry" | "codeVersion">> {
+function* lastTerms(execution: number): Tx<Pick<ExecutionState, "retry" | "codeVersion">> {
   const lock = yield* row<EventRow>(sql`
     SELECT ${eventColumns} FROM holdfast_execution_event
     WHERE execution = ${execution} AND kind = 'locked' ORDER BY version DESC LIMIT 1`);

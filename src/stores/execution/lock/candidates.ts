@@ -71,9 +71,7 @@ export function* candidatesOf(wanted: Wanted): Tx<Candidates> {
     isLimited ||= found.isLimited;
   }
   const items = ranked
-    .toSorted(
-      (a, b) => a.rank - b.rank || longestDueFirst(a.candidate, b.candidate),
-    )
+    .toSorted((a, b) => a.rank - b.rank || longestDueFirst(a.candidate, b.candidate))
     .slice(0, wanted.count)
     .map(({ candidate }) => candidate);
   // Rows are locked in this order.
@@ -117,9 +115,7 @@ function* dueOf(
 }
 
 function behind(last: Candidate | undefined): Statement {
-  return last === undefined
-    ? all
-    : sql`AND (due_at, id) > (${last.due_at}, ${last.id})`;
+  return last === undefined ? all : sql`AND (due_at, id) > (${last.due_at}, ${last.id})`;
 }
 
 function but(keys: readonly number[]): Statement {
@@ -129,11 +125,7 @@ function but(keys: readonly number[]): Statement {
 type Found = Omit<Candidates, "walked">;
 
 /** One more than there is room for, if so many are wanted, tells whether some are left. */
-function* dueWithinRoom(
-  name: FunctionName,
-  wanted: Wanted,
-  room: number,
-): Tx<Found> {
+function* dueWithinRoom(name: FunctionName, wanted: Wanted, room: number): Tx<Found> {
   const limit = Math.min(wanted.count, room + 1);
   const found = [
     ...(yield* dueOf(name, wanted, limit)),
@@ -147,9 +139,7 @@ function* remembering(
   { lanes, dueBy, except }: Wanted,
   limit: number,
 ): Tx<readonly Candidate[]> {
-  return lanes.has(name)
-    ? yield* dueInLanes(lanes, name, dueBy, except, limit)
-    : [];
+  return lanes.has(name) ? yield* dueInLanes(lanes, name, dueBy, except, limit) : [];
 }
 
 /** Rows looked at in the order in which they are due, when many of them wait for keys that are full. */
@@ -169,8 +159,7 @@ function* dueWithinKeys(
 ): Tx<Found> {
   const items: Candidate[] = [];
   let isLimited = false;
-  const isEnough = (): boolean =>
-    items.length === wanted.count || (isLimited && places.room === 0);
+  const isEnough = (): boolean => items.length === wanted.count || (isLimited && places.room === 0);
   const choose = (candidates: readonly Candidate[]): void => {
     for (const candidate of candidates) {
       if (isEnough()) return;
@@ -181,13 +170,8 @@ function* dueWithinKeys(
   let last: Candidate | undefined;
   for (let scanned = 0; scanned < scanRowsMax; scanned += sliceRows) {
     const slice = yield* dueOf(name, wanted, sliceRows, behind(last));
-    const others =
-      scanned === 0 ? yield* remembering(name, wanted, sliceRows) : [];
-    choose(
-      others.length === 0
-        ? slice
-        : [...slice, ...others].toSorted(longestDueFirst),
-    );
+    const others = scanned === 0 ? yield* remembering(name, wanted, sliceRows) : [];
+    choose(others.length === 0 ? slice : [...slice, ...others].toSorted(longestDueFirst));
     last = slice.at(-1);
     if (isEnough() || slice.length < sliceRows) return { items, isLimited };
   }

@@ -1,16 +1,7 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  announce,
-  done,
-  rows,
-  type Done,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { announce, done, rows, type Done, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import {
-  insertEventsOnPostgres,
-  type PlacedEvent,
-} from "../rows.many.postgres.ts";
+import { insertEventsOnPostgres, type PlacedEvent } from "../rows.many.postgres.ts";
 import { timerSet } from "../topics.ts";
 import type { CreateAndLock, CreatedLocked } from "./lock.ts";
 import { newLocked } from "./locked.ts";
@@ -25,8 +16,7 @@ export function* createLockedOnPostgres(
   inputs: readonly CreateAndLock[],
 ): Tx<readonly (Done<CreatedLocked> | undefined)[]> {
   const locks = new Map<CreateAndLock, LockedEvent>();
-  for (const input of inputs)
-    locks.set(input, lockedBy(input.lock, input.execution.created.role));
+  for (const input of inputs) locks.set(input, lockedBy(input.lock, input.execution.created.role));
   const keys = yield* insertLockedStates(inputs, [...locks.values()]);
   const events: PlacedEvent[] = [];
   const outcomes: (Done<CreatedLocked> | undefined)[] = [];

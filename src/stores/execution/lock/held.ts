@@ -1,10 +1,6 @@
 import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -31,16 +27,13 @@ interface Held {
 }
 
 /** What a holder has: for one that did not hear the answer to a lock, or that leaves. */
-export const readHeld: StoreOperation<
-  ExecutionContext,
-  Held,
-  readonly HeldExecution[]
-> = storeOperation("readHeld", {
-  key: ({ holder }: Held) => holder.executor,
-  *one(_: ExecutionContext, { owner, holder }) {
-    return yield* rows<HeldExecution>(sql`
+export const readHeld: StoreOperation<ExecutionContext, Held, readonly HeldExecution[]> =
+  storeOperation("readHeld", {
+    key: ({ holder }: Held) => holder.executor,
+    *one(_: ExecutionContext, { owner, holder }) {
+      return yield* rows<HeldExecution>(sql`
       SELECT id, key, version, state, lock_version AS "lockVersion" FROM holdfast_execution
       WHERE owner = ${owner} AND lease_until IS NOT NULL
         AND executor = ${holder.executor} AND run = ${holder.run}`);
-  },
-});
+    },
+  });

@@ -1,7 +1,4 @@
-import type {
-  LoggedEvent,
-  LoggedResponse,
-} from "../../../model/execution/event.ts";
+import type { LoggedEvent, LoggedResponse } from "../../../model/execution/event.ts";
 import { isHistoryKind } from "../../../model/execution/history-event.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
@@ -45,9 +42,7 @@ export class ReadBudget {
   fitting(bytes: readonly number[]): number {
     const count = rowsWithin(bytes, this.#left);
     const [first = 0] = bytes;
-    return count === 1 && rowBytes + first > this.#left && !this.isWhole
-      ? 0
-      : count;
+    return count === 1 && rowBytes + first > this.#left && !this.isWhole ? 0 : count;
   }
 
   get isSpent(): boolean {
@@ -120,8 +115,7 @@ export function* responsePage(
     const high = Math.min(after + pageRowsMax, lastSeq);
     const { found, isCut } = yield* readWithin(budget, responses, after, high);
     const hasMore = isCut || high < lastSeq;
-    if (found.length > 0 || isCut || !hasMore)
-      return { items: found.map(responseOf), hasMore };
+    if (found.length > 0 || isCut || !hasMore) return { items: found.map(responseOf), hasMore };
     // What was pruned has left a gap.
     const [next] = yield* rows<{ readonly seq: number }>(sql`
       SELECT seq FROM holdfast_execution_response

@@ -1,18 +1,10 @@
-import type {
-  Created,
-  ExecutionEvent,
-} from "../../../model/execution/event.ts";
+import type { Created, ExecutionEvent } from "../../../model/execution/event.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import { rowBytes } from "../../list.ts";
-import {
-  eventBytes,
-  eventColumns,
-  eventOf,
-  type EventRow,
-} from "../event-row.ts";
+import { eventBytes, eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 import type { ReadBudget } from "./history.ts";
 
@@ -24,10 +16,7 @@ export interface LockedInputs {
   readonly startedAt: number;
 }
 
-type InputEvent = Extract<
-  ExecutionEvent,
-  { readonly kind: "created" | "continued" }
->;
+type InputEvent = Extract<ExecutionEvent, { readonly kind: "created" | "continued" }>;
 
 interface ReadInputs {
   /** By the keys of executions. What cannot be read is missing. */
@@ -50,14 +39,10 @@ export function* readInputs(
   const count = records.length + continued.length;
   const smallMax = Math.floor(budget.left / Math.max(1, count)) - rowBytes;
   const parts = [yield* sized(firstEvents, records, smallMax)];
-  if (continued.length > 0)
-    parts.push(yield* sized(lastStarts, continued, smallMax));
+  if (continued.length > 0) parts.push(yield* sized(lastStarts, continued, smallMax));
   const fitting = new Set<number>();
   for (const { key } of records) {
-    const bytes = parts.reduce(
-      (sum, { sizes }) => sum + (sizes.get(key) ?? 0),
-      0,
-    );
+    const bytes = parts.reduce((sum, { sizes }) => sum + (sizes.get(key) ?? 0), 0);
     if (bytes > budget.left && !(fitting.size === 0 && budget.isWhole)) break;
     budget.spend(bytes);
     fitting.add(key);
@@ -106,23 +91,13 @@ function* sized(
           SELECT e.execution AS execution, ${eventBytes} AS bytes ${from} AND ${eventBytes} > ${smallMax}`);
   return {
     events,
-    sizes: new Map(
-      [...small, ...large].map((each) => [
-        each.execution,
-        rowBytes + each.bytes,
-      ]),
-    ),
+    sizes: new Map([...small, ...large].map((each) => [each.execution, rowBytes + each.bytes])),
     found: new Map(small.map((each) => [each.execution, each])),
   };
 }
 
-function* readLarge(
-  { events, sizes, found }: SizedEvents,
-  fitting: ReadonlySet<number>,
-): Tx<void> {
-  const large = [...sizes.keys()].filter(
-    (key) => fitting.has(key) && !found.has(key),
-  );
+function* readLarge({ events, sizes, found }: SizedEvents, fitting: ReadonlySet<number>): Tx<void> {
+  const large = [...sizes.keys()].filter((key) => fitting.has(key) && !found.has(key));
   if (large.length === 0) return;
   const read = yield* rows<Omit<SizedRow, "bytes">>(sql`
     SELECT e.execution AS execution, ${eventColumns} ${events(large)}`);
@@ -145,8 +120,7 @@ function inputsOf(
     const start = inputIn(state.historyFrom === 0 ? first : last, key);
     if (created?.kind !== "created" || start === undefined) continue;
     const { event, at } = start;
-    const original =
-      event.kind === "created" ? event.forkedFrom?.original : undefined;
+    const original = event.kind === "created" ? event.forkedFrom?.original : undefined;
     inputs.set(key, {
       created,
       start: event,

@@ -42,10 +42,7 @@ export function* lanesFor(
   for (const { name } of found) {
     const open = (yield* lanesOf(name)).filter(({ lifecycle, incompatible }) =>
       undamaged(() =>
-        isCompatible(
-          { lifecycle, incompatible: incompatibleOf(name, incompatible) },
-          codeVersion,
-        ),
+        isCompatible({ lifecycle, incompatible: incompatibleOf(name, incompatible) }, codeVersion),
       ),
     );
     if (open.length > 0) lanes.set(name, open);
@@ -81,8 +78,7 @@ export function* dueInLanes(
 ): Tx<readonly Candidate[]> {
   const due: Candidate[] = [];
   for (const { lifecycle, incompatible } of lanes.get(name) ?? []) {
-    const but =
-      except.length === 0 ? sql`` : sql`AND NOT key IN ${integersOf(except)}`;
+    const but = except.length === 0 ? sql`` : sql`AND NOT key IN ${integersOf(except)}`;
     due.push(
       ...(yield* rows<Candidate>(sql`
         SELECT key, id, function, due_at, concurrency_key FROM holdfast_execution

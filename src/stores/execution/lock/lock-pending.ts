@@ -1,8 +1,5 @@
 import { isHoldfastError, type ErrorCode } from "../../../model/errors.ts";
-import {
-  assertLeaseAhead,
-  isCompatible,
-} from "../../../model/execution/lock.ts";
+import { assertLeaseAhead, isCompatible } from "../../../model/execution/lock.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import { integersOf, skipLocked } from "../../../sql/dialect.ts";
@@ -31,11 +28,7 @@ import {
 } from "./terms.ts";
 import { readInputs, type LockedInputs } from "./inputs.ts";
 import { lanesFor } from "./lanes.ts";
-import {
-  loadLocked,
-  previousCodeVersion,
-  type LockedExecution,
-} from "./locked.ts";
+import { loadLocked, previousCodeVersion, type LockedExecution } from "./locked.ts";
 import {
   holdFunctions,
   holdingsOf,
@@ -45,12 +38,7 @@ import {
 } from "./places.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
-import {
-  recordOf,
-  stateColumns,
-  type ExecutionRecord,
-  type StateRow,
-} from "../state-row.ts";
+import { recordOf, stateColumns, type ExecutionRecord, type StateRow } from "../state-row.ts";
 import { timerSet } from "../topics.ts";
 
 export interface LockPendingOptions extends LockOptions {
@@ -70,11 +58,7 @@ export function givenLockPending(
   context: ExecutionContext,
   options: LockPendingOptions,
 ): Call<LockPending> {
-  const { options: given, wait } = optionsAndWait(options, [
-    ...lockNames,
-    "functions",
-    "limit",
-  ]);
+  const { options: given, wait } = optionsAndWait(options, [...lockNames, "functions", "limit"]);
   const input = {
     ...lockTerms(context, given, context.clock.now()),
     functions: servedFunctions(given.functions),
@@ -113,34 +97,31 @@ export interface LockPendingOutcome {
  *
  * @throws HoldfastError `LOCK_EXPIRY_INVALID`
  */
-export const lockPending: StoreOperation<
-  ExecutionContext,
-  LockPending,
-  LockPendingOutcome
-> = storeOperation("lockPending", {
-  key: (input: LockPending) => input.holder.executor,
-  *one(context: ExecutionContext, asked) {
-    assertLeaseAhead(asked);
-    const { functions } = asked;
-    yield* holdFunctions(functions);
-    const input = termsNow(context, asked);
-    const { found, damaged, isLimited, walked } = yield* search(context, input);
-    const records = found.map(({ record }) => record);
-    for (const [body, alike] of byLock(records, functions, input))
-      yield* writeLocks(alike, body, input.at);
-    if (walked.size > 0)
-      yield* afterwards({
-        durable() {
-          for (const [name, key] of walked) context.walks.set(name, key);
-        },
-      });
-    return {
-      locked: found.map(({ execution }) => execution),
-      damaged: [...damaged.values()],
-      isLimited,
-    };
-  },
-});
+export const lockPending: StoreOperation<ExecutionContext, LockPending, LockPendingOutcome> =
+  storeOperation("lockPending", {
+    key: (input: LockPending) => input.holder.executor,
+    *one(context: ExecutionContext, asked) {
+      assertLeaseAhead(asked);
+      const { functions } = asked;
+      yield* holdFunctions(functions);
+      const input = termsNow(context, asked);
+      const { found, damaged, isLimited, walked } = yield* search(context, input);
+      const records = found.map(({ record }) => record);
+      for (const [body, alike] of byLock(records, functions, input))
+        yield* writeLocks(alike, body, input.at);
+      if (walked.size > 0)
+        yield* afterwards({
+          durable() {
+            for (const [name, key] of walked) context.walks.set(name, key);
+          },
+        });
+      return {
+        locked: found.map(({ execution }) => execution),
+        damaged: [...damaged.values()],
+        isLimited,
+      };
+    },
+  });
 
 /** Rows that one call tries to lock or to read without success, before it gives up. */
 const triedMax = 1_000;
@@ -190,10 +171,7 @@ function* search(context: ExecutionContext, input: LockPending): Tx<Search> {
   for (let round = 0; round < roundsMax; round += 1) {
     const missing = input.limit - state.found.length;
     const spare = Math.min(state.damaged.size, spareMax);
-    const count = Math.min(
-      (missing + spare) * 2 ** round,
-      triedMax - state.tried.size,
-    );
+    const count = Math.min((missing + spare) * 2 ** round, triedMax - state.tried.size);
     if (missing === 0 || count <= 0 || state.isFull) break;
     const { items, isLimited, walked } = yield* candidatesOf({
       functions: input.functions,
@@ -207,13 +185,7 @@ function* search(context: ExecutionContext, input: LockPending): Tx<Search> {
     });
     state.isLimited ||= isLimited;
     for (const [name, key] of walked) state.walked.set(name, key);
-    const isTried = yield* tryCandidates(
-      context,
-      input,
-      items,
-      missing + spare,
-      state,
-    );
+    const isTried = yield* tryCandidates(context, input, items, missing + spare, state);
     if (isTried && items.length < count) break;
   }
   return state;
@@ -291,11 +263,7 @@ function* loadUndamaged(
 }
 
 /** Locks the first of the rows that are still due and that nobody else has locked. */
-function* lockRows(
-  keys: readonly number[],
-  dueBy: number,
-  limit: number,
-): Tx<readonly StateRow[]> {
+function* lockRows(keys: readonly number[], dueBy: number, limit: number): Tx<readonly StateRow[]> {
   if (keys.length === 0) return [];
   return yield* rows<StateRow>(sql`
     SELECT ${stateColumns} FROM holdfast_execution

@@ -1,18 +1,11 @@
 import type { Duration } from "../../../model/time/durations.ts";
 import { lockLost } from "../../../model/execution/errors.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { canAppendLock } from "../../../model/execution/lock.ts";
 import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
 import { instantAfter } from "../../../model/time/instants.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -32,12 +25,7 @@ import { createLockedOnPostgres } from "./create-locked.many.postgres.ts";
 import { ReadBudget } from "./history.ts";
 import { readInputs } from "./inputs.ts";
 import { insertLocked, isSimple } from "./insert-locked.ts";
-import {
-  decodedInputs,
-  loadLocked,
-  previousCodeVersion,
-  type LockedExecution,
-} from "./locked.ts";
+import { decodedInputs, loadLocked, previousCodeVersion, type LockedExecution } from "./locked.ts";
 import {
   lockNames,
   lockTerms,
@@ -73,24 +61,21 @@ export function givenLock(
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
-export const lockExecution: StoreOperation<
-  ExecutionContext,
-  LockOne,
-  LockedExecution
-> = storeOperation("lockExecution", {
-  key: (input: LockOne) => input.id,
-  *one(context: ExecutionContext, asked) {
-    const record = yield* lockedRecord(asked.id);
-    const input = termsNow(context, asked);
-    const kind = canAppendLock(input.id, record.state, input);
-    assertNext(record, input.version);
-    return yield* lockAndLoad(
-      context,
-      record,
-      kind === "new" ? input : keepingRetry(input, record),
-    );
-  },
-});
+export const lockExecution: StoreOperation<ExecutionContext, LockOne, LockedExecution> =
+  storeOperation("lockExecution", {
+    key: (input: LockOne) => input.id,
+    *one(context: ExecutionContext, asked) {
+      const record = yield* lockedRecord(asked.id);
+      const input = termsNow(context, asked);
+      const kind = canAppendLock(input.id, record.state, input);
+      assertNext(record, input.version);
+      return yield* lockAndLoad(
+        context,
+        record,
+        kind === "new" ? input : keepingRetry(input, record),
+      );
+    },
+  });
 
 /**
  * Extends the lock of the run that locked the execution last, as long as
@@ -99,31 +84,26 @@ export const lockExecution: StoreOperation<
  * @throws HoldfastError `LOCK_LOST` when another run locked it last, `EXECUTION_NOT_FOUND`,
  *   `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
-export const extendLock: StoreOperation<
-  ExecutionContext,
-  LockOne,
-  AppendOutcome
-> = storeOperation("extendLock", {
-  key: (input: LockOne) => input.id,
-  *one(context: ExecutionContext, asked) {
-    const record = yield* lockedRecord(asked.id);
-    const input = termsNow(context, asked);
-    canAppendLock(input.id, record.state, input);
-    if (!isSameRun(lastHolder(record.state.pending), input.holder))
-      throw lockLost(input.id);
-    assertNext(record, input.version);
-    const { version } = yield* appendTo(record, input.at, [
-      lockedBy(keepingRetry(input, record), record.state.role),
-    ]);
-    return { nextVersion: version + 1, at: input.at };
+export const extendLock: StoreOperation<ExecutionContext, LockOne, AppendOutcome> = storeOperation(
+  "extendLock",
+  {
+    key: (input: LockOne) => input.id,
+    *one(context: ExecutionContext, asked) {
+      const record = yield* lockedRecord(asked.id);
+      const input = termsNow(context, asked);
+      canAppendLock(input.id, record.state, input);
+      if (!isSameRun(lastHolder(record.state.pending), input.holder)) throw lockLost(input.id);
+      assertNext(record, input.version);
+      const { version } = yield* appendTo(record, input.at, [
+        lockedBy(keepingRetry(input, record), record.state.role),
+      ]);
+      return { nextVersion: version + 1, at: input.at };
+    },
   },
-});
+);
 
 /** How failures are retried need not be said again by a worker that goes on. */
-function keepingRetry<T extends LockTerms>(
-  terms: T,
-  { state }: ExecutionRecord,
-): T {
+function keepingRetry<T extends LockTerms>(terms: T, { state }: ExecutionRecord): T {
   const retry = terms.retry ?? state.retry;
   return retry === null ? terms : { ...terms, retry };
 }
@@ -161,37 +141,30 @@ export interface CreatedLocked extends CreatedExecution {
  * holds it, having asked before without hearing the answer, is given its lock
  * as it stands.
  */
-export const createAndLock: StoreOperation<
-  ExecutionContext,
-  CreateAndLock,
-  CreatedLocked
-> = storeOperation("createAndLock", {
-  key: (input: CreateAndLock) => input.execution.id,
-  *one(context: ExecutionContext, input) {
-    const { execution, lock: asked } = input;
-    const { id } = execution;
-    const terms = termsNow(context, asked);
-    const lean = yield* insertLocked(
-      input,
-      terms.at,
-      lockedBy(terms, execution.created.role),
-    );
-    if (lean !== undefined) {
-      const { key, nextVersion } = lean;
-      return { id, key, nextVersion, existed: false, locked: lean };
-    }
-    const found = yield* createOrFind(execution, { isLocked: true });
-    const outcome = { ...found, id };
-    const locked = outcome.existed
-      ? yield* heldBefore(context, id, asked)
-      : yield* lockNew(context, id, asked);
-    return locked === undefined
-      ? outcome
-      : { ...outcome, nextVersion: locked.nextVersion, locked };
-  },
-  many: createLockedOnPostgres,
-  manyTakes: ({ execution, lock }) => isSimple(execution, lock),
-});
+export const createAndLock: StoreOperation<ExecutionContext, CreateAndLock, CreatedLocked> =
+  storeOperation("createAndLock", {
+    key: (input: CreateAndLock) => input.execution.id,
+    *one(context: ExecutionContext, input) {
+      const { execution, lock: asked } = input;
+      const { id } = execution;
+      const terms = termsNow(context, asked);
+      const lean = yield* insertLocked(input, terms.at, lockedBy(terms, execution.created.role));
+      if (lean !== undefined) {
+        const { key, nextVersion } = lean;
+        return { id, key, nextVersion, existed: false, locked: lean };
+      }
+      const found = yield* createOrFind(execution, { isLocked: true });
+      const outcome = { ...found, id };
+      const locked = outcome.existed
+        ? yield* heldBefore(context, id, asked)
+        : yield* lockNew(context, id, asked);
+      return locked === undefined
+        ? outcome
+        : { ...outcome, nextVersion: locked.nextVersion, locked };
+    },
+    many: createLockedOnPostgres,
+    manyTakes: ({ execution, lock }) => isSimple(execution, lock),
+  });
 
 /** Locks what the transaction has created. @throws HoldfastError those of `canAppendLock` */
 export function* lockNew(
@@ -213,8 +186,7 @@ export function* heldBefore(
 ): Tx<LockedExecution | undefined> {
   const record = yield* lockedRecord(id);
   const { pending, version } = record.state;
-  if (pending.kind !== "locked" || !isSameRun(pending.holder, holder))
-    return undefined;
+  if (pending.kind !== "locked" || !isSameRun(pending.holder, holder)) return undefined;
   // Unless it was locked a second time, the one before this was none.
   const previous = pending.lockVersion === 1 ? null : undefined;
   return yield* loadOne(context, record, version, pending, previous);
@@ -225,9 +197,7 @@ function* lockAndLoad(
   record: ExecutionRecord,
   terms: LockTerms,
 ): Tx<LockedExecution> {
-  const { version } = yield* appendTo(record, terms.at, [
-    lockedBy(terms, record.state.role),
-  ]);
+  const { version } = yield* appendTo(record, terms.at, [lockedBy(terms, record.state.role)]);
   return yield* loadOne(context, record, version, terms);
 }
 
@@ -261,11 +231,7 @@ export function givenUnlock(
   version: number,
   options: UnlockOptions,
 ): Call<AppendEvents> {
-  const { options: given, wait } = optionsAndWait(options, [
-    "holder",
-    "reason",
-    "after",
-  ]);
+  const { options: given, wait } = optionsAndWait(options, ["holder", "reason", "after"]);
   const { holder, reason, after = 0 } = given;
   const at = clock.now();
   const dueAt = instantAfter(at, after, "the time to wait");

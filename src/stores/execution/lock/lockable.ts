@@ -1,12 +1,6 @@
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { textRows } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 import { isLockable } from "../state-row.ts";
@@ -37,52 +31,46 @@ export interface Lockable {
 }
 
 /** Whether there is something to lock, or when to look again if nothing happens before. */
-export const findLockable: StoreOperation<
-  ExecutionContext,
-  LookForLockable,
-  Lockable
-> = storeOperation("findLockable", {
-  key: (input: LookForLockable) => input.functions[0]?.name ?? "",
-  *one(_: ExecutionContext, { functions, now, walkAfter, codeVersion }) {
-    const free = functions.filter((served) => !hasLimit(served));
-    const limited = functions.filter(hasLimit);
-    const lanes = yield* lanesFor(
-      functions.map(({ name }) => name),
-      codeVersion,
-    );
-    const earliest = yield* earliestOf(free, lanes);
-    if (earliest !== undefined && earliest <= now)
-      return { isThere: true, again: undefined, walked: new Map() };
-    const { items, walked } = yield* candidatesOf({
-      functions: limited,
-      holdings: yield* holdingsOf(limited),
-      chosen: [],
-      dueBy: now,
-      count: 1,
-      except: [],
-      walkAfter,
-      lanes,
-    });
-    const instants = earliest === undefined ? [] : [earliest];
-    for (const { name } of limited)
-      for (const next of [
-        yield* nextDueAfter(name, now),
-        yield* nextDueInLanes(lanes, name, now),
-      ])
-        if (next !== undefined) instants.push(next);
-    return {
-      isThere: items.length > 0,
-      again: instants.length === 0 ? undefined : Math.min(...instants),
-      walked,
-    };
-  },
-});
+export const findLockable: StoreOperation<ExecutionContext, LookForLockable, Lockable> =
+  storeOperation("findLockable", {
+    key: (input: LookForLockable) => input.functions[0]?.name ?? "",
+    *one(_: ExecutionContext, { functions, now, walkAfter, codeVersion }) {
+      const free = functions.filter((served) => !hasLimit(served));
+      const limited = functions.filter(hasLimit);
+      const lanes = yield* lanesFor(
+        functions.map(({ name }) => name),
+        codeVersion,
+      );
+      const earliest = yield* earliestOf(free, lanes);
+      if (earliest !== undefined && earliest <= now)
+        return { isThere: true, again: undefined, walked: new Map() };
+      const { items, walked } = yield* candidatesOf({
+        functions: limited,
+        holdings: yield* holdingsOf(limited),
+        chosen: [],
+        dueBy: now,
+        count: 1,
+        except: [],
+        walkAfter,
+        lanes,
+      });
+      const instants = earliest === undefined ? [] : [earliest];
+      for (const { name } of limited)
+        for (const next of [
+          yield* nextDueAfter(name, now),
+          yield* nextDueInLanes(lanes, name, now),
+        ])
+          if (next !== undefined) instants.push(next);
+      return {
+        isThere: items.length > 0,
+        again: instants.length === 0 ? undefined : Math.min(...instants),
+        walked,
+      };
+    },
+  });
 
 /** When the first of functions without limits is due. */
-function* earliestOf(
-  functions: readonly LimitedFunction[],
-  lanes: Lanes,
-): Tx<number | undefined> {
+function* earliestOf(functions: readonly LimitedFunction[], lanes: Lanes): Tx<number | undefined> {
   const { earliest } = yield* earliestDue(functions.map(({ name }) => name));
   const instants = earliest === undefined ? [] : [earliest];
   for (const { name } of functions) {
@@ -93,10 +81,7 @@ function* earliestOf(
 }
 
 /** When the next of a function is due: what is due already waits for a place, and is told of when there is one. */
-function* nextDueAfter(
-  name: FunctionName,
-  now: number,
-): Tx<number | undefined> {
+function* nextDueAfter(name: FunctionName, now: number): Tx<number | undefined> {
   const found = yield* row<{ readonly due_at: number }>(sql`
     SELECT due_at FROM holdfast_execution
     WHERE function = ${name} AND ${isLockable} AND due_at > ${now}
@@ -112,9 +97,7 @@ export interface EarliestDue {
 }
 
 /** When the next execution of each function can be locked, as far as its time goes. */
-export function* earliestDue(
-  functions: readonly FunctionName[],
-): Tx<EarliestDue> {
+export function* earliestDue(functions: readonly FunctionName[]): Tx<EarliestDue> {
   const found = yield* rows<{
     readonly name: FunctionName;
     readonly due_at: number | null;
@@ -125,9 +108,7 @@ export function* earliestDue(
        ORDER BY due_at, id LIMIT 1) AS due_at
     FROM ${textRows(functions)} AS asked`);
   const byFunction = new Map<FunctionName, number>();
-  for (const { name, due_at: dueAt } of found)
-    if (dueAt !== null) byFunction.set(name, dueAt);
-  const earliest =
-    byFunction.size === 0 ? undefined : Math.min(...byFunction.values());
+  for (const { name, due_at: dueAt } of found) if (dueAt !== null) byFunction.set(name, dueAt);
+  const earliest = byFunction.size === 0 ? undefined : Math.min(...byFunction.values());
   return { earliest, byFunction };
 }

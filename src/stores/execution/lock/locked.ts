@@ -8,10 +8,7 @@ import type {
   LoggedResponse,
 } from "../../../model/execution/event.ts";
 import { runSeed } from "../../../model/execution/seed.ts";
-import {
-  lastHolder,
-  type ExecutionState,
-} from "../../../model/execution/state.ts";
+import { lastHolder, type ExecutionState } from "../../../model/execution/state.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { integersOf } from "../../../sql/dialect.ts";
@@ -19,19 +16,11 @@ import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import type { ExecutionContext } from "../context.ts";
-import {
-  cancellationOf,
-  type CancellationView,
-} from "../control/cancelling.ts";
+import { cancellationOf, type CancellationView } from "../control/cancelling.ts";
 import { eventAt, eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import type { NewExecution } from "../log/create.ts";
 import type { ExecutionRecord } from "../state-row.ts";
-import {
-  historyPage,
-  responsePage,
-  unreadPage,
-  type ReadBudget,
-} from "./history.ts";
+import { historyPage, responsePage, unreadPage, type ReadBudget } from "./history.ts";
 import type { LockedInputs } from "./inputs.ts";
 
 /** What a worker needs to run an execution. */
@@ -92,26 +81,17 @@ export interface LockedExecution {
 }
 
 /** The lock that a worker has, or is about to get. */
-type Held = Pick<
-  LockedExecution,
-  "holder" | "leaseUntil" | "previousCodeVersion"
->;
+type Held = Pick<LockedExecution, "holder" | "leaseUntil" | "previousCodeVersion">;
 
 /** An execution as a worker would be given it, without being locked: who has it, if anybody does. */
-export interface LoadedExecution extends Omit<
-  LockedExecution,
-  "holder" | "leaseUntil"
-> {
+export interface LoadedExecution extends Omit<LockedExecution, "holder" | "leaseUntil"> {
   /** Who locked it last. */
   readonly holder: Holder | null;
   readonly leaseUntil: number | null;
 }
 
 /** What the next lock of an execution in this state is told. */
-export function previousCodeVersion({
-  retry,
-  codeVersion,
-}: ExecutionState): string | null {
+export function previousCodeVersion({ retry, codeVersion }: ExecutionState): string | null {
   // Terms come with the first lock; a version may have come with the creation.
   return retry === null ? null : codeVersion;
 }
@@ -222,10 +202,7 @@ function* load(
     function: record.function,
     ...decodedInputs(context, id, inputs),
     startedAt: inputs.startedAt,
-    seed: runSeed(
-      inputs.created.forkedFrom?.original.execution ?? id,
-      state.continuations,
-    ),
+    seed: runSeed(inputs.created.forkedFrom?.original.execution ?? id, state.continuations),
     tags: inputs.created.tags,
     failures: state.failures,
     deaths: state.deaths,
@@ -255,11 +232,7 @@ export function decodedInputs(
 ): Pick<LockedExecution, "input" | "inputHash" | "created"> {
   const input = values.readValue(start.input);
   if (hashOf(input) !== start.inputHash)
-    throw corruptRow(
-      "holdfast_execution_event",
-      id,
-      "holds an input that has another hash",
-    );
+    throw corruptRow("holdfast_execution_event", id, "holds an input that has another hash");
   const isFirst = created.input === start.input;
   return {
     input,
@@ -272,10 +245,7 @@ export function decodedInputs(
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-export function* readCreatedEvent(
-  id: ExecutionId,
-  execution: number,
-): Tx<Created> {
+export function* readCreatedEvent(id: ExecutionId, execution: number): Tx<Created> {
   const created = (yield* eventAt(execution, 0))?.event;
   if (created?.kind !== "created") throw corruptStart(id);
   return created;

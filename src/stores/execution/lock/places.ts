@@ -1,14 +1,6 @@
-import {
-  parseFunctionName,
-  type FunctionName,
-} from "../../../model/ids/function-name.ts";
+import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
 import type { RetryPolicy } from "../../../model/time/retry-policy.ts";
-import {
-  checkedCount,
-  draftOf,
-  givenInvalid,
-  givenList,
-} from "../../../model/shape.ts";
+import { checkedCount, draftOf, givenInvalid, givenList } from "../../../model/shape.ts";
 import { lockRow } from "../../../sql/dialect.ts";
 import { row, rows, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
@@ -61,11 +53,13 @@ export function servedFunctions(
 
 function servedFunction(draft: string | FunctionDraft): ServedFunction {
   if (typeof draft === "string") return { name: parseFunctionName(draft) };
-  const { name, concurrencyMax, perKeyMax, retry, load } = draftOf(
-    "a served function",
-    draft,
-    ["name", "concurrencyMax", "perKeyMax", "retry", "load"],
-  );
+  const { name, concurrencyMax, perKeyMax, retry, load } = draftOf("a served function", draft, [
+    "name",
+    "concurrencyMax",
+    "perKeyMax",
+    "retry",
+    "load",
+  ]);
   return {
     name: parseFunctionName(name),
     ...(retry !== undefined && { retry: checkedRetry(retry) }),
@@ -84,9 +78,7 @@ function checkedLoad(load: number): number {
   throw givenInvalid("load", "a number from 0 on", load);
 }
 
-function onceEach(
-  functions: readonly ServedFunction[],
-): readonly ServedFunction[] {
+function onceEach(functions: readonly ServedFunction[]): readonly ServedFunction[] {
   const once = new Map<FunctionName, ServedFunction>();
   for (const served of functions) {
     const before = once.get(served.name);
@@ -100,10 +92,7 @@ function onceEach(
   return [...once.values()];
 }
 
-function stricter(
-  a: number | undefined,
-  b: number | undefined,
-): number | undefined {
+function stricter(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
@@ -115,10 +104,7 @@ export interface Holding {
 
 export type Holdings = ReadonlyMap<FunctionName, Holding>;
 
-export function hasLimit({
-  concurrencyMax,
-  perKeyMax,
-}: FunctionLimits): boolean {
+export function hasLimit({ concurrencyMax, perKeyMax }: FunctionLimits): boolean {
   return concurrencyMax !== undefined || perKeyMax !== undefined;
 }
 
@@ -127,9 +113,7 @@ export function hasLimit({
  * take the last place. In the order of names, so that they never wait for each
  * other in a circle.
  */
-export function* holdFunctions(
-  functions: readonly LimitedFunction[],
-): Tx<void> {
+export function* holdFunctions(functions: readonly LimitedFunction[]): Tx<void> {
   const names = functions.filter(hasLimit).map(({ name }) => name);
   for (const name of names.toSorted()) {
     const held = yield* row(sql`
@@ -143,9 +127,7 @@ export function* holdFunctions(
 }
 
 /** Counts what is held of the functions that have limits; the others are missing. */
-export function* holdingsOf(
-  functions: readonly LimitedFunction[],
-): Tx<Holdings> {
+export function* holdingsOf(functions: readonly LimitedFunction[]): Tx<Holdings> {
   const holdings = new Map<FunctionName, Holding>();
   for (const served of functions)
     if (hasLimit(served)) holdings.set(served.name, yield* holdingOf(served));
@@ -189,10 +171,7 @@ export class Places {
   ) {
     this.#perKeyMax = perKeyMax ?? Number.MAX_SAFE_INTEGER;
     this.#byKey = new Map(held.byKey);
-    this.#room = Math.max(
-      0,
-      (concurrencyMax ?? Number.MAX_SAFE_INTEGER) - held.total,
-    );
+    this.#room = Math.max(0, (concurrencyMax ?? Number.MAX_SAFE_INTEGER) - held.total);
     for (const one of chosen) if (one.function === name) this.take(one);
   }
 
@@ -206,18 +185,11 @@ export class Places {
   }
 
   /** False when there is no place for one of this key. */
-  take({
-    concurrency_key: concurrencyKey,
-  }: {
-    readonly concurrency_key: string | null;
-  }): boolean {
+  take({ concurrency_key: concurrencyKey }: { readonly concurrency_key: string | null }): boolean {
     if (this.#room === 0) return false;
     if (concurrencyKey !== null) {
       if (!this.isFree(concurrencyKey)) return false;
-      this.#byKey.set(
-        concurrencyKey,
-        (this.#byKey.get(concurrencyKey) ?? 0) + 1,
-      );
+      this.#byKey.set(concurrencyKey, (this.#byKey.get(concurrencyKey) ?? 0) + 1);
     }
     this.#room -= 1;
     return true;

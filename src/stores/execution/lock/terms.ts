@@ -1,15 +1,8 @@
-import type {
-  ExecutionEvent,
-  ExecutionRole,
-  Holder,
-} from "../../../model/execution/event.ts";
+import type { ExecutionEvent, ExecutionRole, Holder } from "../../../model/execution/event.ts";
 import { checkedText } from "../../../model/shape.ts";
 import type { Duration } from "../../../model/time/durations.ts";
 import { instantAfter } from "../../../model/time/instants.ts";
-import {
-  retryPolicyFor,
-  type RetryPolicy,
-} from "../../../model/time/retry-policy.ts";
+import { retryPolicyFor, type RetryPolicy } from "../../../model/time/retry-policy.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { checkedFence, checkedRetry, type Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -47,10 +40,7 @@ export function lockTerms(
     holder: { ...checkedFence("holder", holder), owner: database.owner },
     leaseUntil: instantAfter(at, lease, "a lease"),
     ...(retry !== undefined && { retry: checkedRetry(retry) }),
-    codeVersion:
-      codeVersion === undefined
-        ? null
-        : checkedText("A code version", codeVersion),
+    codeVersion: codeVersion === undefined ? null : checkedText("A code version", codeVersion),
   };
 }
 
@@ -58,10 +48,7 @@ export function lockTerms(
  * The terms at the instant at which the body runs, by which it judges and
  * which it records: the call may have waited, or been prepared long ago.
  */
-export function termsNow<T extends LockTerms>(
-  { clock }: ExecutionContext,
-  terms: T,
-): T {
+export function termsNow<T extends LockTerms>({ clock }: ExecutionContext, terms: T): T {
   const lateMs = clock.now() - terms.at;
   if (lateMs <= 0) return terms;
   const { at, leaseUntil } = terms;

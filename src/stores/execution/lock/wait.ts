@@ -1,8 +1,5 @@
 import type { LoggedResponse } from "../../../model/execution/event.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedCount, optionalText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
@@ -12,12 +9,7 @@ import { waitUntil } from "../../wait.ts";
 import type { ExecutionContext } from "../context.ts";
 import type { ResultLooks } from "../read/result-looks.ts";
 import { standing } from "../state-row.ts";
-import {
-  executionEnded,
-  newResponse,
-  pendingWork,
-  placeFreed,
-} from "../topics.ts";
+import { executionEnded, newResponse, pendingWork, placeFreed } from "../topics.ts";
 import type { KeyWalks } from "./candidates.ts";
 import { responsePage, type LoadedPage } from "./history.ts";
 import type { LockPendingOptions } from "./lock-pending.ts";
@@ -55,24 +47,17 @@ export async function waitForPending(
       clock,
       interests: [
         ...functions.map(({ name }) => ({ operation: pendingWork, key: name })),
-        ...functions
-          .filter(hasLimit)
-          .map(({ name }) => ({ operation: placeFreed, key: name })),
+        ...functions.filter(hasLimit).map(({ name }) => ({ operation: placeFreed, key: name })),
       ],
       async look() {
-        const { isThere, again, walked } = await database.read(
-          findLockable(context),
-          {
-            functions,
-            now: clock.now(),
-            walkAfter,
-            codeVersion,
-          },
-        );
+        const { isThere, again, walked } = await database.read(findLockable(context), {
+          functions,
+          now: clock.now(),
+          walkAfter,
+          codeVersion,
+        });
         walkAfter = new Map([...walkAfter, ...walked]);
-        return isThere
-          ? { isThere, value: undefined }
-          : { isThere: false, again };
+        return isThere ? { isThere, value: undefined } : { isThere: false, again };
       },
     },
     wait,
@@ -139,9 +124,7 @@ export async function waitForResponses(
           id,
           after,
         });
-        return items.length > 0
-          ? { isThere: true, value: items }
-          : { isThere: false };
+        return items.length > 0 ? { isThere: true, value: items } : { isThere: false };
       },
     },
     onlyWait(wait),
@@ -171,9 +154,7 @@ export async function waitForResult(
       interests: [{ operation: executionEnded, key: id }],
       async look() {
         const ended = await looks.look(id);
-        return ended === undefined
-          ? { isThere: false }
-          : { isThere: true, value: ended };
+        return ended === undefined ? { isThere: false } : { isThere: true, value: ended };
       },
     },
     onlyWait(wait),

@@ -1,7 +1,4 @@
-import type {
-  ControlEvent,
-  ExecutionEvent,
-} from "../../../model/execution/event.ts";
+import type { ControlEvent, ExecutionEvent } from "../../../model/execution/event.ts";
 import { announce, row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Fence } from "../checks.ts";
@@ -29,9 +26,7 @@ export function appendLean(
   const [first] = input.events;
   if (first?.kind === "finished" && input.events.length === 1)
     return finishLean(input, key, fence, first, otherwise);
-  return input.events.every(isBare)
-    ? appendBare(input, key, fence, otherwise)
-    : otherwise();
+  return input.events.every(isBare) ? appendBare(input, key, fence, otherwise) : otherwise();
 }
 
 /** Kinds that are a row of the log and nothing else. */
@@ -48,18 +43,8 @@ function isBare({ kind }: ExecutionEvent): boolean {
   return bareKinds.has(kind);
 }
 
-function hasOnlyEvents({
-  children,
-  starts,
-  withdraw,
-  respondTo,
-}: AppendEvents): boolean {
-  return (
-    isNone(children) &&
-    isNone(starts) &&
-    isNone(withdraw) &&
-    respondTo === undefined
-  );
+function hasOnlyEvents({ children, starts, withdraw, respondTo }: AppendEvents): boolean {
+  return isNone(children) && isNone(starts) && isNone(withdraw) && respondTo === undefined;
 }
 
 function isNone(list: readonly unknown[] | undefined): boolean {

@@ -1,9 +1,6 @@
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { eventsInvalid } from "../../../model/execution/errors.ts";
-import {
-  isFound,
-  type ScheduledOutcome,
-} from "../../../model/execution/history-event.ts";
+import { isFound, type ScheduledOutcome } from "../../../model/execution/history-event.ts";
 import type { DelayId } from "../../../model/ids/delay-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { afterEvent } from "../../../model/execution/transition.ts";
@@ -19,12 +16,7 @@ import type { LockedExecution } from "../lock/locked.ts";
 import type { NewChild } from "./children.ts";
 import { markRead } from "./continue.ts";
 import { createIfFree } from "./create.ts";
-import {
-  answerDue,
-  requestDelay,
-  withdrawDelays,
-  type DelayRequested,
-} from "./delay-requests.ts";
+import { answerDue, requestDelay, withdrawDelays, type DelayRequested } from "./delay-requests.ts";
 import {
   announceState,
   answerTo,
@@ -66,11 +58,7 @@ export interface AppendOutcome {
 export function appended(
   nextVersion: number,
   at: number,
-  {
-    scheduled,
-    parent,
-    locked,
-  }: Pick<Effects, "scheduled" | "parent" | "locked">,
+  { scheduled, parent, locked }: Pick<Effects, "scheduled" | "parent" | "locked">,
 ): AppendOutcome {
   return {
     nextVersion,
@@ -129,10 +117,7 @@ export function* appendTo(
 ): Tx<ExecutionState> {
   let { state } = record;
   for (const given of events) {
-    const event =
-      given.kind === "continued"
-        ? yield* markRead(record, state, given)
-        : given;
+    const event = given.kind === "continued" ? yield* markRead(record, state, given) : given;
     const question = yield* questionOf(record, state, event);
     const next = afterEvent(record.id, state, {
       at,
@@ -161,8 +146,7 @@ export function* appendTo(
   yield* writeState(record.key, state);
   const last = events.at(-1);
   yield* announceState(record, state);
-  if (last?.kind === "finished")
-    effects.parent = yield* end(record, state.version, at, last);
+  if (last?.kind === "finished") effects.parent = yield* end(record, state.version, at, last);
   return state;
 }
 
@@ -221,12 +205,9 @@ function* end(
     DELETE FROM holdfast_execution_delay WHERE execution = ${record.key}`);
   yield* announce(executionEnded, record.id);
   const parent =
-    record.parent === null
-      ? undefined
-      : yield* respondToParent(record, version, at, finished);
+    record.parent === null ? undefined : yield* respondToParent(record, version, at, finished);
   // Last, since executions are locked before processes, and those before sessions.
-  if (record.process !== null)
-    yield* endProcessOf(record.process, { ...finished, version, at });
+  if (record.process !== null) yield* endProcessOf(record.process, { ...finished, version, at });
   return parent;
 }
 
@@ -243,8 +224,7 @@ export function* insertWithEffects(
     case "scheduled": {
       const start = effects.starts.shift();
       const outcome = yield* startBeside(place.id, start);
-      if (outcome === "created" && start?.lock !== undefined)
-        effects.started.push(start);
+      if (outcome === "created" && start?.lock !== undefined) effects.started.push(start);
       effects.scheduled.push({ version: place.version, outcome });
       return yield* insertEvent(place, { ...event, outcome });
     }
@@ -255,10 +235,7 @@ export function* insertWithEffects(
       return yield* insertEvent({ ...place, inbox }, event);
     }
     case "signalReceived":
-      return yield* insertEvent(
-        { ...place, inbox: signalInbox(event.signal) },
-        event,
-      );
+      return yield* insertEvent({ ...place, inbox: signalInbox(event.signal) }, event);
     case "continued":
       yield* insertEvent(place, event);
       // They would wake a run that did not ask for them.
@@ -272,12 +249,8 @@ export function* insertWithEffects(
 }
 
 /** A taken id is an answer to the code that asked: it does not fail the append. */
-function* startBeside(
-  id: ExecutionId,
-  start: NewChild | undefined,
-): Tx<ScheduledOutcome> {
-  if (start === undefined)
-    throw new Error(`Nothing was given that ${id} could start.`);
+function* startBeside(id: ExecutionId, start: NewChild | undefined): Tx<ScheduledOutcome> {
+  if (start === undefined) throw new Error(`Nothing was given that ${id} could start.`);
   const found = yield* createIfFree(null, start, {
     isLocked: start.lock !== undefined,
   });

@@ -13,10 +13,7 @@ import {
   withFreeRequests,
   type PlacedDelay,
 } from "./request.many.postgres.ts";
-import {
-  insertEventsOnPostgres,
-  type PlacedEvent,
-} from "../rows.many.postgres.ts";
+import { insertEventsOnPostgres, type PlacedEvent } from "../rows.many.postgres.ts";
 
 /** The set form of `appendEvents`, for quiet events, requests and the end. */
 export function* appendManyOnPostgres(
@@ -62,16 +59,14 @@ function* appendQuietEvents(
     let { version } = input;
     for (const event of events) {
       placed.push({ place: { execution: key, version, at, responses }, event });
-      if (event.kind === "delayRequested")
-        delays.push({ id, execution: key, event });
+      if (event.kind === "delayRequested") delays.push({ id, execution: key, event });
       version += 1;
     }
     children.push(...(input.children ?? []));
     parents.set(id, key);
     answers.set(input, { nextVersion: version, at });
   }
-  if (children.length > 0)
-    placed.push(...(yield* insertChildrenOnPostgres(children, parents)));
+  if (children.length > 0) placed.push(...(yield* insertChildrenOnPostgres(children, parents)));
   if (placed.length > 0) yield* insertEventsOnPostgres(placed);
   if (delays.length > 0) yield* insertDelaysOnPostgres(delays);
 }

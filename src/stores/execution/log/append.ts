@@ -1,19 +1,11 @@
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { parseDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { GivenEvent } from "../../../model/execution/given-event.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedCount, givenList } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  row,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
@@ -97,13 +89,7 @@ export interface AppendEvents {
   readonly respondTo?: ExecutionId;
 }
 
-const appendNames = [
-  "fence",
-  "children",
-  "withdraw",
-  "key",
-  "respondTo",
-] as const;
+const appendNames = ["fence", "children", "withdraw", "key", "respondTo"] as const;
 
 export function givenAppend(
   context: ExecutionContext,
@@ -123,15 +109,9 @@ export function givenFinish(
   result: ExecutionResult,
   options?: FinishOptions,
 ): Call<AppendEvents> {
-  const { options: given, wait } = optionsAndWait(options, [
-    ...appendNames,
-    "events",
-  ]);
+  const { options: given, wait } = optionsAndWait(options, [...appendNames, "events"]);
   const { events = [], ...rest } = given;
-  const all = [
-    ...givenList("events", events),
-    { kind: "finished", result } as const,
-  ];
+  const all = [...givenList("events", events), { kind: "finished", result } as const];
   return { input: newEvents(context, id, version, all, rest), wait };
 }
 
@@ -148,10 +128,7 @@ function newEvents(
   const execution = parseExecutionId(id);
   const drawn = Array.from(givenList("events", given));
   const at = clock.now();
-  const children =
-    drafts === undefined
-      ? undefined
-      : Array.from(givenList("children", drafts));
+  const children = drafts === undefined ? undefined : Array.from(givenList("children", drafts));
   const withdrawn = Array.from(givenList("withdraw", withdraw), parseDelayId);
   assertCounts(execution, drawn, children, withdrawn);
   drawn.forEach((event, index) => assertKind(execution, event, index));
@@ -161,9 +138,7 @@ function newEvents(
     id: execution,
     version: checkedVersion(version),
     at,
-    events: drawn.map((event) =>
-      values.event(event, drafted.of(event)?.created.inputHash),
-    ),
+    events: drawn.map((event) => values.event(event, drafted.of(event)?.created.inputHash)),
     ...(fence !== undefined && { fence: checkedFence("fence", fence) }),
     ...(key !== undefined && { key: checkedCount("key", key) }),
     ...(created && { children: drafted.children }),
@@ -188,8 +163,7 @@ class DraftedExecutions {
 
   /** One id may be given twice, with inputs that differ: each start gets its own. */
   of(event: GivenEvent): NewChild | undefined {
-    if (event.kind === "childRequested")
-      return this.children.find(({ id }) => id === event.child);
+    if (event.kind === "childRequested") return this.children.find(({ id }) => id === event.child);
     if (event.kind !== "scheduled") return undefined;
     const index = this.children.findIndex(({ id }) => id === event.execution);
     if (index < 0) return undefined;
@@ -207,27 +181,18 @@ class DraftedExecutions {
  *   `VERSION_CONFLICT`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`,
  *   `EXECUTION_EXISTS`, and what a transition refuses.
  */
-export const appendEvents: StoreOperation<
-  ExecutionContext,
-  AppendEvents,
-  AppendOutcome
-> = storeOperation("appendEvents", {
-  snapshotSafe: true,
-  key: (input: AppendEvents) => input.id,
-  // Not a generator itself: each one that a statement passes through costs as much as binding it.
-  one: (context: ExecutionContext, input) =>
-    appendLean(input, () => appendAny(context, input)),
-  many: appendManyOnPostgres,
-  manyTakes: (input) => isQuiet(input) || isFinish(input),
-});
+export const appendEvents: StoreOperation<ExecutionContext, AppendEvents, AppendOutcome> =
+  storeOperation("appendEvents", {
+    snapshotSafe: true,
+    key: (input: AppendEvents) => input.id,
+    // Not a generator itself: each one that a statement passes through costs as much as binding it.
+    one: (context: ExecutionContext, input) => appendLean(input, () => appendAny(context, input)),
+    many: appendManyOnPostgres,
+    manyTakes: (input) => isQuiet(input) || isFinish(input),
+  });
 
-function* appendAny(
-  context: ExecutionContext,
-  input: AppendEvents,
-): Tx<AppendOutcome> {
-  const quick = changesVersionAlone(input)
-    ? yield* appendQuietly(context, input)
-    : undefined;
+function* appendAny(context: ExecutionContext, input: AppendEvents): Tx<AppendOutcome> {
+  const quick = changesVersionAlone(input) ? yield* appendQuietly(context, input) : undefined;
   return quick ?? (yield* appendWithState(context, input));
 }
 
@@ -246,14 +211,9 @@ function* appendQuietly(
   input: AppendEvents,
 ): Tx<AppendOutcome | undefined> {
   const { id, version, at, events, fence } = input;
-  const which =
-    input.key === undefined
-      ? sql`id = ${id}`
-      : sql`key = ${input.key} AND id = ${id}`;
+  const which = input.key === undefined ? sql`id = ${id}` : sql`key = ${input.key} AND id = ${id}`;
   const held =
-    fence === undefined
-      ? sql`1 = 1`
-      : sql`executor = ${fence.executor} AND run = ${fence.run}`;
+    fence === undefined ? sql`1 = 1` : sql`executor = ${fence.executor} AND run = ${fence.run}`;
   const named = runNamed(events);
   const ofRun = named === null ? sql`1 = 1` : sql`continuations = ${named}`;
   const moved = yield* row<Moved>(sql`
@@ -282,10 +242,7 @@ function* appendQuietly(
   return appended(next, at, effects);
 }
 
-function* appendWithState(
-  context: ExecutionContext,
-  input: AppendEvents,
-): Tx<AppendOutcome> {
+function* appendWithState(context: ExecutionContext, input: AppendEvents): Tx<AppendOutcome> {
   const { id, version, events } = input;
   const record = yield* lockedRecord(id);
   const at = judgedAt(context, input.at);
@@ -310,10 +267,8 @@ function* createBeside(
   key: number,
   effects: Effects,
 ): Tx<void> {
-  if (children.length > 0)
-    yield* createChildren(context, { id, key }, children, effects.locked);
-  if (effects.started.length > 0)
-    yield* lockStarted(context, effects.started, effects.locked);
+  if (children.length > 0) yield* createChildren(context, { id, key }, children, effects.locked);
+  if (effects.started.length > 0) yield* lockStarted(context, effects.started, effects.locked);
 }
 
 function isNext({ state }: ExecutionRecord, version: number): boolean {

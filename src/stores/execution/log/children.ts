@@ -1,20 +1,12 @@
 import { eventsInvalid } from "../../../model/execution/errors.ts";
-import {
-  splitToParts,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { splitToParts, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { draftOf } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import type { ExecutionContext } from "../context.ts";
 import { lockNew } from "../lock/lock.ts";
 import type { LockedExecution } from "../lock/locked.ts";
-import {
-  lockNames,
-  lockTerms,
-  type LockOptions,
-  type LockTerms,
-} from "../lock/terms.ts";
+import { lockNames, lockTerms, type LockOptions, type LockTerms } from "../lock/terms.ts";
 import {
   createUnder,
   draftNames,
@@ -36,11 +28,7 @@ export interface NewChild extends NewExecution {
 const childNames: readonly (keyof ChildDraft)[] = [...draftNames, "locked"];
 
 /** @throws HoldfastError as creating and locking do. */
-export function newChild(
-  context: ExecutionContext,
-  given: ChildDraft,
-  at: number,
-): NewChild {
+export function newChild(context: ExecutionContext, given: ChildDraft, at: number): NewChild {
   const { locked, ...draft } = draftOf("the execution", given, childNames);
   const execution = newExecution(context, draft, at);
   if (locked === undefined) return execution;
@@ -57,18 +45,12 @@ export function* createChildren(
 ): Tx<void> {
   for (const child of children) {
     const parts = splitToParts(child.id);
-    const { existed } = yield* createUnder(
-      parts === undefined ? null : parent.key,
-      child,
-      { isLocked: child.lock !== undefined },
-    );
+    const { existed } = yield* createUnder(parts === undefined ? null : parent.key, child, {
+      isLocked: child.lock !== undefined,
+    });
     // A child of ours that we did not create: the log would tell a story that did not happen.
     if (existed && parts !== undefined)
-      throw eventsInvalid(
-        parent.id,
-        "childExists",
-        `its child ${child.id} exists already.`,
-      );
+      throw eventsInvalid(parent.id, "childExists", `its child ${child.id} exists already.`);
     if (!existed && child.lock !== undefined)
       locked.push(yield* lockNew(context, child.id, child.lock));
   }

@@ -1,11 +1,7 @@
 import type { ControlEvent } from "../../../model/execution/event.ts";
 import { eventsInvalid } from "../../../model/execution/errors.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
-import {
-  decideUnread,
-  rangesOf,
-  unreadPiecesMax,
-} from "../../../model/execution/unread.ts";
+import { decideUnread, rangesOf, unreadPiecesMax } from "../../../model/execution/unread.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
@@ -54,10 +50,7 @@ export function* markRead(
   return { ...event, left, continuation: continuations + 1 };
 }
 
-function tooMany(
-  id: ExecutionRecord["id"],
-  count: number,
-): ReturnType<typeof eventsInvalid> {
+function tooMany(id: ExecutionRecord["id"], count: number): ReturnType<typeof eventsInvalid> {
   return eventsInvalid(
     id,
     "tooMany",

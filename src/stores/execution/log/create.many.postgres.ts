@@ -5,10 +5,7 @@ import type { Done, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { CreateOutcome, NewExecution } from "./create.ts";
 import { pendingWork, timerSet } from "../topics.ts";
-import {
-  insertEventsOnPostgres,
-  type PlacedEvent,
-} from "../rows.many.postgres.ts";
+import { insertEventsOnPostgres, type PlacedEvent } from "../rows.many.postgres.ts";
 
 /**
  * The set form of `createExecution`: two statements for new ids, and one more
@@ -25,9 +22,7 @@ export function* createManyOnPostgres(
   if (events.length > 0) yield* insertEventsOnPostgres(events);
   return inputs.map(({ id }) => {
     const key = keys.get(id);
-    return key === undefined
-      ? undefined
-      : done({ key, nextVersion: 1, existed: false });
+    return key === undefined ? undefined : done({ key, nextVersion: 1, existed: false });
   });
 }
 
@@ -45,8 +40,7 @@ export function* announcedStarts(
       place: { execution, version: 0, at, responses: 0 },
       event: created,
     });
-    if (created.role !== "external" && !created.isPaused)
-      due.add(created.function);
+    if (created.role !== "external" && !created.isPaused) due.add(created.function);
     if (created.deadlineAt !== null) yield* announce(timerSet, id);
   }
   for (const name of due) yield* announce(pendingWork, name);
@@ -54,9 +48,7 @@ export function* announcedStarts(
 }
 
 /** The keys of parents that may have more children, locked so that they stay as they are. */
-function* lockParents(
-  inputs: readonly NewExecution[],
-): Tx<ReadonlyMap<ExecutionId, number>> {
+function* lockParents(inputs: readonly NewExecution[]): Tx<ReadonlyMap<ExecutionId, number>> {
   const ids = new Set<ExecutionId>();
   for (const { id } of inputs) {
     const parent = splitToParts(id)?.parent;

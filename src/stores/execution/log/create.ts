@@ -16,11 +16,7 @@ import {
 } from "../../../model/ids/execution-id.ts";
 import type { Lifecycle } from "../../../model/execution/state.ts";
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
-import {
-  instantAfter,
-  resolveStartAt,
-  type StartAt,
-} from "../../../model/time/instants.ts";
+import { instantAfter, resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
 import { checkedText, draftOf, givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { lockRow } from "../../../sql/dialect.ts";
@@ -108,19 +104,12 @@ export function newExecution(
     function: parseFunctionName(draft.function),
     ...values.input(draft.input),
     scheduledAt: resolveStartAt(startAt, at),
-    deadlineAt:
-      deadline === undefined ? null : instantAfter(at, deadline, "a deadline"),
+    deadlineAt: deadline === undefined ? null : instantAfter(at, deadline, "a deadline"),
     concurrencyKey:
-      concurrencyKey === undefined
-        ? null
-        : checkedText("A concurrency key", concurrencyKey),
-    codeVersion:
-      codeVersion === undefined
-        ? null
-        : checkedText("A code version", codeVersion),
+      concurrencyKey === undefined ? null : checkedText("A concurrency key", concurrencyKey),
+    codeVersion: codeVersion === undefined ? null : checkedText("A code version", codeVersion),
     isPaused: givenFlag("isPaused", isPaused) ?? false,
-    scheduledBy:
-      scheduledBy === undefined ? null : parseExecutionId(scheduledBy),
+    scheduledBy: scheduledBy === undefined ? null : parseExecutionId(scheduledBy),
     forkedFrom: null,
     metadata: checkedMetadata(metadata),
     tags: checkedTags(tags),
@@ -149,17 +138,14 @@ export interface CreateOutcome {
  *   `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED` or `EXECUTION_CANCELLING` when
  *   its parent is not there, or can have no more children.
  */
-export const createExecution: StoreOperation<
-  ExecutionContext,
-  NewExecution,
-  CreateOutcome
-> = storeOperation("createExecution", {
-  snapshotSafe: true,
-  key: (input: NewExecution) => input.id,
-  one: (_: ExecutionContext, input) => createOrFind(input),
-  many: createManyOnPostgres,
-  manyTakes: ({ created }) => created.tags.length === 0,
-});
+export const createExecution: StoreOperation<ExecutionContext, NewExecution, CreateOutcome> =
+  storeOperation("createExecution", {
+    snapshotSafe: true,
+    key: (input: NewExecution) => input.id,
+    one: (_: ExecutionContext, input) => createOrFind(input),
+    many: createManyOnPostgres,
+    manyTakes: ({ created }) => created.tags.length === 0,
+  });
 
 /** What is locked in the same transaction is due to nobody. */
 interface Creating {
@@ -167,16 +153,12 @@ interface Creating {
 }
 
 /** The same as a part of other operations. */
-export function* createOrFind(
-  input: NewExecution,
-  creating?: Creating,
-): Tx<CreateOutcome> {
+export function* createOrFind(input: NewExecution, creating?: Creating): Tx<CreateOutcome> {
   const parts = splitToParts(input.id);
   if (parts === undefined) return yield* createUnder(null, input, creating);
   const parent = yield* lockedParentOf(parts.parent, input.id);
   const refusal = refusalBy(parts.parent, parent);
-  if (refusal === undefined)
-    return yield* createUnder(parent.key, input, creating);
+  if (refusal === undefined) return yield* createUnder(parent.key, input, creating);
   // Creating twice is creating once, also when the parent has gone on.
   const found = yield* existing(input);
   if (found === undefined) throw refusal;
@@ -212,14 +194,9 @@ function* lockedParentOf(id: ExecutionId, child: ExecutionId): Tx<Parent> {
   return found;
 }
 
-function refusalBy(
-  id: ExecutionId,
-  { version, state, lifecycle }: Parent,
-): Error | undefined {
+function refusalBy(id: ExecutionId, { version, state, lifecycle }: Parent): Error | undefined {
   if (state === "finished") return executionFinished(id, version);
-  return lifecycle === "cancelling"
-    ? refusedByLifecycle(id, lifecycle)
-    : undefined;
+  return lifecycle === "cancelling" ? refusedByLifecycle(id, lifecycle) : undefined;
 }
 
 /** So often an id that was taken is free when looked at; then somebody creates and removes it all the time. */
@@ -293,10 +270,7 @@ function* begin(
 }
 
 /** The one under the same id, if there is one; taken when it is not the same. */
-function* existing({
-  id,
-  created,
-}: NewExecution): Tx<CreateOutcome | Taken | undefined> {
+function* existing({ id, created }: NewExecution): Tx<CreateOutcome | Taken | undefined> {
   const found = yield* row<{
     readonly key: number;
     readonly function: string;
@@ -308,12 +282,9 @@ function* existing({
   }>(sql`
     SELECT key, function, input_hash, version, state, removing_at, erased_at FROM holdfast_execution WHERE id = ${id}`);
   if (found === undefined) return undefined;
-  if (found.removing_at !== null)
-    return { refusal: idTakenByRemoved(id, found.erased_at) };
-  if (found.function !== created.function)
-    return { refusal: executionExists(id, "function") };
-  if (found.input_hash !== created.inputHash)
-    return { refusal: executionExists(id, "input") };
+  if (found.removing_at !== null) return { refusal: idTakenByRemoved(id, found.erased_at) };
+  if (found.function !== created.function) return { refusal: executionExists(id, "function") };
+  if (found.input_hash !== created.inputHash) return { refusal: executionExists(id, "input") };
   const { key, version, state } = found;
   const nextVersion = state === "finished" ? version : version + 1;
   return { key, nextVersion, existed: true };

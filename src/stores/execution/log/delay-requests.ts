@@ -13,10 +13,7 @@ import { delayResponse, insertResponse } from "./respond.ts";
 
 /** Delays that an append asks for and takes back. */
 
-export type DelayRequested = Extract<
-  ExecutionEvent,
-  { readonly kind: "delayRequested" }
->;
+export type DelayRequested = Extract<ExecutionEvent, { readonly kind: "delayRequested" }>;
 
 /** True for a delay that is over when it is asked for: its answer comes with the request. */
 export function isDueAt(event: ExecutionEvent, at: number): boolean {
@@ -42,8 +39,7 @@ export function* requestDelay(
   const { id, execution, at } = place;
   const { delay, joinSet, expiresAt } = event;
   const isAsked = due.some((other) => other.delay === delay);
-  if (isAsked || (yield* isAnswered(execution, delay)))
-    throw delayExists(id, delay);
+  if (isAsked || (yield* isAnswered(execution, delay))) throw delayExists(id, delay);
   if (isDueAt(event, at)) {
     if (yield* isOpen(delay)) throw delayExists(id, delay);
     due.push(event);
@@ -85,16 +81,10 @@ export function* answerDue(
   at: number,
 ): Tx<ExecutionState> {
   if (due.length === 0) return state;
-  const inOrder = due.toSorted(
-    (a, b) => a.expiresAt - b.expiresAt || a.call - b.call,
-  );
+  const inOrder = due.toSorted((a, b) => a.expiresAt - b.expiresAt || a.call - b.call);
   let next = state;
   for (const { delay } of inOrder)
-    next = yield* insertResponse(
-      key,
-      next,
-      delayResponse(delay, "expired", at),
-    );
+    next = yield* insertResponse(key, next, delayResponse(delay, "expired", at));
   yield* announce(newResponse, id);
   return next;
 }

@@ -1,13 +1,7 @@
 import { splitDelayId } from "../../../model/ids/delay-id.ts";
-import {
-  isControlKind,
-  type ExecutionEvent,
-} from "../../../model/execution/event.ts";
+import { isControlKind, type ExecutionEvent } from "../../../model/execution/event.ts";
 import { eventsInvalid } from "../../../model/execution/errors.ts";
-import {
-  splitToParts,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { splitToParts, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import {
   isFound,
   isHistoryEvent,
@@ -32,12 +26,9 @@ export function assertCounts(
   children: readonly unknown[] = [],
   withdraw: readonly unknown[] = [],
 ): void {
-  if (events.length === 0)
-    throw eventsInvalid(id, "none", "there are none. Give at least one.");
+  if (events.length === 0) throw eventsInvalid(id, "none", "there are none. Give at least one.");
   const isTooMuch =
-    events.length > eventsMax ||
-    children.length > childrenMax ||
-    withdraw.length > withdrawnMax;
+    events.length > eventsMax || children.length > childrenMax || withdraw.length > withdrawnMax;
   if (isTooMuch)
     throw eventsInvalid(
       id,
@@ -52,11 +43,7 @@ export function assertCounts(
 }
 
 /** The same. @throws HoldfastError `EVENTS_INVALID` unless it is an event of a kind that may be appended. */
-export function assertKind(
-  id: ExecutionId,
-  event: { readonly kind: string },
-  index: number,
-): void {
+export function assertKind(id: ExecutionId, event: { readonly kind: string }, index: number): void {
   if (!isRecord(event))
     throw eventsInvalid(
       id,
@@ -66,12 +53,9 @@ export function assertKind(
     );
   const { kind } = event;
   if (typeof kind !== "string" || !(isHistoryKind(kind) || isControlKind(kind)))
-    throw eventsInvalid(
-      id,
-      "kind",
-      `events[${index}].kind is none that there is.`,
-      { path: `events[${index}].kind` },
-    );
+    throw eventsInvalid(id, "kind", `events[${index}].kind is none that there is.`, {
+      path: `events[${index}].kind`,
+    });
   if (kind === "created" || kind === "forked")
     throw eventsInvalid(
       id,
@@ -96,8 +80,7 @@ export function assertAppendable(input: AppendEvents): void {
   events.forEach((event, index) => assertEvent(id, event, index));
   assertStarts(input);
   const other = withdraw.find((delay) => splitDelayId(delay).execution !== id);
-  if (other !== undefined)
-    throw eventsInvalid(id, "owner", `${other} is not a delay of it.`);
+  if (other !== undefined) throw eventsInvalid(id, "owner", `${other} is not a delay of it.`);
   const stranger = children?.find((child) => !isOwnChild(id, child.id));
   if (stranger !== undefined)
     throw eventsInvalid(id, "owner", `${stranger.id} is not a child of it.`);
@@ -140,21 +123,12 @@ function isOwnChild(id: ExecutionId, child: ExecutionId): boolean {
   return parts === undefined || parts.parent === id;
 }
 
-function assertEvent(
-  id: ExecutionId,
-  event: ExecutionEvent,
-  index: number,
-): void {
+function assertEvent(id: ExecutionId, event: ExecutionEvent, index: number): void {
   const { kind } = event;
   const fault = faultyField(event, isHistoryEvent(event));
   if (fault !== undefined) {
     const path = `events[${index}].${fault.name}`;
-    throw eventsInvalid(
-      id,
-      "field",
-      `${path} of "${kind}" must be ${fault.expected}.`,
-      { path },
-    );
+    throw eventsInvalid(id, "field", `${path} of "${kind}" must be ${fault.expected}.`, { path });
   }
   assertOwn(id, event);
 }
@@ -186,27 +160,16 @@ function assertOwn(id: ExecutionId, event: ExecutionEvent): void {
  */
 
 /** Kinds of history events for which more than the version must be known. */
-const asking: ReadonlySet<string> = new Set([
-  "joinNext",
-  "waiting",
-  "signalReceived",
-]);
+const asking: ReadonlySet<string> = new Set(["joinNext", "waiting", "signalReceived"]);
 
 /** True for what a workflow records without asking for or being given a response: only version and deaths change. */
-export function changesVersionAlone({
-  at,
-  events,
-  withdraw,
-}: AppendEvents): boolean {
+export function changesVersionAlone({ at, events, withdraw }: AppendEvents): boolean {
   return (
     withdraw === undefined &&
     isOfOneRun(events) &&
     events.every(
       (event) =>
-        isHistoryEvent(event) &&
-        !asking.has(event.kind) &&
-        !isFound(event) &&
-        !isDueAt(event, at),
+        isHistoryEvent(event) && !asking.has(event.kind) && !isFound(event) && !isDueAt(event, at),
     )
   );
 }
@@ -231,8 +194,7 @@ function isOfOneRun(events: readonly ExecutionEvent[]): boolean {
 /** How many responses there must be for all of these events to have seen what they say. */
 export function responsesSeen(events: readonly ExecutionEvent[]): number {
   let most = 0;
-  for (const event of events)
-    if (isHistoryEvent(event) && event.seen > most) most = event.seen;
+  for (const event of events) if (isHistoryEvent(event) && event.seen > most) most = event.seen;
   return most;
 }
 
@@ -257,11 +219,7 @@ export function isQuiet(input: AppendEvents): boolean {
 }
 
 /** True for the end of an execution and nothing else. */
-export function isFinish({
-  events,
-  children,
-  withdraw,
-}: AppendEvents): boolean {
+export function isFinish({ events, children, withdraw }: AppendEvents): boolean {
   return (
     withdraw === undefined &&
     events.length === 1 &&

@@ -4,11 +4,7 @@ import { isHistoryKind } from "../../../model/execution/history-event.ts";
 import { parseExecutionId } from "../../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
 import { parseJoinSetId } from "../../../model/ids/join-set-id.ts";
-import {
-  parseExecutorId,
-  parseOwnerId,
-  parseRunId,
-} from "../../../model/ids/prefixed-id.ts";
+import { parseExecutorId, parseOwnerId, parseRunId } from "../../../model/ids/prefixed-id.ts";
 import { resolveStartAt } from "../../../model/time/instants.ts";
 import type { StartAt } from "../../../model/time/instants.ts";
 import { unreadPiecesMax } from "../../../model/execution/unread.ts";
@@ -40,9 +36,7 @@ const orNull = ({ expected, accepts }: Field): Field => ({
 const whole = (min: number, max: number, expected: string): Field => ({
   expected,
   accepts: (value) =>
-    Number.isSafeInteger(value) &&
-    (value as number) >= min &&
-    (value as number) <= max,
+    Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
 });
 
 const oneOf = (...values: readonly (string | boolean)[]): Field => ({
@@ -51,10 +45,7 @@ const oneOf = (...values: readonly (string | boolean)[]): Field => ({
 });
 
 /** The parsers of the model, which throw. */
-const parsed = (
-  expected: string,
-  parse: (value: string) => unknown,
-): Field => ({
+const parsed = (expected: string, parse: (value: string) => unknown): Field => ({
   expected,
   accepts(value) {
     if (typeof value !== "string") return false;
@@ -68,10 +59,7 @@ const parsed = (
 });
 
 /** An object with these fields and no others. */
-const record = (
-  expected: string,
-  fields: Readonly<Record<string, Field>>,
-): Field => ({
+const record = (expected: string, fields: Readonly<Record<string, Field>>): Field => ({
   expected,
   accepts: (value) =>
     typeof value === "object" &&
@@ -84,11 +72,7 @@ const record = (
 
 const count = whole(0, Number.MAX_SAFE_INTEGER, "a whole number from 0 on");
 // The last instant a Date can show.
-const instant = whole(
-  0,
-  8.64e15,
-  "an instant in whole milliseconds since 1970",
-);
+const instant = whole(0, 8.64e15, "an instant in whole milliseconds since 1970");
 const flag = oneOf(true, false);
 /** Only the codec can read it; how large it may be is for the codec to say. */
 const payload: Field = {
@@ -110,8 +94,7 @@ const startAt: Field = {
     if (value === "now") return true;
     if (typeof value !== "object" || value === null) return false;
     const keys = Object.keys(value);
-    if (keys.length !== 1 || (keys[0] !== "at" && keys[0] !== "in"))
-      return false;
+    if (keys.length !== 1 || (keys[0] !== "at" && keys[0] !== "in")) return false;
     try {
       resolveStartAt(value as StartAt, 0);
       return true;
@@ -160,9 +143,7 @@ const stepOutcome: Readonly<Record<string, Field>> = {
 };
 
 /** The fields of each kind. There are no others, so a body is as large as these allow. */
-const fieldsOfKind: Readonly<
-  Record<AppendedKind, Readonly<Record<string, Field>>>
-> = {
+const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>>>> = {
   locked: { holder, leaseUntil: instant, retry, codeVersion },
   unlocked: { dueAt: instant, reason },
   attemptFailed: { dueAt: instant, error: payload },
@@ -265,10 +246,7 @@ export function eventFault(event: ExecutionEvent): FieldFault | undefined {
 }
 
 /** The first field of an event that no operation could have written, if there is one. */
-export function faultyField(
-  event: ExecutionEvent,
-  isHistory: boolean,
-): FieldFault | undefined {
+export function faultyField(event: ExecutionEvent, isHistory: boolean): FieldFault | undefined {
   const fields = fieldsOfKind[event.kind as AppendedKind];
   const given = event as unknown as Readonly<Record<string, unknown>>;
   for (const field of Object.keys(given)) {
@@ -276,10 +254,8 @@ export function faultyField(
     // What is undefined is not written.
     if (given[field] === undefined) continue;
     const place = isHistory ? placeOfHistory[field] : undefined;
-    if (place === undefined)
-      return { name: field, expected: "left out: there is no such field" };
-    if (!place.accepts(given[field]))
-      return { name: field, expected: place.expected };
+    if (place === undefined) return { name: field, expected: "left out: there is no such field" };
+    if (!place.accepts(given[field])) return { name: field, expected: place.expected };
   }
   for (const field in fields) {
     const { expected, accepts } = fields[field] as Field;

@@ -5,27 +5,16 @@ import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
-import {
-  afterEvent,
-  afterResponse,
-} from "../../../model/execution/transition.ts";
+import { afterEvent, afterResponse } from "../../../model/execution/transition.ts";
 import { announce, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { AppendEvents } from "./append.ts";
 import type { AppendOutcome } from "./append-to.ts";
 import { announceState } from "./respond.ts";
-import {
-  inboxesOnPostgres,
-  insertChildResponsesOnPostgres,
-} from "./respond.many.postgres.ts";
+import { inboxesOnPostgres, insertChildResponsesOnPostgres } from "./respond.many.postgres.ts";
 import type { ChildResponse, Inboxes } from "./respond.many.postgres.ts";
-import {
-  recordOf,
-  stateColumns,
-  type ExecutionRecord,
-  type StateRow,
-} from "../state-row.ts";
+import { recordOf, stateColumns, type ExecutionRecord, type StateRow } from "../state-row.ts";
 import { executionEnded, newResponse } from "../topics.ts";
 import {
   insertEventsOnPostgres,
@@ -63,9 +52,7 @@ export function* finishManyOnPostgres(
  * younger row first, as one execution locks itself and then its parent, so
  * that nobody waits in a circle.
  */
-function* lockRecords(
-  inputs: readonly AppendEvents[],
-): Tx<Map<ExecutionId, ExecutionRecord>> {
+function* lockRecords(inputs: readonly AppendEvents[]): Tx<Map<ExecutionId, ExecutionRecord>> {
   const ids = new Set<ExecutionId>();
   for (const { id } of inputs) {
     ids.add(id);
@@ -123,14 +110,12 @@ class Round {
     // With it ends a process, and a session may be woken: that is for `one`.
     if (record.process !== null) return undefined;
     const parts = splitToParts(id);
-    if (respondTo !== undefined && respondTo !== parts?.parent)
-      return undefined;
+    if (respondTo !== undefined && respondTo !== parts?.parent) return undefined;
     const answers = record.parent === null ? undefined : parts;
     const parent = answers && this.#records.get(answers.parent);
     if (answers !== undefined && parent === undefined) return undefined;
     // There is an answer under its name: whether that is the same, `one` says.
-    if (parent !== undefined && this.#inboxes.isAnswered(parent.key, id))
-      return undefined;
+    if (parent !== undefined && this.#inboxes.isAnswered(parent.key, id)) return undefined;
     const state = unlessRefused(() =>
       afterEvent(id, record.state, { at, event, answeredAt: null }),
     );
@@ -146,17 +131,9 @@ class Round {
     yield* announceState(record, state);
     yield* announce(executionEnded, id);
     const nextVersion = state.version;
-    if (answers === undefined || parent === undefined)
-      return { nextVersion, at };
+    if (answers === undefined || parent === undefined) return { nextVersion, at };
     const { joinSet } = answers;
-    const seq = yield* this.#answer(
-      parent,
-      joinSet,
-      record,
-      state.version,
-      at,
-      event,
-    );
+    const seq = yield* this.#answer(parent, joinSet, record, state.version, at, event);
     return { nextVersion, at, parent: { id: parent.id, seq } };
   }
 
@@ -188,8 +165,7 @@ class Round {
       valueHash: resultHash,
     });
     this.#move(parent, state);
-    if (state.pending !== parent.state.pending)
-      yield* announceState(parent, state);
+    if (state.pending !== parent.state.pending) yield* announceState(parent, state);
     yield* announce(newResponse, parent.id);
     return state.responses;
   }
@@ -201,13 +177,10 @@ class Round {
 
   *write(): Tx<void> {
     if (this.#events.length === 0) return;
-    const changed = [...this.#records.values()].filter(({ id }) =>
-      this.#changed.has(id),
-    );
+    const changed = [...this.#records.values()].filter(({ id }) => this.#changed.has(id));
     yield* writeStatesOnPostgres(changed);
     yield* insertEventsOnPostgres(this.#events);
-    if (this.#responses.length > 0)
-      yield* insertChildResponsesOnPostgres(this.#responses);
+    if (this.#responses.length > 0) yield* insertChildResponsesOnPostgres(this.#responses);
     yield* run(sql`
       DELETE FROM holdfast_execution_delay WHERE execution = ANY(${this.#ended}::bigint[])`);
   }

@@ -8,23 +8,13 @@ import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import {
-  eventColumns,
-  eventColumnsOf,
-  eventOf,
-  type EventRow,
-} from "../event-row.ts";
+import { eventColumns, eventColumnsOf, eventOf, type EventRow } from "../event-row.ts";
 import { heldBefore } from "../lock/lock.ts";
 import type { LockedExecution } from "../lock/locked.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 import type { AppendEvents } from "./append.ts";
 import { withdrawnText } from "./delay-requests.ts";
-import {
-  appended,
-  type AppendOutcome,
-  type Scheduled,
-  type ToldParent,
-} from "./append-to.ts";
+import { appended, type AppendOutcome, type Scheduled, type ToldParent } from "./append-to.ts";
 import { earlierResponse } from "./respond.ts";
 
 /**
@@ -42,35 +32,26 @@ export function* answeredBefore(
   const last = version + events.length - 1;
   if (version < 1 || last > state.version) return undefined;
   if (input.key !== undefined && input.key !== key) return undefined;
-  const found = yield* rows<
-    EventRow & { readonly withdrawn: string | null }
-  >(sql`
+  const found = yield* rows<EventRow & { readonly withdrawn: string | null }>(sql`
     SELECT ${eventColumns}, withdrawn FROM holdfast_execution_event
     WHERE execution = ${key} AND version >= ${version} AND version <= ${last} ORDER BY version`);
   const isSame =
     found.length === events.length &&
     found.at(-1)?.withdrawn === withdrawnText(input.withdraw ?? []) &&
-    found.every((stored, index) =>
-      isSameEvent(context, stored, events[index] as ExecutionEvent),
-    );
+    found.every((stored, index) => isSameEvent(context, stored, events[index] as ExecutionEvent));
   if (!isSame) return undefined;
-  if (fence !== undefined && !(yield* wasHeld(key, version, fence)))
-    return undefined;
+  if (fence !== undefined && !(yield* wasHeld(key, version, fence))) return undefined;
   const isEnd = events.at(-1)?.kind === "finished";
   const scheduled = found.flatMap((stored): Scheduled | [] => {
     const { event } = eventOf(stored);
     if (event.kind !== "scheduled") return [];
     return { version: stored.version, outcome: event.outcome };
   });
-  const outcome = appended(
-    isEnd ? last : last + 1,
-    found.at(-1)?.at ?? input.at,
-    {
-      scheduled,
-      parent: isEnd ? yield* toldBefore(record) : undefined,
-      locked: yield* lockedBefore(context, input),
-    },
-  );
+  const outcome = appended(isEnd ? last : last + 1, found.at(-1)?.at ?? input.at, {
+    scheduled,
+    parent: isEnd ? yield* toldBefore(record) : undefined,
+    locked: yield* lockedBefore(context, input),
+  });
   return { ...outcome, ...unseenBy(events, state) };
 }
 
@@ -83,10 +64,7 @@ export function unseenBy(
   return last?.kind === "waiting" && last.seen < responses ? { responses } : {};
 }
 
-function* toldBefore({
-  id,
-  parent,
-}: ExecutionRecord): Tx<ToldParent | undefined> {
+function* toldBefore({ id, parent }: ExecutionRecord): Tx<ToldParent | undefined> {
   const parts = splitToParts(id);
   if (parent === null || parts === undefined) return undefined;
   const told = yield* earlierResponse(parent, id);
@@ -106,52 +84,31 @@ function* lockedBefore(
   return locked;
 }
 
-function isSameEvent(
-  context: ExecutionContext,
-  stored: EventRow,
-  event: ExecutionEvent,
-): boolean {
+function isSameEvent(context: ExecutionContext, stored: EventRow, event: ExecutionEvent): boolean {
   const given = eventColumnsOf(event);
   const { kind, call, payload } = given;
-  if (
-    stored.kind !== kind ||
-    stored.call !== call ||
-    toldIn(stored) !== toldIn(given)
-  )
+  if (stored.kind !== kind || stored.call !== call || toldIn(stored) !== toldIn(given))
     return false;
   // Their bodies hold the hash of the value.
   if (kind === "finished" || kind === "continued") return true;
-  if (stored.payload === null || payload === null)
-    return stored.payload === payload;
+  if (stored.payload === null || payload === null) return stored.payload === payload;
   return isSameValue(context, stored.payload, payload);
 }
 
 /** Body and `seen` without what the store decided, which who asks again does not know. */
-function toldIn({
-  kind,
-  seen,
-  body,
-}: Pick<EventRow, "kind" | "seen" | "body">): string {
+function toldIn({ kind, seen, body }: Pick<EventRow, "kind" | "seen" | "body">): string {
   if (kind !== "scheduled" && kind !== "continued") return `${seen} ${body}`;
   const decided =
-    kind === "scheduled"
-      ? { outcome: undefined }
-      : { left: undefined, continuation: undefined };
+    kind === "scheduled" ? { outcome: undefined } : { left: undefined, continuation: undefined };
   const told = { ...(JSON.parse(body) as object), ...decided };
   return `${seen} ${JSON.stringify(told)}`;
 }
 
 /** A codec that encrypts may write the same value in another way each time. */
-function isSameValue(
-  { values }: ExecutionContext,
-  stored: Encoded,
-  given: Encoded,
-): boolean {
+function isSameValue({ values }: ExecutionContext, stored: Encoded, given: Encoded): boolean {
   if (stored === given) return true;
   try {
-    const [one, other] = [stored, given].map((text) =>
-      values.hash(values.readValue(text)),
-    );
+    const [one, other] = [stored, given].map((text) => values.hash(values.readValue(text)));
     return one === other;
   } catch (error) {
     if (isHoldfastError(error)) return false;
@@ -160,11 +117,7 @@ function isSameValue(
 }
 
 /** Whether this run was the last to lock the execution before a version. */
-export function* wasHeld(
-  execution: number,
-  version: number,
-  fence: Fence,
-): Tx<boolean> {
+export function* wasHeld(execution: number, version: number, fence: Fence): Tx<boolean> {
   const found = yield* row<EventRow>(sql`
     SELECT ${eventColumns} FROM holdfast_execution_event
     WHERE execution = ${execution} AND version < ${version} AND kind IN ('locked', 'forked')

@@ -16,9 +16,7 @@ import type { DelayRequested } from "./delay-requests.ts";
  * what that means. Delays are asked for with a version, so nobody else can
  * have taken their names by the time that the version is found to be right.
  */
-export function* withFreeRequests(
-  inputs: readonly AppendEvents[],
-): Tx<readonly AppendEvents[]> {
+export function* withFreeRequests(inputs: readonly AppendEvents[]): Tx<readonly AppendEvents[]> {
   const asked = inputs.flatMap((input, n) =>
     namesIn(input).map((name) => ({ n, id: input.id, name })),
   );
@@ -43,15 +41,12 @@ export function* withFreeRequests(
   const taken = new Set<number>();
   for (const { n, delay, child, response } of found)
     if (delay !== null || child !== null || response !== null) taken.add(n);
-  return inputs.filter(
-    (input, n) => !taken.has(n) && isEachOnce(namesIn(input)),
-  );
+  return inputs.filter((input, n) => !taken.has(n) && isEachOnce(namesIn(input)));
 }
 
 function namesIn({ events, children = [] }: AppendEvents): readonly string[] {
   const names: string[] = children.map(({ id }) => id);
-  for (const event of events)
-    if (event.kind === "delayRequested") names.push(event.delay);
+  for (const event of events) if (event.kind === "delayRequested") names.push(event.delay);
   return names;
 }
 
@@ -65,9 +60,7 @@ export interface PlacedDelay {
   readonly event: DelayRequested;
 }
 
-export function* insertDelaysOnPostgres(
-  delays: readonly PlacedDelay[],
-): Tx<void> {
+export function* insertDelaysOnPostgres(delays: readonly PlacedDelay[]): Tx<void> {
   const events = delays.map(({ event }) => event);
   yield* run(sql`
     INSERT INTO holdfast_execution_delay (id, execution, inbox, expires_at, is_paused)
@@ -92,7 +85,6 @@ export function* insertChildrenOnPostgres(
 ): Tx<readonly PlacedEvent[]> {
   const keys = yield* insertStates(children, parents);
   const taken = children.find(({ id }) => !keys.has(id));
-  if (taken !== undefined)
-    throw eventsInvalid(taken.id, "childExists", "it exists already.");
+  if (taken !== undefined) throw eventsInvalid(taken.id, "childExists", "it exists already.");
   return yield* announcedStarts(children, keys);
 }

@@ -76,9 +76,7 @@ export function* inboxesOnPostgres(
   return inboxes;
 }
 
-export function* insertChildResponsesOnPostgres(
-  responses: readonly ChildResponse[],
-): Tx<void> {
+export function* insertChildResponsesOnPostgres(responses: readonly ChildResponse[]): Tx<void> {
   yield* run(sql`
     INSERT INTO holdfast_execution_response
       (execution, seq, at, inbox, ordinal, source, outcome, child, finished_version, value_hash, kind)

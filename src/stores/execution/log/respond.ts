@@ -2,24 +2,14 @@ import type { Encoded } from "../../../model/values/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import type { DelayOutcome } from "../../../model/execution/event.ts";
 import { splitDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
-import {
-  splitToParts,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { splitToParts, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
-import type {
-  ExecutionState,
-  PendingState,
-} from "../../../model/execution/state.ts";
+import type { ExecutionState, PendingState } from "../../../model/execution/state.ts";
 import { afterResponse } from "../../../model/execution/transition.ts";
 import { announce, row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Finished } from "../context.ts";
-import {
-  lockedParent,
-  writeState,
-  type ExecutionRecord,
-} from "../state-row.ts";
+import { lockedParent, writeState, type ExecutionRecord } from "../state-row.ts";
 import {
   cancellationMarked,
   newResponse,
@@ -117,9 +107,7 @@ function* nextSignalPlace(
   inbox: string,
 ): Tx<number> {
   const next = yield* nextAnswer(execution, inbox);
-  return continuations === 0
-    ? next
-    : Math.max(next, yield* nextQuestion(execution, inbox));
+  return continuations === 0 ? next : Math.max(next, yield* nextQuestion(execution, inbox));
 }
 
 /** A response on its way. `source` is what it answers for: a child, a delay or a signal's key. */
@@ -175,9 +163,7 @@ export function* insertResponse(
 ): Tx<ExecutionState> {
   const { at, kind, inbox, source, outcome } = response;
   const ordinal =
-    kind === "signal"
-      ? yield* nextSignalPlace(key, state, inbox)
-      : yield* nextAnswer(key, inbox);
+    kind === "signal" ? yield* nextSignalPlace(key, state, inbox) : yield* nextAnswer(key, inbox);
   const joinSet = kind === "signal" ? null : (inbox as JoinSetId);
   const next = afterResponse(state, { at, joinSet, ordinal });
   yield* run(sql`
@@ -189,11 +175,7 @@ export function* insertResponse(
 }
 
 /** The answer of a delay: it expired, or somebody cancelled it. */
-export function delayResponse(
-  delay: DelayId,
-  outcome: DelayOutcome,
-  at: number,
-): NewResponse {
+export function delayResponse(delay: DelayId, outcome: DelayOutcome, at: number): NewResponse {
   return {
     at,
     kind: "delay",
@@ -268,10 +250,8 @@ export function* announceState(
   { pending, lifecycle, incompatible }: ExecutionState,
 ): Tx<void> {
   // What was parked is there for other versions of its code.
-  const isRunnable =
-    lifecycle === "parked" ? incompatible.length > 0 : lifecycle !== "paused";
-  if (pending.kind === "pending" && isRunnable)
-    yield* announce(pendingWork, name);
+  const isRunnable = lifecycle === "parked" ? incompatible.length > 0 : lifecycle !== "paused";
+  if (pending.kind === "pending" && isRunnable) yield* announce(pendingWork, name);
   else if (before !== undefined && isLetGo(before.pending, pending))
     yield* announce(placeFreed, name);
   const isInterrupted = before !== undefined && before.lifecycle !== lifecycle;

@@ -1,23 +1,9 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
-import {
-  checkedCount,
-  draftOf,
-  givenInvalid,
-  givenList,
-} from "../../../model/shape.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
+import { checkedCount, draftOf, givenInvalid, givenList } from "../../../model/shape.ts";
 import { isRecord } from "../../../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, run, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -82,25 +68,22 @@ function checkedRange(draft: BacktraceDraft): BacktraceDraft {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_EXISTS` when a
  *   range begins where a different one does.
  */
-export const appendBacktraces: StoreOperation<
-  ExecutionContext,
-  AppendBacktraces,
-  void
-> = storeOperation("appendBacktraces", {
-  key: (input: AppendBacktraces) => input.id,
-  *one(_: ExecutionContext, { id, ranges }) {
-    const execution = yield* lockedKey(id);
-    for (const { from, to, hash, stack } of ranges) {
-      // Written also when it is there, so that retention cannot take it away meanwhile.
-      yield* run(sql`
+export const appendBacktraces: StoreOperation<ExecutionContext, AppendBacktraces, void> =
+  storeOperation("appendBacktraces", {
+    key: (input: AppendBacktraces) => input.id,
+    *one(_: ExecutionContext, { id, ranges }) {
+      const execution = yield* lockedKey(id);
+      for (const { from, to, hash, stack } of ranges) {
+        // Written also when it is there, so that retention cannot take it away meanwhile.
+        yield* run(sql`
           INSERT INTO holdfast_execution_stack (hash, stack) VALUES (${hash}, ${stack}) ON CONFLICT (hash) DO UPDATE SET stack = excluded.stack`);
-      const inserted = yield* run(sql`
+        const inserted = yield* run(sql`
           INSERT INTO holdfast_execution_backtrace (execution, version_from, version_to, hash)
           VALUES (${execution}, ${from}, ${to}, ${hash}) ON CONFLICT (execution, version_from) DO NOTHING`);
-      if (inserted === 0) yield* assertSame(id, execution, { from, to, hash });
-    }
-  },
-});
+        if (inserted === 0) yield* assertSame(id, execution, { from, to, hash });
+      }
+    },
+  });
 
 /** The range that begins first or last, or the innermost one that holds a version. */
 export type WhichBacktrace = "first" | "last" | { readonly version: number };
@@ -124,35 +107,31 @@ export function givenBacktrace(
 
 function checkedWhich(which: WhichBacktrace): WhichBacktrace {
   if (which === "first" || which === "last") return which;
-  if (!isRecord(which))
-    throw givenInvalid("which", '"first", "last" or { version }', which);
+  if (!isRecord(which)) throw givenInvalid("which", '"first", "last" or { version }', which);
   const { version } = draftOf("which", which, ["version"]);
   return { version: checkedCount("version", version) };
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_NOT_FOUND`. */
-export const readBacktrace: StoreOperation<
-  ExecutionContext,
-  ReadBacktrace,
-  BacktraceView
-> = storeOperation("readBacktrace", {
-  key: (input: ReadBacktrace) => input.id,
-  *one(_: ExecutionContext, { id, which }) {
-    const { key } = yield* standing(id);
-    const found = yield* row<{
-      readonly version_from: number;
-      readonly version_to: number;
-      readonly hash: string;
-      readonly stack: string;
-    }>(sql`
+export const readBacktrace: StoreOperation<ExecutionContext, ReadBacktrace, BacktraceView> =
+  storeOperation("readBacktrace", {
+    key: (input: ReadBacktrace) => input.id,
+    *one(_: ExecutionContext, { id, which }) {
+      const { key } = yield* standing(id);
+      const found = yield* row<{
+        readonly version_from: number;
+        readonly version_to: number;
+        readonly hash: string;
+        readonly stack: string;
+      }>(sql`
         SELECT r.version_from, r.version_to, r.hash, b.stack
         FROM holdfast_execution_backtrace AS r JOIN holdfast_execution_stack AS b ON b.hash = r.hash
         WHERE r.execution = ${key} AND ${chosen(which)} LIMIT 1`);
-    if (found === undefined) throw backtraceNotFound(id, which);
-    const { version_from: from, version_to: to, hash, stack } = found;
-    return { from, to, hash, stack };
-  },
-});
+      if (found === undefined) throw backtraceNotFound(id, which);
+      const { version_from: from, version_to: to, hash, stack } = found;
+      return { from, to, hash, stack };
+    },
+  });
 
 function chosen(which: WhichBacktrace): Statement {
   if (which === "first") return sql`1 = 1 ORDER BY r.version_from ASC`;
@@ -181,10 +160,7 @@ function backtraceExists(id: ExecutionId, from: number): HoldfastError {
   );
 }
 
-function backtraceNotFound(
-  id: ExecutionId,
-  which: WhichBacktrace,
-): HoldfastError {
+function backtraceNotFound(id: ExecutionId, which: WhichBacktrace): HoldfastError {
   return new HoldfastError(
     "BACKTRACE_NOT_FOUND",
     typeof which === "string"

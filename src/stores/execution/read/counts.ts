@@ -1,14 +1,6 @@
-import {
-  isExecutionStatus,
-  type ExecutionStatus,
-} from "../../../model/execution/status.ts";
+import { isExecutionStatus, type ExecutionStatus } from "../../../model/execution/status.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -91,15 +83,17 @@ interface Group {
   readonly last_key: number;
 }
 
-const lastExecutionKey: StoreOperation<ExecutionContext, undefined, number> =
-  storeOperation("lastExecutionKey", {
+const lastExecutionKey: StoreOperation<ExecutionContext, undefined, number> = storeOperation(
+  "lastExecutionKey",
+  {
     key: () => "",
     *one() {
       const last = yield* row<{ readonly key: number }>(sql`
         SELECT key FROM holdfast_execution ORDER BY key DESC LIMIT 1`);
       return last?.key ?? 0;
     },
-  });
+  },
+);
 
 const countSlice: StoreOperation<
   ExecutionContext,
@@ -116,9 +110,7 @@ const countSlice: StoreOperation<
       GROUP BY function, status`);
     return {
       groups,
-      lastKey: groups.length
-        ? Math.max(...groups.map(({ last_key: key }) => key))
-        : undefined,
+      lastKey: groups.length ? Math.max(...groups.map(({ last_key: key }) => key)) : undefined,
     };
   },
 });

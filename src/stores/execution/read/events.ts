@@ -1,17 +1,6 @@
-import type {
-  ExecutionEvent,
-  LoggedEvent,
-} from "../../../model/execution/event.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
-import {
-  checkedCount,
-  checkedFilterText,
-  givenFlag,
-  givenList,
-} from "../../../model/shape.ts";
+import type { ExecutionEvent, LoggedEvent } from "../../../model/execution/event.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
+import { checkedCount, checkedFilterText, givenFlag, givenList } from "../../../model/shape.ts";
 import { integersOf, textsOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
@@ -81,12 +70,7 @@ export const eventList: List<
 > = list("listEvents", {
   table: "holdfast_execution_event",
   given(_: ExecutionContext, id: string, options?: ListEventsOptions) {
-    const { filter, page } = pageOf(options, [
-      "from",
-      "newestFirst",
-      "kinds",
-      "backtraces",
-    ]);
+    const { filter, page } = pageOf(options, ["from", "newestFirst", "kinds", "backtraces"]);
     return { filter: checkedFilter(id, filter), page };
   },
   slice: eventSlice,
@@ -106,9 +90,7 @@ function checkedFilter(
     id: parseExecutionId(id),
     from: from === undefined ? undefined : checkedCount("from", from),
     newestFirst: givenFlag("newestFirst", newestFirst) ?? false,
-    kinds:
-      kinds &&
-      givenList("kinds", kinds).map((kind) => checkedFilterText("kinds", kind)),
+    kinds: kinds && givenList("kinds", kinds).map((kind) => checkedFilterText("kinds", kind)),
     backtraces: givenFlag("backtraces", backtraces) ?? false,
   };
 }
@@ -132,14 +114,8 @@ function* eventSlice(
           asked,
           isUp,
         );
-  const range = rangeFrom(
-    versions,
-    start,
-    isUp,
-    kinds === undefined ? limit : scanRowsMax,
-  );
-  const only =
-    kinds === undefined ? sql`1 = 1` : sql`kind IN ${textsOf(kinds)}`;
+  const range = rangeFrom(versions, start, isUp, kinds === undefined ? limit : scanRowsMax);
+  const only = kinds === undefined ? sql`1 = 1` : sql`kind IN ${textsOf(kinds)}`;
   const backtrace = sql`${backtraces ? innermost : none} AS backtrace FROM holdfast_execution_event AS e`;
   const order = isUp ? sql`ORDER BY version ASC` : sql`ORDER BY version DESC`;
   return yield* numberedSlice<SizedRow, ListedRow>(

@@ -102,9 +102,7 @@ export function checkedFilter(given: ListExecutionsOptions): ExecutionFilter {
   };
   const instant = (name: "createdFrom" | "createdTo"): number | undefined => {
     const value = given[name];
-    return value === undefined
-      ? undefined
-      : checkedCount(name, instantOfDate(name, value));
+    return value === undefined ? undefined : checkedCount(name, instantOfDate(name, value));
   };
   const flag = (name: "topLevelOnly" | "hideFinished"): true | undefined =>
     givenFlag(name, given[name]) === true ? true : undefined;
@@ -125,9 +123,7 @@ export function checkedFilter(given: ListExecutionsOptions): ExecutionFilter {
   };
 }
 
-function checkedStatus(
-  status: ListExecutionsOptions["status"],
-): ListExecutionsOptions["status"] {
+function checkedStatus(status: ListExecutionsOptions["status"]): ListExecutionsOptions["status"] {
   if (status === undefined || status === "finished") return status;
   if (typeof status === "string" && isExecutionStatus(status)) return status;
   throw new HoldfastError(
@@ -173,24 +169,15 @@ export function conditionsOf(
   answered: readonly FilterName[],
 ): readonly Statement[] {
   const conditions: Statement[] = [];
-  const ask = (
-    name: FilterName,
-    condition: Statement | false | undefined,
-  ): void => {
+  const ask = (name: FilterName, condition: Statement | false | undefined): void => {
     if (condition && !answered.includes(name)) conditions.push(condition);
   };
   const { function: name, status, functionPrefix, idPrefix, tag } = filter;
   ask("function", name !== undefined && sql`function = ${name}`);
-  ask(
-    "functionPrefix",
-    functionPrefix !== undefined && startsWith.function(functionPrefix),
-  );
+  ask("functionPrefix", functionPrefix !== undefined && startsWith.function(functionPrefix));
   ask(
     "status",
-    status &&
-      (status === "finished"
-        ? sql`state = 'finished'`
-        : sql`${statusAt(now)} = ${status}`),
+    status && (status === "finished" ? sql`state = 'finished'` : sql`${statusAt(now)} = ${status}`),
   );
   ask("topLevelOnly", filter.topLevelOnly && sql`parent IS NULL`);
   ask("idPrefix", idPrefix !== undefined && startsWith.id(idPrefix));
@@ -200,22 +187,15 @@ export function conditionsOf(
       sql`EXISTS (SELECT 1 FROM holdfast_execution_tag AS t WHERE t.tag = ${tag} AND t.execution = near.key)`,
   );
   const { codeVersion, concurrencyKey } = filter;
-  ask(
-    "codeVersion",
-    codeVersion !== undefined && sql`code_version = ${codeVersion}`,
-  );
-  ask(
-    "concurrencyKey",
-    concurrencyKey !== undefined && sql`concurrency_key = ${concurrencyKey}`,
-  );
+  ask("codeVersion", codeVersion !== undefined && sql`code_version = ${codeVersion}`);
+  ask("concurrencyKey", concurrencyKey !== undefined && sql`concurrency_key = ${concurrencyKey}`);
   ask("hideFinished", filter.hideFinished && sql`state <> 'finished'`);
   return conditions;
 }
 
 /** Ranges, for the index. Every character of ids and names comes before "~". */
 export const startsWith = {
-  id: (prefix: string): Statement =>
-    sql`id >= ${prefix} AND id < ${`${prefix}~`}`,
+  id: (prefix: string): Statement => sql`id >= ${prefix} AND id < ${`${prefix}~`}`,
   function: (prefix: string): Statement =>
     sql`function >= ${prefix} AND function < ${`${prefix}~`}`,
 } as const;

@@ -1,11 +1,6 @@
 import { row, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
-import {
-  isOpen,
-  startsWith,
-  type ExecutionFilter,
-  type FilterName,
-} from "./list-filter.ts";
+import { isOpen, startsWith, type ExecutionFilter, type FilterName } from "./list-filter.ts";
 
 /**
  * Rows looked at for one page when a filter passes over most of them: 1.1 ms
@@ -50,8 +45,7 @@ export function* choosePath(
   for (const { keys, answers } of selective(filter, now)) {
     const few = yield* row<{ readonly n: number }>(sql`
       SELECT count(*) AS n FROM (${keys}) AS few`);
-    if (few !== undefined && few.n <= scanRowsMax)
-      return { kind: "few", keys, answers };
+    if (few !== undefined && few.n <= scanRowsMax) return { kind: "few", keys, answers };
   }
   return orderedPath(filter);
 }
@@ -73,8 +67,7 @@ function* selective(
       keys: sql`SELECT execution AS found FROM holdfast_execution_tag WHERE tag = ${tag} ORDER BY execution LIMIT ${limit}`,
     };
   // The lifecycle is still to be asked, so this leaves the status unanswered.
-  if (filter.status === "running")
-    yield { answers: [], keys: heldKeys(now, limit) };
+  if (filter.status === "running") yield { answers: [], keys: heldKeys(now, limit) };
   if (functionPrefix !== undefined && filter.function === undefined)
     yield {
       answers: ["functionPrefix"],

@@ -2,14 +2,7 @@ import { isMoving } from "../../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { numberAt, textAt } from "../../cursor.ts";
-import {
-  list,
-  pageOf,
-  type List,
-  type Place,
-  type Slice,
-  type SliceBounds,
-} from "../../list.ts";
+import { list, pageOf, type List, type Place, type Slice, type SliceBounds } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
 import { findStanding } from "../state-row.ts";
 import {
@@ -57,19 +50,12 @@ function* executionSlice(
   filter: ExecutionFilter,
   { after, limit }: SliceBounds,
 ): Tx<Slice<DetailedRow>> {
-  const parent =
-    filter.parent === undefined
-      ? undefined
-      : yield* findStanding(filter.parent);
-  if (filter.parent !== undefined && parent === undefined)
-    return { rows: [], next: undefined };
+  const parent = filter.parent === undefined ? undefined : yield* findStanding(filter.parent);
+  if (filter.parent !== undefined && parent === undefined) return { rows: [], next: undefined };
   const now = clock.now();
   const path = yield* choosePath(filter, parent?.key, now);
-  const start = after
-    ? { createdAt: numberAt(after, 0), id: textAt(after, 1) }
-    : filter.newerThan;
-  const walk = (bounds?: ScanBounds): Walk =>
-    walkOf(path, filter, now, start, limit, bounds);
+  const start = after ? { createdAt: numberAt(after, 0), id: textAt(after, 1) } : filter.newerThan;
+  const walk = (bounds?: ScanBounds): Walk => walkOf(path, filter, now, start, limit, bounds);
   const { rows: found, next } = yield* walked(walk, limit);
   const kept = yield* withDetails(found, now);
   const isCut = kept.length < found.length;
@@ -84,10 +70,7 @@ function* executionSlice(
  * statements may see different rows, what the first has looked at cannot be
  * told by the second: the page is then read again, up to that place.
  */
-function* walked(
-  walk: (bounds?: ScanBounds) => Walk,
-  limit: number,
-): Tx<Slice<SummaryRow>> {
+function* walked(walk: (bounds?: ScanBounds) => Walk, limit: number): Tx<Slice<SummaryRow>> {
   const { page, end } = walk();
   const found = yield* rows<SummaryRow>(page);
   if (found.length > limit || end === undefined) return cutAt(found, limit);

@@ -1,18 +1,9 @@
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import { excerpt } from "../../../model/values/excerpt.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { parseRunId, type RunId } from "../../../model/ids/prefixed-id.ts";
-import {
-  checkedCount,
-  checkedText,
-  draftOf,
-  givenFlag,
-  givenList,
-} from "../../../model/shape.ts";
+import { checkedCount, checkedText, draftOf, givenFlag, givenList } from "../../../model/shape.ts";
 import { spokenKind } from "../../../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { integersOf } from "../../../sql/dialect.ts";
@@ -110,9 +101,7 @@ export function givenLog(
   };
 }
 
-function checkedEntry(
-  entry: LogEntry,
-): Omit<NewLine, "payload"> & { readonly data: unknown } {
+function checkedEntry(entry: LogEntry): Omit<NewLine, "payload"> & { readonly data: unknown } {
   const {
     level,
     message,
@@ -120,14 +109,7 @@ function checkedEntry(
     step,
     attempt,
     data,
-  } = draftOf("a log entry", entry, [
-    "level",
-    "message",
-    "run",
-    "step",
-    "attempt",
-    "data",
-  ]);
+  } = draftOf("a log entry", entry, ["level", "message", "run", "step", "attempt", "data"]);
   if (typeof level !== "string" || !isLogLevel(level))
     throw new HoldfastError(
       "OPTION_INVALID",
@@ -141,10 +123,7 @@ function checkedEntry(
     message,
     run: runId === undefined ? null : parseRunId(runId),
     step: step === undefined ? null : checkedText("A step's name", step),
-    attempt:
-      attempt === undefined
-        ? null
-        : checkedCount("attempt", attempt, { min: 1 }),
+    attempt: attempt === undefined ? null : checkedCount("attempt", attempt, { min: 1 }),
     data,
   };
 }
@@ -155,26 +134,21 @@ function checkedEntry(
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`
  */
-export const appendLogs: StoreOperation<ExecutionContext, AppendLogs, void> =
-  storeOperation("appendLogs", {
+export const appendLogs: StoreOperation<ExecutionContext, AppendLogs, void> = storeOperation(
+  "appendLogs",
+  {
     key: (input: AppendLogs) => input.id,
     *one(_: ExecutionContext, { id, at, lines }) {
       // The lock gives the lines of one execution their keys in the order in
       // which they become visible, so that a reader's cursor passes over none.
       const execution = yield* lockedKey(id);
-      for (const {
-        level,
-        message,
-        run: runId,
-        step,
-        attempt,
-        payload,
-      } of lines)
+      for (const { level, message, run: runId, step, attempt, payload } of lines)
         yield* run(sql`
           INSERT INTO holdfast_execution_log (execution, at, run, step, attempt, level, message, payload)
           VALUES (${execution}, ${at}, ${runId}, ${step}, ${attempt}, ${level}, ${message}, ${payload})`);
     },
-  });
+  },
+);
 
 export interface ListLogsOptions extends PageOptions {
   /** The first key of the list: that of the last line known and one, to see only later ones. */
@@ -212,36 +186,33 @@ interface LogRow extends Omit<LogLine, "data"> {
 }
 
 /** Log lines in the order of writing. @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID` */
-export const logList: List<
-  ExecutionContext,
-  [id: string, options?: ListLogsOptions],
-  LogLine
-> = list("listLogs", {
-  table: "holdfast_execution_log",
-  given(_: ExecutionContext, id: string, options?: ListLogsOptions) {
-    const { filter, page } = pageOf(options, ["from", "includeDerived"]);
-    const { from = 0, includeDerived } = filter;
-    return {
-      filter: {
-        id: parseExecutionId(id),
-        from: checkedCount("from", from),
-        includeDerived: givenFlag("includeDerived", includeDerived) ?? false,
-      },
-      page,
-    };
-  },
-  *slice(_, filter: LogFilter, bounds) {
-    const execution = yield* standing(filter.id);
-    return filter.includeDerived
-      ? yield* linesOfTree(filter, bounds)
-      : yield* linesOfOne(execution.key, filter, bounds);
-  },
-  keyOf: ({ execution, key }: LogRow) => `${execution}#${key}`,
-  itemOf: ({ decode }, { payload, ...line }) => ({
-    ...line,
-    data: payload === null ? undefined : decode(payload),
-  }),
-});
+export const logList: List<ExecutionContext, [id: string, options?: ListLogsOptions], LogLine> =
+  list("listLogs", {
+    table: "holdfast_execution_log",
+    given(_: ExecutionContext, id: string, options?: ListLogsOptions) {
+      const { filter, page } = pageOf(options, ["from", "includeDerived"]);
+      const { from = 0, includeDerived } = filter;
+      return {
+        filter: {
+          id: parseExecutionId(id),
+          from: checkedCount("from", from),
+          includeDerived: givenFlag("includeDerived", includeDerived) ?? false,
+        },
+        page,
+      };
+    },
+    *slice(_, filter: LogFilter, bounds) {
+      const execution = yield* standing(filter.id);
+      return filter.includeDerived
+        ? yield* linesOfTree(filter, bounds)
+        : yield* linesOfOne(execution.key, filter, bounds);
+    },
+    keyOf: ({ execution, key }: LogRow) => `${execution}#${key}`,
+    itemOf: ({ decode }, { payload, ...line }) => ({
+      ...line,
+      data: payload === null ? undefined : decode(payload),
+    }),
+  });
 
 /** The key that a slice begins with. */
 function firstKey(after: Place | undefined, from: number): number {
@@ -281,10 +252,7 @@ function linesOfOne(
  * there on the log is read as it was written, over 2,000 keys. Keys and not
  * lines, since lines that go while the page is read would move its end.
  */
-function* linesOfTree(
-  { id, from }: LogFilter,
-  { after, limit }: SliceBounds,
-): Tx<Slice<LogRow>> {
+function* linesOfTree({ id, from }: LogFilter, { after, limit }: SliceBounds): Tx<Slice<LogRow>> {
   const tree = inTree(id);
   const first = yield* firstInTree(tree, firstKey(after, from));
   if (first === null) return { rows: [], next: undefined };
@@ -307,8 +275,7 @@ function* linesOfTree(
     SELECT ${lineColumns}, e.id AS execution
     FROM holdfast_execution_log AS l JOIN holdfast_execution AS e ON e.key = l.execution
     WHERE l.key IN ${integersOf(kept)} ORDER BY l.key`);
-  if (kept.length < found.length)
-    return { rows: lines, next: [kept.at(-1) ?? first] };
+  if (kept.length < found.length) return { rows: lines, next: [kept.at(-1) ?? first] };
   const later = yield* firstInTree(tree, end);
   return { rows: lines, next: later === null ? undefined : [later - 1] };
 }

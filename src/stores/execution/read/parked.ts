@@ -1,9 +1,5 @@
 import { textsOf } from "../../../sql/dialect.ts";
-import {
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 

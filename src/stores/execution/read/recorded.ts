@@ -3,18 +3,15 @@ import { operation, row, type Operation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 
 /** How many events all executions of a database have together. Reads the whole log: for tests, whose logs are short. */
-export const countRecorded: Operation<undefined, number> = operation(
-  "countRecorded",
-  {
-    key: () => "all",
-    *one() {
-      const found = yield* row<{ readonly events: number }>(
-        sql`SELECT COUNT(*) AS events FROM holdfast_execution_event`,
-      );
-      return found?.events ?? 0;
-    },
+export const countRecorded: Operation<undefined, number> = operation("countRecorded", {
+  key: () => "all",
+  *one() {
+    const found = yield* row<{ readonly events: number }>(
+      sql`SELECT COUNT(*) AS events FROM holdfast_execution_event`,
+    );
+    return found?.events ?? 0;
   },
-);
+});
 
 /** An event among those of all executions. */
 export interface RecordedEvent {
@@ -24,13 +21,12 @@ export interface RecordedEvent {
 }
 
 /** The n-th event that was recorded, from 1 on; for tests as well. */
-export const recordedAt: Operation<number, RecordedEvent | undefined> =
-  operation("recordedAt", {
-    key: () => "all",
-    *one(number) {
-      return yield* row<RecordedEvent>(sql`
+export const recordedAt: Operation<number, RecordedEvent | undefined> = operation("recordedAt", {
+  key: () => "all",
+  *one(number) {
+    return yield* row<RecordedEvent>(sql`
         SELECT x.id AS id, e.version AS version, e.kind AS kind
         FROM holdfast_execution_event e JOIN holdfast_execution x ON x.key = e.execution
         ORDER BY e.seq LIMIT 1 OFFSET ${number - 1}`);
-    },
-  });
+  },
+});

@@ -1,14 +1,7 @@
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import type { LoggedResponse } from "../../../model/execution/event.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
-import {
-  checkedCount,
-  checkedFilterText,
-  givenFlag,
-} from "../../../model/shape.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
+import { checkedCount, checkedFilterText, givenFlag } from "../../../model/shape.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
@@ -68,12 +61,7 @@ export const responseList: List<
 > = list("listResponses", {
   table,
   given(_: ExecutionContext, id: string, options?: ListResponsesOptions) {
-    const { filter, page } = pageOf(options, [
-      "from",
-      "backward",
-      "joinSet",
-      "unread",
-    ]);
+    const { filter, page } = pageOf(options, ["from", "backward", "joinSet", "unread"]);
     return { filter: checkedFilter(id, filter), page };
   },
   slice: responseSlice,
@@ -94,8 +82,7 @@ function checkedFilter(
     id: parseExecutionId(id),
     from: from === undefined ? undefined : checkedCount("from", from),
     backward: givenFlag("backward", backward) ?? false,
-    joinSet:
-      joinSet === undefined ? undefined : checkedFilterText("joinSet", joinSet),
+    joinSet: joinSet === undefined ? undefined : checkedFilterText("joinSet", joinSet),
     unread: givenFlag("unread", unread) ?? false,
   };
 }
@@ -119,9 +106,7 @@ function* responseSlice(
           asked,
           isUp,
         );
-  const isUnread = unread
-    ? sql`r.kind = 'signal' AND r.read_by IS NULL`
-    : sql`1 = 1`;
+  const isUnread = unread ? sql`r.kind = 'signal' AND r.read_by IS NULL` : sql`1 = 1`;
   const only =
     joinSet === undefined
       ? isUnread

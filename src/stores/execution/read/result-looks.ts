@@ -1,11 +1,7 @@
 import { lineOf, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { textsOf } from "../../../sql/dialect.ts";
-import {
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 import { readResult } from "./read.ts";
@@ -22,21 +18,18 @@ interface Ending {
 }
 
 /** Which of some executions that have no parent have ended, and their results when they are small. */
-const readEndings: StoreOperation<
-  ExecutionContext,
-  readonly ExecutionId[],
-  readonly Ending[]
-> = storeOperation("readEndings", {
-  key: () => "endings",
-  *one(_: ExecutionContext, ids) {
-    return yield* rows<Ending>(sql`
+const readEndings: StoreOperation<ExecutionContext, readonly ExecutionId[], readonly Ending[]> =
+  storeOperation("readEndings", {
+    key: () => "endings",
+    *one(_: ExecutionContext, ids) {
+      return yield* rows<Ending>(sql`
       SELECT x.id, x.state, CASE WHEN octet_length(e.payload) <= ${smallMax} THEN e.payload END AS result
       FROM holdfast_execution x
         LEFT JOIN holdfast_execution_event e
           ON x.state = 'finished' AND e.execution = x.key AND e.version = x.version AND e.kind = 'finished'
       WHERE x.id IN ${textsOf(ids)} AND x.removing_at IS NULL`);
-  },
-});
+    },
+  });
 
 /**
  * Looks whether executions have ended, for any number of waits. What is asked
@@ -78,12 +71,7 @@ export class ResultLooks {
     const { database } = this.#context;
     const pages: Promise<readonly Ending[]>[] = [];
     for (let from = 0; from < ids.length; from += idsMax)
-      pages.push(
-        database.read(
-          readEndings(this.#context),
-          ids.slice(from, from + idsMax),
-        ),
-      );
+      pages.push(database.read(readEndings(this.#context), ids.slice(from, from + idsMax)));
     const found = (await Promise.all(pages)).flat();
     return new Map(found.map((ending) => [ending.id, ending]));
   }

@@ -1,14 +1,7 @@
-import type {
-  Lifecycle,
-  PendingState,
-} from "../../../model/execution/state.ts";
+import type { Lifecycle, PendingState } from "../../../model/execution/state.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import {
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 

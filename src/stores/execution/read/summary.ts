@@ -1,23 +1,8 @@
-import type {
-  ExecutionEvent,
-  ExecutionRole,
-} from "../../../model/execution/event.ts";
-import {
-  splitToParts,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
-import {
-  interruptionBy,
-  type Interruption,
-} from "../../../model/execution/interruption.ts";
-import type {
-  ExecutionState,
-  Lifecycle,
-} from "../../../model/execution/state.ts";
-import {
-  statusOf,
-  type ExecutionStatus,
-} from "../../../model/execution/status.ts";
+import type { ExecutionEvent, ExecutionRole } from "../../../model/execution/event.ts";
+import { splitToParts, type ExecutionId } from "../../../model/ids/execution-id.ts";
+import { interruptionBy, type Interruption } from "../../../model/execution/interruption.ts";
+import type { ExecutionState, Lifecycle } from "../../../model/execution/state.ts";
+import { statusOf, type ExecutionStatus } from "../../../model/execution/status.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
@@ -30,12 +15,7 @@ import {
   type EventRow,
   type SizedEventRow,
 } from "../event-row.ts";
-import {
-  corruptLog,
-  stateColumns,
-  stateOf,
-  type StateRow,
-} from "../state-row.ts";
+import { corruptLog, stateColumns, stateOf, type StateRow } from "../state-row.ts";
 
 /** An execution as lists show it. */
 export interface ExecutionSummary {
@@ -99,9 +79,7 @@ function earlier(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.min(a, b);
 }
 
-function* sleepsOf(
-  found: readonly SummaryRow[],
-): Tx<ReadonlyMap<number, number | null>> {
+function* sleepsOf(found: readonly SummaryRow[]): Tx<ReadonlyMap<number, number | null>> {
   const open = found.filter(({ state }) => state !== "finished");
   if (open.length === 0) return new Map();
   const sleeps = yield* rows<{
@@ -127,14 +105,12 @@ interface OfExecution {
 
 function* interruptionsIn(found: readonly SummaryRow[]): Tx<Interruptions> {
   const interrupted = found.filter(({ lifecycle }) => lifecycle !== "active");
-  if (interrupted.length === 0)
-    return { events: new Map(), count: found.length };
+  if (interrupted.length === 0) return { events: new Map(), count: found.length };
   const smallMax = Math.floor(pageBytesMax / interrupted.length);
   const sized = new Map(
-    (yield* interruptingEvents<SizedEventRow>(
-      interrupted,
-      sizedEventColumns(smallMax),
-    )).map((event) => [event.execution, event]),
+    (yield* interruptingEvents<SizedEventRow>(interrupted, sizedEventColumns(smallMax))).map(
+      (event) => [event.execution, event],
+    ),
   );
   const sizes = interrupted.map(({ key }) => sized.get(key)?.bytes ?? 0);
   const fitting = interrupted.slice(0, rowsWithin(sizes, pageBytesMax));
@@ -156,12 +132,11 @@ function isWhole(event: EventRow | SizedEventRow): event is EventRow {
 }
 
 /** By which event an execution came to be so. */
-const interrupting: readonly (readonly [Lifecycle, ExecutionEvent["kind"]])[] =
-  [
-    ["paused", "paused"],
-    ["cancelling", "cancellationRequested"],
-    ["parked", "parked"],
-  ];
+const interrupting: readonly (readonly [Lifecycle, ExecutionEvent["kind"]])[] = [
+  ["paused", "paused"],
+  ["cancelling", "cancellationRequested"],
+  ["parked", "parked"],
+];
 
 /**
  * The last event by which each of them came to be as it is; none for those
@@ -219,8 +194,7 @@ export function summaryOf(found: DetailedRow): ExecutionSummary {
 function interruptionIn(found: DetailedRow): Interruption | null {
   const { lifecycle, interruptedBy, created_at: since } = found;
   if (lifecycle === "active") return null;
-  if (interruptedBy === undefined && lifecycle === "paused")
-    return { kind: "paused", since };
+  if (interruptedBy === undefined && lifecycle === "paused") return { kind: "paused", since };
   const logged = interruptedBy && eventOf(interruptedBy);
   const interruption = logged && interruptionBy(logged.event, logged.at);
   if (interruption?.kind !== lifecycle)

@@ -1,7 +1,4 @@
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { textAt } from "../../cursor.ts";
@@ -82,8 +79,6 @@ function* rootOf(id: ExecutionId): Tx<SummaryRow> {
  * The ids below an execution begin with its own and a dot, so they lie between
  * these two: "/" is the character after ".".
  */
-export function idsBelow(
-  id: ExecutionId,
-): readonly [low: string, high: string] {
+export function idsBelow(id: ExecutionId): readonly [low: string, high: string] {
   return [`${id}.`, `${id}/`];
 }

@@ -1,8 +1,5 @@
 import { LastLocks } from "../../../model/execution/pruned.ts";
-import {
-  parseExecutionId,
-  type ExecutionId,
-} from "../../../model/ids/execution-id.ts";
+import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import {
@@ -18,12 +15,7 @@ import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { ExecutionContext } from "../context.ts";
 import { eventOf, type EventRow } from "../event-row.ts";
 import { removeBacktraces, removeTreeSlice } from "./remove-tree.ts";
-import {
-  corruptLog,
-  lockedRecord,
-  soundEvent,
-  standing,
-} from "../state-row.ts";
+import { corruptLog, lockedRecord, soundEvent, standing } from "../state-row.ts";
 
 export interface PruneOptions extends SweepOptions<PruneReport> {
   /** A signal that is sent again under its key is known for so long, though it was read; defaults to 30 days. */
@@ -78,8 +70,7 @@ export async function pruneHistory(
         { ...boundary, kept, rowsMax, signalsBefore },
         { signal },
       );
-      if (removed >= rowsMax)
-        return { report: { ...nothing, ...pruned }, isDone: false };
+      if (removed >= rowsMax) return { report: { ...nothing, ...pruned }, isDone: false };
       child = await children.next();
       if (removed > 0 || child.done === true)
         return {
@@ -112,27 +103,24 @@ interface Boundary {
   readonly continuation: number;
 }
 
-const lastStart: StoreOperation<
-  ExecutionContext,
-  ExecutionId,
-  Boundary | undefined
-> = storeOperation("lastStart", {
-  key: (id: ExecutionId) => id,
-  *one(_: ExecutionContext, id) {
-    const { key } = yield* standing(id);
-    const found = yield* row<{
-      readonly version: number;
-      readonly responses: number;
-    }>(sql`
+const lastStart: StoreOperation<ExecutionContext, ExecutionId, Boundary | undefined> =
+  storeOperation("lastStart", {
+    key: (id: ExecutionId) => id,
+    *one(_: ExecutionContext, id) {
+      const { key } = yield* standing(id);
+      const found = yield* row<{
+        readonly version: number;
+        readonly responses: number;
+      }>(sql`
       SELECT history_from AS version, responses_from AS responses FROM holdfast_execution WHERE key = ${key}`);
-    if (found === undefined || found.version === 0) return undefined;
-    const { version, responses } = found;
-    const { event } = yield* soundEvent(id, key, version);
-    if (event.kind !== "continued") throw corruptLog(id, version);
-    const { continuation } = event;
-    return { id, key, version, responses, continuation };
-  },
-});
+      if (found === undefined || found.version === 0) return undefined;
+      const { version, responses } = found;
+      const { event } = yield* soundEvent(id, key, version);
+      if (event.kind !== "continued") throw corruptLog(id, version);
+      const { continuation } = event;
+      return { id, key, version, responses, continuation };
+    },
+  });
 
 const eventsPerLook = 2_000;
 
@@ -143,10 +131,10 @@ async function keptBefore(
 ): Promise<readonly number[]> {
   const locks = new LastLocks();
   for (let before = version; !locks.isComplete;) {
-    const found: readonly EventRow[] = await context.database.read(
-      eventsBefore(context),
-      { key, before },
-    );
+    const found: readonly EventRow[] = await context.database.read(eventsBefore(context), {
+      key,
+      before,
+    });
     for (const each of found)
       if (each.kind === "locked" || each.kind === "forked")
         locks.look(each.version, eventOf(each).event);
@@ -163,21 +151,18 @@ interface EventsBefore {
 }
 
 /** A page of events from a version down, with the bodies of locks alone. */
-const eventsBefore: StoreOperation<
-  ExecutionContext,
-  EventsBefore,
-  readonly EventRow[]
-> = storeOperation("eventsBefore", {
-  key: (input: EventsBefore) => String(input.key),
-  *one(_: ExecutionContext, { key, before }) {
-    return yield* rows<EventRow>(sql`
+const eventsBefore: StoreOperation<ExecutionContext, EventsBefore, readonly EventRow[]> =
+  storeOperation("eventsBefore", {
+    key: (input: EventsBefore) => String(input.key),
+    *one(_: ExecutionContext, { key, before }) {
+      return yield* rows<EventRow>(sql`
       SELECT version, at, responses, kind, call, seen,
         CASE WHEN kind IN ('locked', 'forked') THEN body ELSE '{}' END AS body, NULL AS payload
       FROM holdfast_execution_event
       WHERE execution = ${key} AND version > 0 AND version < ${before}
       ORDER BY version DESC LIMIT ${eventsPerLook}`);
-  },
-});
+    },
+  });
 
 interface PruneSlice extends Boundary {
   readonly kept: readonly number[];
@@ -194,8 +179,9 @@ interface PrunedSlice {
 }
 
 /** Removes rows of one execution, up to a limit. */
-const pruneSlice: StoreOperation<ExecutionContext, PruneSlice, PrunedSlice> =
-  storeOperation("pruneSlice", {
+const pruneSlice: StoreOperation<ExecutionContext, PruneSlice, PrunedSlice> = storeOperation(
+  "pruneSlice",
+  {
     key: (input: PruneSlice) => input.id,
     *one(_: ExecutionContext, input) {
       const { id, key, version, rowsMax } = input;
@@ -211,11 +197,11 @@ const pruneSlice: StoreOperation<ExecutionContext, PruneSlice, PrunedSlice> =
           from: 1,
           upTo: version,
         });
-      const events =
-        removed < rowsMax ? yield* removeEvents(input, rowsMax - removed) : 0;
+      const events = removed < rowsMax ? yield* removeEvents(input, rowsMax - removed) : 0;
       return { events, responses, rows: removed + events };
     },
-  });
+  },
+);
 
 function* removeResponses({
   key,
@@ -232,10 +218,7 @@ function* removeResponses({
       ORDER BY seq LIMIT ${rowsMax})`);
 }
 
-function* removeEvents(
-  { key, version, kept }: PruneSlice,
-  rowsMax: number,
-): Tx<number> {
+function* removeEvents({ key, version, kept }: PruneSlice, rowsMax: number): Tx<number> {
   return yield* run(sql`
     DELETE FROM holdfast_execution_event WHERE execution = ${key} AND version IN (
       SELECT version FROM holdfast_execution_event
@@ -250,10 +233,10 @@ async function* forgottenChildren(
   { key }: Boundary,
 ): AsyncGenerator<ExecutionId, void> {
   for (let after: ChildPlace | undefined; ;) {
-    const found: readonly ChildPlace[] = await context.database.read(
-      endedChildren(context),
-      { parent: key, after },
-    );
+    const found: readonly ChildPlace[] = await context.database.read(endedChildren(context), {
+      parent: key,
+      after,
+    });
     for (const { id } of found) yield id;
     if (found.length < childrenPerRead) return;
     after = found.at(-1);
@@ -273,18 +256,15 @@ interface ChildrenOf {
   readonly after: ChildPlace | undefined;
 }
 
-const endedChildren: StoreOperation<
-  ExecutionContext,
-  ChildrenOf,
-  readonly ChildPlace[]
-> = storeOperation("endedChildren", {
-  key: (input: ChildrenOf) => String(input.parent),
-  *one(_: ExecutionContext, { parent, after }) {
-    const { created_at: createdAt, id } = after ?? { created_at: -1, id: "" };
-    return yield* rows<ChildPlace>(sql`
+const endedChildren: StoreOperation<ExecutionContext, ChildrenOf, readonly ChildPlace[]> =
+  storeOperation("endedChildren", {
+    key: (input: ChildrenOf) => String(input.parent),
+    *one(_: ExecutionContext, { parent, after }) {
+      const { created_at: createdAt, id } = after ?? { created_at: -1, id: "" };
+      return yield* rows<ChildPlace>(sql`
       SELECT x.id, x.created_at FROM holdfast_execution AS x
       WHERE x.parent = ${parent} AND x.state = 'finished' AND (x.created_at, x.id) > (${createdAt}, ${id})
         AND NOT EXISTS (SELECT 1 FROM holdfast_execution_response r WHERE r.execution = ${parent} AND r.source = x.id)
       ORDER BY x.created_at, x.id LIMIT ${childrenPerRead}`);
-  },
-});
+    },
+  });

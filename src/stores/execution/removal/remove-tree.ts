@@ -46,35 +46,30 @@ export interface RemovedSlice {
  * Nothing can join a tree in which all has finished, since a child is created
  * under the lock of a parent that has not: so one look is enough.
  */
-export const removeTreeSlice: StoreOperation<
-  ExecutionContext,
-  RemoveTreeSlice,
-  RemovedSlice
-> = storeOperation("removeTreeSlice", {
-  key: (input: RemoveTreeSlice) => input.id,
-  *one(_: ExecutionContext, { id, at, rowsMax, leaves }) {
-    const root = yield* row<RootRow>(sql`
+export const removeTreeSlice: StoreOperation<ExecutionContext, RemoveTreeSlice, RemovedSlice> =
+  storeOperation("removeTreeSlice", {
+    key: (input: RemoveTreeSlice) => input.id,
+    *one(_: ExecutionContext, { id, at, rowsMax, leaves }) {
+      const root = yield* row<RootRow>(sql`
         SELECT key, state, removing_at, erased_at, is_erased, process FROM holdfast_execution
         WHERE id = ${id} ${lockRow}`);
-    if (root === undefined) return { rows: 0, left: "gone", erasedAt: null };
-    if (root.removing_at === null) {
-      const left = yield* whatKeeps(id, root);
-      if (left !== undefined) return { rows: 0, left, erasedAt: null };
-      yield* run(sql`
+      if (root === undefined) return { rows: 0, left: "gone", erasedAt: null };
+      if (root.removing_at === null) {
+        const left = yield* whatKeeps(id, root);
+        if (left !== undefined) return { rows: 0, left, erasedAt: null };
+        yield* run(sql`
           UPDATE holdfast_execution SET removing_at = ${at} WHERE key = ${root.key}`);
-    }
-    const isErasure =
-      leaves === undefined ? root.erased_at !== null : leaves === "tombstone";
-    const erasedAt = isErasure ? (root.erased_at ?? at) : null;
-    if (isErasure && root.is_erased !== null)
-      return { rows: 0, left: "gone", erasedAt };
-    if (erasedAt !== root.erased_at)
-      yield* run(sql`
+      }
+      const isErasure = leaves === undefined ? root.erased_at !== null : leaves === "tombstone";
+      const erasedAt = isErasure ? (root.erased_at ?? at) : null;
+      if (isErasure && root.is_erased !== null) return { rows: 0, left: "gone", erasedAt };
+      if (erasedAt !== root.erased_at)
+        yield* run(sql`
           UPDATE holdfast_execution SET erased_at = ${erasedAt}, is_erased = NULL WHERE key = ${root.key}`);
-    const removed = yield* removeRows(id, root.key, rowsMax, isErasure);
-    return { ...removed, erasedAt };
-  },
-});
+      const removed = yield* removeRows(id, root.key, rowsMax, isErasure);
+      return { ...removed, erasedAt };
+    },
+  });
 
 interface RootRow {
   readonly key: number;
@@ -89,11 +84,8 @@ function* whatKeeps(
   id: ExecutionId,
   { state, process }: RootRow,
 ): Tx<"unfinished" | "process" | undefined> {
-  if (state !== "finished" || (yield* hasOpenDescendant(id)))
-    return "unfinished";
-  return process !== null || (yield* hasProcessBelow(id))
-    ? "process"
-    : undefined;
+  if (state !== "finished" || (yield* hasOpenDescendant(id))) return "unfinished";
+  return process !== null || (yield* hasProcessBelow(id)) ? "process" : undefined;
 }
 
 function* hasOpenDescendant(id: ExecutionId): Tx<boolean> {
@@ -166,19 +158,15 @@ type RemovePart = (execution: number, rowsMax: number) => Tx<number>;
 const parts: readonly RemovePart[] = [
   (execution, rowsMax) => removeBacktraces(execution, rowsMax),
   // No more than a few of them, by the limit on tags.
-  (execution) =>
-    run(sql`DELETE FROM holdfast_execution_tag WHERE execution = ${execution}`),
+  (execution) => run(sql`DELETE FROM holdfast_execution_tag WHERE execution = ${execution}`),
   inOrder(
-    (of) =>
-      sql`SELECT key AS n FROM holdfast_execution_delay WHERE execution = ${of} ORDER BY key`,
+    (of) => sql`SELECT key AS n FROM holdfast_execution_delay WHERE execution = ${of} ORDER BY key`,
     (of, past) =>
       sql`DELETE FROM holdfast_execution_delay WHERE execution = ${of} AND key < ${past}`,
   ),
   inOrder(
-    (of) =>
-      sql`SELECT key AS n FROM holdfast_execution_log WHERE execution = ${of} ORDER BY key`,
-    (of, past) =>
-      sql`DELETE FROM holdfast_execution_log WHERE execution = ${of} AND key < ${past}`,
+    (of) => sql`SELECT key AS n FROM holdfast_execution_log WHERE execution = ${of} ORDER BY key`,
+    (of, past) => sql`DELETE FROM holdfast_execution_log WHERE execution = ${of} AND key < ${past}`,
   ),
   inOrder(
     (of) =>
@@ -207,9 +195,7 @@ function inOrder(
 
 /** The first number past a count of rows; beyond all of them when there are fewer. */
 function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {
-  const found = yield* row<{ readonly n: number }>(
-    sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`,
-  );
+  const found = yield* row<{ readonly n: number }>(sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`);
   return found?.n ?? Number.MAX_SAFE_INTEGER;
 }
 
@@ -239,11 +225,7 @@ export function* removeBacktraces(
 }
 
 /** Texts go with the last range that uses them. */
-function* removeRanges(
-  execution: number,
-  rangesMax: number,
-  { from, upTo }: Versions,
-): Tx<number> {
+function* removeRanges(execution: number, rangesMax: number, { from, upTo }: Versions): Tx<number> {
   const ranges = yield* rows<{
     readonly version_from: number;
     readonly hash: string;

@@ -2,22 +2,9 @@ import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import type { ResultKind } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  parseFunctionName,
-  type FunctionName,
-} from "../../../model/ids/function-name.ts";
-import {
-  checkedCount,
-  draftOf,
-  givenInvalid,
-  givenList,
-} from "../../../model/shape.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
+import { checkedCount, draftOf, givenInvalid, givenList } from "../../../model/shape.ts";
+import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -98,12 +85,7 @@ function checkedPolicy(given: RetentionPolicy): CheckedPolicy {
     olderThan,
     keepNewest,
     results,
-  } = draftOf("a retention policy", given, [
-    "function",
-    "olderThan",
-    "keepNewest",
-    "results",
-  ]);
+  } = draftOf("a retention policy", given, ["function", "olderThan", "keepNewest", "results"]);
   if (olderThan === undefined && keepNewest === undefined)
     throw new HoldfastError(
       "OPTION_INVALID",
@@ -111,8 +93,7 @@ function checkedPolicy(given: RetentionPolicy): CheckedPolicy {
     );
   return {
     function: name === undefined ? undefined : parseFunctionName(name),
-    olderThanMs:
-      olderThan === undefined ? undefined : durationMs(olderThan, "olderThan"),
+    olderThanMs: olderThan === undefined ? undefined : durationMs(olderThan, "olderThan"),
     keepNewest:
       keepNewest === undefined
         ? undefined
@@ -128,17 +109,11 @@ const resultKinds: Readonly<Record<ResultKind, true>> = {
   timedOut: true,
 };
 
-function checkedResults(
-  results: readonly ResultKind[],
-): ReadonlySet<ResultKind> {
+function checkedResults(results: readonly ResultKind[]): ReadonlySet<ResultKind> {
   const kinds = new Set(givenList("results", results));
   for (const kind of kinds)
     if (typeof kind !== "string" || !Object.hasOwn(resultKinds, kind))
-      throw givenInvalid(
-        "results",
-        `some of ${Object.keys(resultKinds).join(", ")}`,
-        kind,
-      );
+      throw givenInvalid("results", `some of ${Object.keys(resultKinds).join(", ")}`, kind);
   return kinds;
 }
 
@@ -166,9 +141,7 @@ async function* treesToRemove(
 }
 
 /** What was begun, by a call or a process that came to an early end. */
-async function* interruptedTrees(
-  context: ExecutionContext,
-): AsyncGenerator<TreeToRemove, void> {
+async function* interruptedTrees(context: ExecutionContext): AsyncGenerator<TreeToRemove, void> {
   for (let after = ""; ;) {
     const id = await context.database.read(nextBeingRemoved(context), {
       after,
@@ -193,20 +166,18 @@ async function* treesOf(
 ): AsyncGenerator<TreeToRemove, void> {
   const { database, clock } = context;
   const byAge =
-    olderThanMs === undefined
-      ? undefined
-      : placeBefore(Math.max(0, clock.now() - olderThanMs));
+    olderThanMs === undefined ? undefined : placeBefore(Math.max(0, clock.now() - olderThanMs));
   const byCount =
-    keepNewest === undefined
-      ? undefined
-      : await beyondNewest(context, name, keepNewest);
+    keepNewest === undefined ? undefined : await beyondNewest(context, name, keepNewest);
   const upTo = laterOf(byAge, byCount);
   if (upTo === undefined) return;
   for (let after: TreePlace | null = swept?.get(name) ?? null; ;) {
-    const found: readonly FinishedTree[] = await database.read(
-      finishedTrees(context),
-      { function: name, after, upTo, limit: treesPerRead },
-    );
+    const found: readonly FinishedTree[] = await database.read(finishedTrees(context), {
+      function: name,
+      after,
+      upTo,
+      limit: treesPerRead,
+    });
     for (const { id, resultKind } of found)
       if (results?.has(resultKind) ?? true) yield { id, leaves: "nothing" };
     after = found.at(-1) ?? null;
@@ -229,10 +200,11 @@ async function beyondNewest(
   const { database } = context;
   let before: TreePlace | null = null;
   for (let left = keepNewest + 1; left > 0; left -= placesPerStep) {
-    const place: TreePlace | undefined = await database.read(
-      placeBack(context),
-      { function: name, before, places: Math.min(left, placesPerStep) },
-    );
+    const place: TreePlace | undefined = await database.read(placeBack(context), {
+      function: name,
+      before,
+      places: Math.min(left, placesPerStep),
+    });
     if (place === undefined) return undefined;
     before = place;
     // A read that need not wait for a flush comes back before the event loop does.
@@ -260,14 +232,9 @@ function placeBefore(instant: number): TreePlace {
   return { finishedAt: instant - 1, id: afterAllIds };
 }
 
-function laterOf(
-  a: TreePlace | undefined,
-  b: TreePlace | undefined,
-): TreePlace | undefined {
+function laterOf(a: TreePlace | undefined, b: TreePlace | undefined): TreePlace | undefined {
   if (a === undefined || b === undefined) return a ?? b;
-  const isLater =
-    a.finishedAt > b.finishedAt ||
-    (a.finishedAt === b.finishedAt && a.id > b.id);
+  const isLater = a.finishedAt > b.finishedAt || (a.finishedAt === b.finishedAt && a.id > b.id);
   return isLater ? a : b;
 }
 
@@ -315,56 +282,49 @@ interface StepBack {
 }
 
 /** The place a number of places before another, or undefined when there are fewer. */
-const placeBack: StoreOperation<
-  ExecutionContext,
-  StepBack,
-  TreePlace | undefined
-> = storeOperation("placeBack", {
-  key: (input: StepBack) => input.function,
-  *one(_: ExecutionContext, { function: name, before, places }) {
-    const { finishedAt, id } = before ?? {
-      finishedAt: Number.MAX_SAFE_INTEGER,
-      id: afterAllIds,
-    };
-    const found = yield* row<{ finished_at: number; id: string }>(sql`
+const placeBack: StoreOperation<ExecutionContext, StepBack, TreePlace | undefined> = storeOperation(
+  "placeBack",
+  {
+    key: (input: StepBack) => input.function,
+    *one(_: ExecutionContext, { function: name, before, places }) {
+      const { finishedAt, id } = before ?? {
+        finishedAt: Number.MAX_SAFE_INTEGER,
+        id: afterAllIds,
+      };
+      const found = yield* row<{ finished_at: number; id: string }>(sql`
         SELECT finished_at, id FROM holdfast_execution
         WHERE function = ${name} AND state = 'finished' AND parent IS NULL
           AND (finished_at, id) < (${finishedAt}, ${id})
         ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET ${places - 1}`);
-    return found && { finishedAt: found.finished_at, id: found.id };
+      return found && { finishedAt: found.finished_at, id: found.id };
+    },
   },
-});
+);
 
 interface AfterText {
   readonly after: string;
 }
 
 /** The functions that have finished top-level executions, one after the other. */
-const nextFinishedFunction: StoreOperation<
-  ExecutionContext,
-  AfterText,
-  FunctionName | undefined
-> = storeOperation("nextFinishedFunction", {
-  key: (input: AfterText) => input.after,
-  *one(_: ExecutionContext, { after }) {
-    const found = yield* row<{ readonly function: FunctionName }>(sql`
+const nextFinishedFunction: StoreOperation<ExecutionContext, AfterText, FunctionName | undefined> =
+  storeOperation("nextFinishedFunction", {
+    key: (input: AfterText) => input.after,
+    *one(_: ExecutionContext, { after }) {
+      const found = yield* row<{ readonly function: FunctionName }>(sql`
       SELECT function FROM holdfast_execution
       WHERE function > ${after} AND state = 'finished' AND parent IS NULL ORDER BY function LIMIT 1`);
-    return found?.function;
-  },
-});
+      return found?.function;
+    },
+  });
 
 /** Trees whose removal was begun and not ended, one after the other. */
-const nextBeingRemoved: StoreOperation<
-  ExecutionContext,
-  AfterText,
-  ExecutionId | undefined
-> = storeOperation("nextBeingRemoved", {
-  key: (input: AfterText) => input.after,
-  *one(_: ExecutionContext, { after }) {
-    const found = yield* row<{ readonly id: ExecutionId }>(sql`
+const nextBeingRemoved: StoreOperation<ExecutionContext, AfterText, ExecutionId | undefined> =
+  storeOperation("nextBeingRemoved", {
+    key: (input: AfterText) => input.after,
+    *one(_: ExecutionContext, { after }) {
+      const found = yield* row<{ readonly id: ExecutionId }>(sql`
       SELECT id FROM holdfast_execution
       WHERE removing_at IS NOT NULL AND is_erased IS NULL AND id > ${after} ORDER BY id LIMIT 1`);
-    return found?.id;
-  },
-});
+      return found?.id;
+    },
+  });

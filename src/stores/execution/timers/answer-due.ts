@@ -45,32 +45,26 @@ export interface AnsweredDue {
  * Postgres they pass over what is locked, on SQLite they come after it. The
  * rows are locked as `answerDelay` locks them, the execution before its delay.
  */
-export const answerDueDelays: StoreOperation<
-  ExecutionContext,
-  AnswerDue,
-  AnsweredDue
-> = storeOperation("answerDueDelays", {
-  // One after the other in a process: each takes all that it is given.
-  key: () => "timers",
-  *one(context: ExecutionContext, { delays, at: askedAt }: AnswerDue) {
-    const records = yield* lockedOf(delays);
-    const at = judgedAt(context, askedAt);
-    const taken = yield* lockedDelays(delays, records);
-    if (taken.length === 0) return yield* leftOf(delays);
-    const responses = yield* moveToResponses(taken, at);
-    yield* wake(records, responses, at);
-    if (responses.length === delays.length)
-      return { answered: responses.length, left: [] };
-    const answered = new Set<string>(responses.map(({ source }) => source));
-    const { left } = yield* leftOf(delays.filter((id) => !answered.has(id)));
-    return { answered: responses.length, left };
-  },
-});
+export const answerDueDelays: StoreOperation<ExecutionContext, AnswerDue, AnsweredDue> =
+  storeOperation("answerDueDelays", {
+    // One after the other in a process: each takes all that it is given.
+    key: () => "timers",
+    *one(context: ExecutionContext, { delays, at: askedAt }: AnswerDue) {
+      const records = yield* lockedOf(delays);
+      const at = judgedAt(context, askedAt);
+      const taken = yield* lockedDelays(delays, records);
+      if (taken.length === 0) return yield* leftOf(delays);
+      const responses = yield* moveToResponses(taken, at);
+      yield* wake(records, responses, at);
+      if (responses.length === delays.length) return { answered: responses.length, left: [] };
+      const answered = new Set<string>(responses.map(({ source }) => source));
+      const { left } = yield* leftOf(delays.filter((id) => !answered.has(id)));
+      return { answered: responses.length, left };
+    },
+  });
 
 /** Executions that have one of these delays, unless somebody else has locked them. */
-function* lockedOf(
-  delays: readonly DelayId[],
-): Tx<ReadonlyMap<number, ExecutionRecord>> {
+function* lockedOf(delays: readonly DelayId[]): Tx<ReadonlyMap<number, ExecutionRecord>> {
   const found = yield* rows<StateRow>(sql`
     SELECT ${stateColumns} FROM holdfast_execution
     WHERE key IN (SELECT d.execution FROM holdfast_execution_delay d WHERE d.id IN ${textsOf(delays)} AND d.is_paused = 0)
@@ -96,9 +90,7 @@ function* lockedDelays(
   }>(sql`
     SELECT key, execution FROM holdfast_execution_delay
     WHERE id IN ${textsOf(delays)} AND is_paused = 0 ${skipLocked}`);
-  return found.flatMap(({ key, execution }) =>
-    records.has(execution) ? key : [],
-  );
+  return found.flatMap(({ key, execution }) => (records.has(execution) ? key : []));
 }
 
 interface Response {
@@ -110,10 +102,7 @@ interface Response {
 }
 
 /** Numbered in the order in which they expired, as one after the other would be. */
-function* moveToResponses(
-  delays: readonly number[],
-  at: number,
-): Tx<readonly Response[]> {
+function* moveToResponses(delays: readonly number[], at: number): Tx<readonly Response[]> {
   const responses = yield* rows<Response>(sql`
     INSERT INTO holdfast_execution_response (execution, seq, at, kind, inbox, ordinal, source, outcome)
     SELECT d.execution,
@@ -150,8 +139,7 @@ function* wake(
   for (const [key, state] of states) {
     const record = records.get(key);
     if (record === undefined) continue;
-    if (state.pending !== record.state.pending)
-      yield* announceState(record, state);
+    if (state.pending !== record.state.pending) yield* announceState(record, state);
     yield* announce(newResponse, record.id);
   }
 }

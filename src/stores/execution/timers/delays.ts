@@ -1,8 +1,4 @@
-import {
-  parseDelayId,
-  splitDelayId,
-  type DelayId,
-} from "../../../model/ids/delay-id.ts";
+import { parseDelayId, splitDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import type { DelayOutcome } from "../../../model/execution/event.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
@@ -50,8 +46,7 @@ export function givenCancelDelay(
 }
 
 /** `answered` by this call, or before it: by its expiry or by a cancellation; or paused, so that it cannot expire. */
-export type AnswerDelayOutcome =
-  "answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired";
+export type AnswerDelayOutcome = "answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired";
 
 /**
  * Answers an open delay: it expired, or somebody cancelled it. The first of
@@ -59,31 +54,26 @@ export type AnswerDelayOutcome =
  *
  * @throws HoldfastError `DELAY_NOT_FOUND` when it was never requested.
  */
-export const answerDelay: StoreOperation<
-  ExecutionContext,
-  AnswerDelay,
-  AnswerDelayOutcome
-> = storeOperation("answerDelay", {
-  key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
-  *one(context: ExecutionContext, { delay, at: askedAt, outcome }) {
-    const { execution } = splitDelayId(delay);
-    const record = yield* lockedRecord(execution);
-    const at = judgedAt(context, askedAt);
-    // It may have been found expired before it was paused.
-    const removed = yield* run(sql`
+export const answerDelay: StoreOperation<ExecutionContext, AnswerDelay, AnswerDelayOutcome> =
+  storeOperation("answerDelay", {
+    key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
+    *one(context: ExecutionContext, { delay, at: askedAt, outcome }) {
+      const { execution } = splitDelayId(delay);
+      const record = yield* lockedRecord(execution);
+      const at = judgedAt(context, askedAt);
+      // It may have been found expired before it was paused.
+      const removed = yield* run(sql`
         DELETE FROM holdfast_execution_delay
         WHERE id = ${delay} AND (is_paused = 0 OR ${outcome} = 'cancelled')`);
-    if (removed === 0) {
-      const earlier = yield* earlierResponse(record.key, delay);
-      if (earlier === undefined) return yield* pausedDelay(delay);
-      return earlier.outcome === "cancelled"
-        ? "alreadyCancelled"
-        : "alreadyExpired";
-    }
-    yield* addResponse(record, delayResponse(delay, outcome, at));
-    return "answered";
-  },
-});
+      if (removed === 0) {
+        const earlier = yield* earlierResponse(record.key, delay);
+        if (earlier === undefined) return yield* pausedDelay(delay);
+        return earlier.outcome === "cancelled" ? "alreadyCancelled" : "alreadyExpired";
+      }
+      yield* addResponse(record, delayResponse(delay, outcome, at));
+      return "answered";
+    },
+  });
 
 /** @throws HoldfastError `DELAY_NOT_FOUND` */
 function* pausedDelay(delay: DelayId): Tx<"notExpired"> {
@@ -117,8 +107,9 @@ export function givenUnpauseDelay(
 }
 
 /** Stops a delay from expiring, or lets it expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND` */
-export const pauseDelay: StoreOperation<ExecutionContext, PauseDelay, void> =
-  storeOperation("pauseDelay", {
+export const pauseDelay: StoreOperation<ExecutionContext, PauseDelay, void> = storeOperation(
+  "pauseDelay",
+  {
     key: (input: PauseDelay) => splitDelayId(input.delay).execution,
     *one(_: ExecutionContext, { delay, isPaused }) {
       const found = yield* row<{ readonly is_paused: number }>(sql`
@@ -129,7 +120,8 @@ export const pauseDelay: StoreOperation<ExecutionContext, PauseDelay, void> =
       UPDATE holdfast_execution_delay SET is_paused = ${Number(isPaused)} WHERE id = ${delay}`);
       yield* announce(timerSet, splitDelayId(delay).execution);
     },
-  });
+  },
+);
 
 function delayNotFound(delay: DelayId): HoldfastError {
   return new HoldfastError(

@@ -1,19 +1,10 @@
 import { parseDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
 import type { Holder } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  parseJoinSetId,
-  type JoinSetId,
-} from "../../../model/ids/join-set-id.ts";
+import { parseJoinSetId, type JoinSetId } from "../../../model/ids/join-set-id.ts";
 import type { RetryPolicy } from "../../../model/time/retry-policy.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { undamaged, type Damaged } from "../../damage.ts";
 import { onlyWait, type Call } from "../../method.ts";
@@ -25,10 +16,7 @@ import { recordOf, stateColumns, type StateRow } from "../state-row.ts";
  * whatever the number of executions that sleep behind it.
  */
 
-export function givenTimerWait(
-  _: ExecutionContext,
-  wait?: WaitOptions,
-): Call<undefined> {
+export function givenTimerWait(_: ExecutionContext, wait?: WaitOptions): Call<undefined> {
   return { input: undefined, wait: onlyWait(wait) };
 }
 
@@ -37,14 +25,11 @@ export function givenTimerWait(
  * none. A damaged row that no handler can deal with stays the earliest: sleep
  * a while after a round that dealt with nothing.
  */
-export const earliestTimer: StoreOperation<
-  ExecutionContext,
-  undefined,
-  number | undefined
-> = storeOperation("earliestTimer", {
-  key: () => "",
-  *one() {
-    const found = yield* row<Readonly<Record<string, number | null>>>(sql`
+export const earliestTimer: StoreOperation<ExecutionContext, undefined, number | undefined> =
+  storeOperation("earliestTimer", {
+    key: () => "",
+    *one() {
+      const found = yield* row<Readonly<Record<string, number | null>>>(sql`
         SELECT
           (SELECT expires_at FROM holdfast_execution_delay
            WHERE is_paused = 0 ORDER BY expires_at, id LIMIT 1) AS delay,
@@ -53,12 +38,10 @@ export const earliestTimer: StoreOperation<
           (SELECT deadline_at FROM holdfast_execution
            WHERE deadline_at IS NOT NULL AND state <> 'finished' AND lifecycle <> 'cancelling'
            ORDER BY deadline_at, id LIMIT 1) AS deadline`);
-    const instants = Object.values(found ?? {}).filter(
-      (instant) => instant !== null,
-    );
-    return instants.length === 0 ? undefined : Math.min(...instants);
-  },
-});
+      const instants = Object.values(found ?? {}).filter((instant) => instant !== null);
+      return instants.length === 0 ? undefined : Math.min(...instants);
+    },
+  });
 
 /** Something whose time is over and that nobody has dealt with yet. */
 export type ExpiredTimer =
@@ -114,28 +97,25 @@ interface ExpiredBy {
  * is gone, so asking from the start again is right too, unless something
  * stands in the way there.
  */
-export const expiredTimers: StoreOperation<
-  ExecutionContext,
-  ExpiredBy,
-  ExpiredTimers
-> = storeOperation("expiredTimers", {
-  key: () => "",
-  *one(_: ExecutionContext, input: ExpiredBy) {
-    const found = [
-      ...(yield* expiredDelays(input)),
-      ...(yield* expiredLocks(input)),
-      ...(yield* expiredDeadlines(input)),
-    ].toSorted(inOrder);
-    const page = found.slice(0, input.limit);
-    return {
-      timers: page.flatMap(({ timer }) => timer ?? []),
-      damaged: page.flatMap(({ place: { kind, id }, timer }) =>
-        timer === undefined ? { table: timerTables[kind], key: id } : [],
-      ),
-      next: found.length > input.limit ? page.at(-1)?.place : undefined,
-    };
-  },
-});
+export const expiredTimers: StoreOperation<ExecutionContext, ExpiredBy, ExpiredTimers> =
+  storeOperation("expiredTimers", {
+    key: () => "",
+    *one(_: ExecutionContext, input: ExpiredBy) {
+      const found = [
+        ...(yield* expiredDelays(input)),
+        ...(yield* expiredLocks(input)),
+        ...(yield* expiredDeadlines(input)),
+      ].toSorted(inOrder);
+      const page = found.slice(0, input.limit);
+      return {
+        timers: page.flatMap(({ timer }) => timer ?? []),
+        damaged: page.flatMap(({ place: { kind, id }, timer }) =>
+          timer === undefined ? { table: timerTables[kind], key: id } : [],
+        ),
+        next: found.length > input.limit ? page.at(-1)?.place : undefined,
+      };
+    },
+  });
 
 interface Found {
   readonly place: TimerPlace;
@@ -153,11 +133,7 @@ export const timerTables = {
 const ranks = { delay: 0, lock: 1, deadline: 2 } as const;
 
 function inOrder({ place: a }: Found, { place: b }: Found): number {
-  return (
-    a.expiresAt - b.expiresAt ||
-    ranks[a.kind] - ranks[b.kind] ||
-    (a.id < b.id ? -1 : 1)
-  );
+  return a.expiresAt - b.expiresAt || ranks[a.kind] - ranks[b.kind] || (a.id < b.id ? -1 : 1);
 }
 
 /** The place in one index after which a page begins. */
@@ -229,11 +205,7 @@ function expiredLock(locked: StateRow): ExpiredTimer | undefined {
   };
 }
 
-function* expiredDeadlines({
-  at,
-  limit,
-  after,
-}: ExpiredBy): Tx<readonly Found[]> {
+function* expiredDeadlines({ at, limit, after }: ExpiredBy): Tx<readonly Found[]> {
   const start = startIn("deadline", after);
   const found = yield* rows<{
     readonly id: ExecutionId;

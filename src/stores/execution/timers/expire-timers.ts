@@ -14,12 +14,7 @@ import {
   type ExpiredTimers,
   type TimerPlace,
 } from "./due.ts";
-import {
-  expireDeadline,
-  expireLock,
-  parkedAfterDeaths,
-  type Parked,
-} from "./expire.ts";
+import { expireDeadline, expireLock, parkedAfterDeaths, type Parked } from "./expire.ts";
 
 export interface ExpireOptions extends WaitOptions {
   /** 1 to 1,000; defaults to 100. */
@@ -65,8 +60,7 @@ export async function expireTimers(
     damaged.push(...page.damaged);
     for (const outcome of await expirePage(context, page.timers, at))
       if (outcome === undefined) continue;
-      else if (typeof outcome === "object" && "table" in outcome)
-        damaged.push(outcome);
+      else if (typeof outcome === "object" && "table" in outcome) damaged.push(outcome);
       else {
         if (typeof outcome === "object") parked.push(outcome);
         counts[typeof outcome === "object" ? "lock" : outcome] += 1;
@@ -96,13 +90,11 @@ async function expirePage(
   at: number,
 ): Promise<readonly Expired[]> {
   const apart = new Set<string>();
-  for (const { kind, execution } of timers)
-    if (kind !== "delay") apart.add(execution);
+  for (const { kind, execution } of timers) if (kind !== "delay") apart.add(execution);
   const delays: ExpiredDelay[] = [];
   const others: ExpiredTimer[] = [];
   for (const timer of timers)
-    if (timer.kind === "delay" && !apart.has(timer.execution))
-      delays.push(timer);
+    if (timer.kind === "delay" && !apart.has(timer.execution)) delays.push(timer);
     else others.push(timer);
   const outcomes = await Promise.all([
     expireTogether(context, delays, at),
@@ -121,9 +113,7 @@ async function expireTogether(
 ): Promise<readonly Expired[]> {
   const parts: Promise<readonly Expired[]>[] = [];
   for (let from = 0; from < delays.length; from += delaysPerWrite)
-    parts.push(
-      expireSome(context, delays.slice(from, from + delaysPerWrite), at),
-    );
+    parts.push(expireSome(context, delays.slice(from, from + delaysPerWrite), at));
   return (await Promise.all(parts)).flat();
 }
 
@@ -142,10 +132,8 @@ async function expireSome(
   while (left.length > 0) {
     const page = await answered(context, left, at);
     // Which of them is to blame shows when each is answered by itself.
-    if (page === undefined)
-      return [...outcomes, ...(await expireInOrder(context, left, at))];
-    for (let count = 0; count < page.answered; count += 1)
-      outcomes.push("delay");
+    if (page === undefined) return [...outcomes, ...(await expireInOrder(context, left, at))];
+    for (let count = 0; count < page.answered; count += 1) outcomes.push("delay");
     const [first, ...others] = left.filter(({ id }) => page.left.has(id));
     if (first !== undefined) outcomes.push(await expireOne(context, first, at));
     left = others;
@@ -158,15 +146,10 @@ async function answered(
   context: ExecutionContext,
   delays: readonly ExpiredDelay[],
   at: number,
-): Promise<
-  { readonly answered: number; readonly left: ReadonlySet<string> } | undefined
-> {
+): Promise<{ readonly answered: number; readonly left: ReadonlySet<string> } | undefined> {
   const input = { delays: delays.map(({ id }) => id), at };
   try {
-    const outcome = await context.database.write(
-      answerDueDelays(context),
-      input,
-    );
+    const outcome = await context.database.write(answerDueDelays(context), input);
     return { answered: outcome.answered, left: new Set(outcome.left) };
   } catch (error) {
     if (!isHoldfastError(error) || error.retryable) throw error;
@@ -238,15 +221,11 @@ async function expireOne(
  * removed since it was found, the row when the database contradicts itself.
  * Anything else is no fault of the row.
  */
-export function unlessGone(
-  error: unknown,
-  found: Damaged,
-): Damaged | undefined {
+export function unlessGone(error: unknown, found: Damaged): Damaged | undefined {
   if (!isHoldfastError(error)) throw error;
   const { code, details } = error;
   if (code === "DELAY_NOT_FOUND") return undefined;
-  if (code === "EXECUTION_NOT_FOUND")
-    return details?.["missing"] === "parent" ? found : undefined;
+  if (code === "EXECUTION_NOT_FOUND") return details?.["missing"] === "parent" ? found : undefined;
   if (code === "RESPONSE_CONFLICT") return found;
   if (!isDamage(error)) throw error;
   const { table, key } = details ?? {};

@@ -10,12 +10,7 @@ import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { isHeld } from "../../../model/execution/pending.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  announce,
-  row,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { announce, row, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
@@ -46,8 +41,7 @@ export const expireLock: StoreOperation<
   *one({ endings }: ExecutionContext, { id, at, random }) {
     const record = yield* lockedRecord(id);
     const { pending } = record.state;
-    if (pending.kind !== "locked" || pending.leaseUntil > at)
-      return "notExpired";
+    if (pending.kind !== "locked" || pending.leaseUntil > at) return "notExpired";
     const decision = decideExpiredLock(record.state, at, random);
     const isMarked = decision.kind === "giveUp" && (yield* hasBegun(record));
     yield* appendTo(
@@ -60,10 +54,7 @@ export const expireLock: StoreOperation<
 });
 
 /** What is appended behind the last of too many deaths. */
-export const parkedForDeaths: Extract<
-  ExecutionEvent,
-  { readonly kind: "parked" }
-> = {
+export const parkedForDeaths: Extract<ExecutionEvent, { readonly kind: "parked" }> = {
   kind: "parked",
   code: "RUN_KEEPS_KILLING_WORKERS",
   reason: `${deathsMax} processes in a row died while they ran it, or did not renew their lock in time, without progress in between.`,
@@ -90,9 +81,7 @@ function eventsOfExpiry(
 ): readonly ExecutionEvent[] {
   switch (decision.kind) {
     case "unlock":
-      return [
-        { kind: "unlocked", dueAt: decision.dueAt, reason: decision.reason },
-      ];
+      return [{ kind: "unlocked", dueAt: decision.dueAt, reason: decision.reason }];
     case "retry":
       return [{ kind: "attemptTimedOut", dueAt: decision.dueAt }];
     case "park":

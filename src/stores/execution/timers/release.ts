@@ -1,18 +1,10 @@
-import {
-  decideOwnerDeath,
-  type DeathDecision,
-} from "../../../model/execution/decisions.ts";
+import { decideOwnerDeath, type DeathDecision } from "../../../model/execution/decisions.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { lastHolder } from "../../../model/execution/state.ts";
 import { isHeld } from "../../../model/execution/pending.ts";
 import { parseOwnerId, type OwnerId } from "../../../model/ids/prefixed-id.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Damaged } from "../../damage.ts";
 import type { Endings, ExecutionContext } from "../context.ts";
@@ -52,30 +44,29 @@ export interface Held {
 }
 
 /** A page of the executions that a process holds: locked by it, or kept in its memory while they wait. */
-export const heldBy: StoreOperation<ExecutionContext, HeldBy, Held> =
-  storeOperation("heldBy", {
-    key: (input: HeldBy) => input.owner,
-    *one(_: ExecutionContext, { owner, at, limit, after }) {
-      const { leaseUntil, key } = after ?? { leaseUntil: 0, key: 0 };
-      const found = yield* rows<{
-        readonly id: ExecutionId;
-        readonly key: number;
-        readonly lease_until: number;
-      }>(sql`
+export const heldBy: StoreOperation<ExecutionContext, HeldBy, Held> = storeOperation("heldBy", {
+  key: (input: HeldBy) => input.owner,
+  *one(_: ExecutionContext, { owner, at, limit, after }) {
+    const { leaseUntil, key } = after ?? { leaseUntil: 0, key: 0 };
+    const found = yield* rows<{
+      readonly id: ExecutionId;
+      readonly key: number;
+      readonly lease_until: number;
+    }>(sql`
       SELECT id, key, lease_until FROM holdfast_execution
       WHERE owner = ${owner} AND lease_until IS NOT NULL AND (state = 'locked' OR lease_until > ${at})
         AND lease_until >= ${leaseUntil} AND (lease_until > ${leaseUntil} OR key > ${key})
       ORDER BY lease_until, key LIMIT ${limit}`);
-      const last = found.at(-1);
-      return {
-        ids: found.map(({ id }) => id),
-        next:
-          last === undefined || found.length < limit
-            ? undefined
-            : { leaseUntil: last.lease_until, key: last.key },
-      };
-    },
-  });
+    const last = found.at(-1);
+    return {
+      ids: found.map(({ id }) => id),
+      next:
+        last === undefined || found.length < limit
+          ? undefined
+          : { leaseUntil: last.lease_until, key: last.key },
+    };
+  },
+});
 
 /** The processes that hold executions, one after the other. */
 const nextHolder: StoreOperation<
@@ -113,11 +104,7 @@ export const releaseExecution: StoreOperation<
   *one({ endings }: ExecutionContext, { id, owner, at, random }) {
     const record = yield* lockedRecord(id);
     const { state } = record;
-    if (
-      lastHolder(state.pending)?.owner !== owner ||
-      !isHeld(state.pending, at)
-    )
-      return "notHeld";
+    if (lastHolder(state.pending)?.owner !== owner || !isHeld(state.pending, at)) return "notHeld";
     const decision = decideOwnerDeath(state, at, random);
     yield* appendTo(record, at, eventsOfDeath(decision, owner, at, endings));
     return decision.kind === "park" ? "parked" : "released";
@@ -141,16 +128,9 @@ function eventsOfDeath(
         },
       ];
     case "park":
-      return [
-        { kind: "ownerDied", owner, dueAt: at, counts: "death" },
-        parkedForDeaths,
-      ];
+      return [{ kind: "ownerDied", owner, dueAt: at, counts: "death" }, parkedForDeaths];
     default:
-      return [
-        decision.resultKind === "failed"
-          ? endings.ownerDied
-          : endings.cancelled,
-      ];
+      return [decision.resultKind === "failed" ? endings.ownerDied : endings.cancelled];
   }
 }
 
@@ -188,16 +168,12 @@ export async function releaseDead(
 
 const heldPerPage = 100;
 
-async function releaseIfDead(
-  context: ExecutionContext,
-  owner: OwnerId,
-): Promise<ReleaseReport> {
+async function releaseIfDead(context: ExecutionContext, owner: OwnerId): Promise<ReleaseReport> {
   const { database, clock, random } = context;
   let released = 0;
   const parked: Parked[] = [];
   const damaged: Damaged[] = [];
-  if ((await database.liveness(owner)) !== "dead")
-    return { released, parked, damaged };
+  if ((await database.liveness(owner)) !== "dead") return { released, parked, damaged };
   let after: HeldPlace | undefined;
   do {
     const at = clock.now();
@@ -212,17 +188,14 @@ async function releaseIfDead(
       page.ids.map((id) =>
         database
           .write(releaseExecution(context), { id, owner, at, random: random() })
-          .catch((error: unknown) =>
-            unlessGone(error, { table: "holdfast_execution", key: id }),
-          ),
+          .catch((error: unknown) => unlessGone(error, { table: "holdfast_execution", key: id })),
       ),
     );
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome === "released" || outcome === "parked") released += 1;
       else if (typeof outcome === "object") damaged.push(outcome);
       const id = page.ids[index];
-      if (outcome === "parked" && id !== undefined)
-        parked.push(parkedAfterDeaths(id));
+      if (outcome === "parked" && id !== undefined) parked.push(parkedAfterDeaths(id));
     }
     after = page.next;
   } while (after !== undefined);

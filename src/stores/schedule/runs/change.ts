@@ -1,12 +1,7 @@
 import { instantOf } from "../../../model/time/clock.ts";
 import type { Overlap } from "../../../model/trigger/run-schedule.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
-import {
-  announce,
-  run,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { announce, run, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { StoreContext } from "../../context.ts";
 import {
@@ -18,12 +13,7 @@ import {
   type NewTerms,
 } from "../parts.ts";
 import { scheduleChanged } from "../schedule-row.ts";
-import {
-  lockedFunction,
-  ofKindRun,
-  presentFunction,
-  type FunctionRow,
-} from "./function-row.ts";
+import { lockedFunction, ofKindRun, presentFunction, type FunctionRow } from "./function-row.ts";
 
 type InTime = Pick<StoreContext, "clock">;
 
@@ -45,65 +35,60 @@ type PutOutcome = "made" | "changed" | "same";
  * goes on as it is. One that is paused stays so, whatever its terms: who
  * paused it decides when it goes on.
  */
-export const putRunSchedule: StoreOperation<
-  InTime,
-  PutRunSchedule,
-  PutOutcome
-> = storeOperation("putRunSchedule", {
-  key: (input: PutRunSchedule) => input.name,
-  *one(context: InTime, input) {
-    const { name, role, overlap, inputHash, terms } = input;
-    const at = instantOf(() => context.clock.now());
-    const put = { ...ofKindRun(name), ...terms };
-    const inserted = yield* run(sql`
+export const putRunSchedule: StoreOperation<InTime, PutRunSchedule, PutOutcome> = storeOperation(
+  "putRunSchedule",
+  {
+    key: (input: PutRunSchedule) => input.name,
+    *one(context: InTime, input) {
+      const { name, role, overlap, inputHash, terms } = input;
+      const at = instantOf(() => context.clock.now());
+      const put = { ...ofKindRun(name), ...terms };
+      const inserted = yield* run(sql`
       INSERT INTO holdfast_schedule_function
         (name, role, function, input, input_hash, overlap, is_paused, skips, changed_at)
       VALUES (${name}, ${role}, ${input.function}, ${input.input}, ${inputHash}, ${overlap}, 0, 0, ${at})
       ON CONFLICT (name) DO NOTHING`);
-    if (inserted === 1) {
-      yield* putSchedule(context)(put);
-      return "made";
-    }
-    const old = yield* lockedFunction(name);
-    // Removed in the meantime.
-    if (old === undefined) return yield* putRunSchedule(context)(input);
-    const isSame = startsTheSame(input, old);
-    if (!isSame)
-      yield* run(sql`
+      if (inserted === 1) {
+        yield* putSchedule(context)(put);
+        return "made";
+      }
+      const old = yield* lockedFunction(name);
+      // Removed in the meantime.
+      if (old === undefined) return yield* putRunSchedule(context)(input);
+      const isSame = startsTheSame(input, old);
+      if (!isSame)
+        yield* run(sql`
         UPDATE holdfast_schedule_function SET role = ${role}, function = ${input.function}, input = ${input.input},
           input_hash = ${inputHash}, overlap = ${overlap}, changed_at = ${at}
         WHERE key = ${old.key}`);
-    if (old.is_paused === 0) {
-      const { isChanged } = yield* putSchedule(context)(put);
-      return isSame && !isChanged ? "same" : "changed";
-    }
-    if (yield* hasTerms(put, terms)) return isSame ? "same" : "changed";
-    yield* putSchedule(context)(put);
-    yield* pauseSchedule(context)(put);
-    return "changed";
+      if (old.is_paused === 0) {
+        const { isChanged } = yield* putSchedule(context)(put);
+        return isSame && !isChanged ? "same" : "changed";
+      }
+      if (yield* hasTerms(put, terms)) return isSame ? "same" : "changed";
+      yield* putSchedule(context)(put);
+      yield* pauseSchedule(context)(put);
+      return "changed";
+    },
   },
-});
+);
 
 interface PutRunSchedules {
   readonly schedules: readonly PutRunSchedule[];
 }
 
 /** Puts them all or none; tells what has become of each, in the order in which they were given. */
-export const putRunSchedules: StoreOperation<
-  InTime,
-  PutRunSchedules,
-  readonly PutOutcome[]
-> = storeOperation("putRunSchedules", {
-  key: ({ schedules }: PutRunSchedules) => schedules[0]?.name ?? "",
-  *one(context: InTime, { schedules }) {
-    const outcomes = new Map<string, PutOutcome>();
-    // Workers that start together put the same ones: locked in one order, none waits for another that waits for it.
-    const ordered = schedules.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    for (const each of ordered)
-      outcomes.set(each.name, yield* putRunSchedule(context)(each));
-    return schedules.map(({ name }) => outcomes.get(name) ?? "same");
-  },
-});
+export const putRunSchedules: StoreOperation<InTime, PutRunSchedules, readonly PutOutcome[]> =
+  storeOperation("putRunSchedules", {
+    key: ({ schedules }: PutRunSchedules) => schedules[0]?.name ?? "",
+    *one(context: InTime, { schedules }) {
+      const outcomes = new Map<string, PutOutcome>();
+      // Workers that start together put the same ones: locked in one order, none waits for another that waits for it.
+      const ordered = schedules.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      for (const each of ordered) outcomes.set(each.name, yield* putRunSchedule(context)(each));
+      return schedules.map(({ name }) => outcomes.get(name) ?? "same");
+    },
+  });
 
 function startsTheSame(input: PutRunSchedule, old: FunctionRow): boolean {
   return (
@@ -121,8 +106,9 @@ interface NamedSchedule {
 const keyOf = ({ name }: NamedSchedule): string => name;
 
 /** Stops a schedule until it is resumed; instants that wait stay. True when it was running. @throws HoldfastError `SCHEDULE_NOT_FOUND` */
-export const pauseRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> =
-  storeOperation("pauseRunSchedule", {
+export const pauseRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> = storeOperation(
+  "pauseRunSchedule",
+  {
     key: keyOf,
     *one(context: InTime, { name }) {
       const { key, is_paused: isPaused } = yield* presentFunction(name);
@@ -132,11 +118,13 @@ export const pauseRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> =
       yield* pauseSchedule(context)(ofKindRun(name));
       return true;
     },
-  });
+  },
+);
 
 /** Lets it go on with its next instant after now. True when it was paused. @throws HoldfastError `SCHEDULE_NOT_FOUND` */
-export const resumeRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> =
-  storeOperation("resumeRunSchedule", {
+export const resumeRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> = storeOperation(
+  "resumeRunSchedule",
+  {
     key: keyOf,
     *one(context: InTime, { name }) {
       const { key, is_paused: isPaused } = yield* presentFunction(name);
@@ -149,11 +137,13 @@ export const resumeRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> =
       yield* announce(scheduleChanged, schedule.kind);
       return true;
     },
-  });
+  },
+);
 
 /** Removes a schedule with what waits; runs that it has started go on. True when there was one. */
-export const removeRunSchedule: StoreOperation<object, NamedSchedule, boolean> =
-  storeOperation("removeRunSchedule", {
+export const removeRunSchedule: StoreOperation<object, NamedSchedule, boolean> = storeOperation(
+  "removeRunSchedule",
+  {
     key: keyOf,
     *one(context, { name }) {
       const found = yield* lockedFunction(name);
@@ -165,4 +155,5 @@ export const removeRunSchedule: StoreOperation<object, NamedSchedule, boolean> =
       yield* removeSchedule(context)(ofKindRun(name));
       return true;
     },
-  });
+  },
+);

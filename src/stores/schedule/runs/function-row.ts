@@ -1,10 +1,7 @@
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  parseFunctionName,
-  type FunctionName,
-} from "../../../model/ids/function-name.ts";
+import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
 import {
   overlaps,
   runSchedules,
@@ -66,11 +63,7 @@ export function functionOf(found: Omit<FunctionRow, "input">): ScheduledState {
     (role !== "workflow" && role !== "activity") ||
     (skippedAt === null) !== (reason === undefined)
   )
-    throw corruptRow(
-      functionTable,
-      found.name,
-      "has terms of a schedule that do not exist",
-    );
+    throw corruptRow(functionTable, found.name, "has terms of a schedule that do not exist");
   return {
     role,
     function: parseFunctionName(found.function),

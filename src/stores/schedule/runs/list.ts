@@ -1,24 +1,11 @@
 import type { Cadence } from "../../../model/trigger/schedule-cadence.ts";
-import type {
-  CatchUp,
-  SkippedInstants,
-} from "../../../model/trigger/schedule-plan.ts";
+import type { CatchUp, SkippedInstants } from "../../../model/trigger/schedule-plan.ts";
 import type { Overlap } from "../../../model/trigger/run-schedule.ts";
 import { runSchedules } from "../../../model/trigger/run-schedule.ts";
-import {
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { StoreContext } from "../../context.ts";
-import {
-  list,
-  pageOf,
-  sliced,
-  type List,
-  type PageOptions,
-} from "../../list.ts";
+import { list, pageOf, sliced, type List, type PageOptions } from "../../list.ts";
 import { instantsOf } from "../cadence.ts";
 import { scheduleOf, type ScheduleRow } from "../schedule-row.ts";
 import {
@@ -72,21 +59,19 @@ interface RunScheduleRow extends Omit<FunctionRow, "input" | "input_hash"> {
 }
 
 /** The schedules that start runs, by name. */
-export const runScheduleList: List<
-  StoreContext,
-  [options?: PageOptions],
-  RunSchedule
-> = list("listRunSchedules", {
-  table: functionTable,
-  given(_: StoreContext, options?: PageOptions) {
-    return { filter: {}, page: pageOf(options, []).page };
-  },
-  slice: (_, _filter, bounds) =>
-    sliced(
-      bounds,
-      ({ name }: RunScheduleRow) => [name],
-      function* (after, count) {
-        return yield* rows<RunScheduleRow>(sql`
+export const runScheduleList: List<StoreContext, [options?: PageOptions], RunSchedule> = list(
+  "listRunSchedules",
+  {
+    table: functionTable,
+    given(_: StoreContext, options?: PageOptions) {
+      return { filter: {}, page: pageOf(options, []).page };
+    },
+    slice: (_, _filter, bounds) =>
+      sliced(
+        bounds,
+        ({ name }: RunScheduleRow) => [name],
+        function* (after, count) {
+          return yield* rows<RunScheduleRow>(sql`
           SELECT f.key, f.name, f.role, f.function, f.overlap, f.is_paused, f.last_run, f.skips, f.skipped_at,
             f.skip_reason, f.changed_at, s.kind, s.cadence, s.catch_up, s.catch_up_max, s.revision, s.next_at, s.last_at,
             s.fired_at, s.skipped_from, s.skipped_before, s.failures, s.failure,
@@ -94,11 +79,12 @@ export const runScheduleList: List<
           FROM holdfast_schedule_function f
             LEFT JOIN holdfast_schedule s ON s.kind = ${runSchedules} AND s.name = f.name
           WHERE f.name > ${String(after?.[0] ?? "")} ORDER BY f.name LIMIT ${count}`);
-      },
-    ),
-  keyOf: ({ name }) => name,
-  itemOf: ({ clock }, found) => runScheduleOf(found, clock.now()),
-});
+        },
+      ),
+    keyOf: ({ name }) => name,
+    itemOf: ({ clock }, found) => runScheduleOf(found, clock.now()),
+  },
+);
 
 /** @throws HoldfastError `CORRUPT_ROW`, `NAME_INVALID` */
 function runScheduleOf(found: RunScheduleRow, now: number): RunSchedule {
@@ -131,11 +117,7 @@ function runScheduleOf(found: RunScheduleRow, now: number): RunSchedule {
 const shownInstants = 5;
 
 /** The stored instant counts though the cadence may no longer know it. What lies between it and now is made up for or not when it fires. */
-function upcoming(
-  cadence: Cadence,
-  nextAt: number,
-  now: number,
-): readonly number[] {
+function upcoming(cadence: Cadence, nextAt: number, now: number): readonly number[] {
   const instants = instantsOf(cadence);
   const found = [nextAt];
   for (let last = Math.max(nextAt, now); found.length < shownInstants;) {

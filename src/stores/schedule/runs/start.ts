@@ -128,10 +128,7 @@ const runsMax = 100;
  * that have ended are forgotten. Where runs may overlap it does not matter how
  * many there are, and one look keeps their number down.
  */
-function* lookForUnfinished(
-  { key }: FunctionRow,
-  mayOverlap: boolean,
-): Tx<readonly ExecutionId[]> {
+function* lookForUnfinished({ key }: FunctionRow, mayOverlap: boolean): Tx<readonly ExecutionId[]> {
   for (;;) {
     const found = yield* rows<{ readonly execution: number }>(sql`
       SELECT execution FROM holdfast_schedule_run
@@ -169,10 +166,7 @@ function* startInstant(
   at: number,
 ): Tx<InstantOutcome> {
   const id = instantRunId(found.name, instant);
-  const made = yield* createIfFree(
-    null,
-    draftOf(context, found, { id, instant, at }),
-  );
+  const made = yield* createIfFree(null, draftOf(context, found, { id, instant, at }));
   if ("refusal" in made) {
     yield* run(sql`
       DELETE FROM holdfast_schedule_run WHERE schedule = ${found.key} AND run = ${id}`);
@@ -238,21 +232,18 @@ export interface FireNow {
  * one that was started under its id.
  * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`
  */
-export const fireNow: StoreOperation<
-  ExecutionContext,
-  FireNow,
-  { readonly function: string }
-> = storeOperation("fireNow", {
-  key: (input: FireNow) => input.name,
-  *one(context: ExecutionContext, { name, run: id, at }) {
-    const found = yield* presentFunction(name);
-    const draft = draftOf(context, found, { id, instant: at, at });
-    const made = yield* createIfFree(null, draft);
-    if ("refusal" in made) throw made.refusal;
-    if (!made.existed) yield* remember(found, id, at, made.key);
-    return { function: found.function };
-  },
-});
+export const fireNow: StoreOperation<ExecutionContext, FireNow, { readonly function: string }> =
+  storeOperation("fireNow", {
+    key: (input: FireNow) => input.name,
+    *one(context: ExecutionContext, { name, run: id, at }) {
+      const found = yield* presentFunction(name);
+      const draft = draftOf(context, found, { id, instant: at, at });
+      const made = yield* createIfFree(null, draft);
+      if ("refusal" in made) throw made.refusal;
+      if (!made.existed) yield* remember(found, id, at, made.key);
+      return { function: found.function };
+    },
+  });
 
 /** Starts the first instant of a schedule that waits, if nothing is in its way any more. */
 export const startWaiting: StoreOperation<
@@ -309,8 +300,7 @@ export const findWaiting: StoreOperation<
         SELECT execution FROM holdfast_schedule_run
         WHERE schedule = ${key} AND execution IS NOT NULL ORDER BY run LIMIT ${runsMax}`);
       const keys = runs.map(({ execution }) => execution);
-      const unfinished =
-        overlap === "allow" ? new Map() : yield* unfinishedAmong(keys);
+      const unfinished = overlap === "allow" ? new Map() : yield* unfinishedAmong(keys);
       waiting.push({ name, unfinished: [...unfinished.values()] });
     }
     return waiting;

@@ -36,36 +36,33 @@ interface BeginCopy {
 }
 
 /** @throws HoldfastError `SESSION_EXISTS` */
-export const beginCopy: StoreOperation<
-  SessionContext,
-  BeginCopy,
-  { readonly key: number }
-> = storeOperation("beginSessionCopy", {
-  key: (input: BeginCopy) => input.id,
-  *one(_: SessionContext, { id, generation, at, picture }) {
-    yield* refuseLiving(id);
-    const { meta, frames, components } = picture;
-    const created = yield* insertSession({ id, at, meta }, generation);
-    if (created === undefined) throw createdAndDeleted(id);
-    const { key } = created;
-    yield* putBlobs(
-      picture.blobs.map((blob) => ({
-        ...blob,
-        encoding: blob.encoding === "deflate" ? "deflate" : "identity",
-        at,
-      })),
-    );
-    for (const frame of frames)
-      yield* run(sql`
+export const beginCopy: StoreOperation<SessionContext, BeginCopy, { readonly key: number }> =
+  storeOperation("beginSessionCopy", {
+    key: (input: BeginCopy) => input.id,
+    *one(_: SessionContext, { id, generation, at, picture }) {
+      yield* refuseLiving(id);
+      const { meta, frames, components } = picture;
+      const created = yield* insertSession({ id, at, meta }, generation);
+      if (created === undefined) throw createdAndDeleted(id);
+      const { key } = created;
+      yield* putBlobs(
+        picture.blobs.map((blob) => ({
+          ...blob,
+          encoding: blob.encoding === "deflate" ? "deflate" : "identity",
+          at,
+        })),
+      );
+      for (const frame of frames)
+        yield* run(sql`
         INSERT INTO holdfast_session_frame (session, id, ordinal, hash, payload, blob)
         VALUES (${key}, ${frame.id}, ${frame.ordinal}, ${frame.hash}, ${frame.payload}, ${frame.blob})`);
-    for (const part of components)
-      yield* run(sql`
+      for (const part of components)
+        yield* run(sql`
         INSERT INTO holdfast_session_component (session, name, version, revision, hash, blob)
         VALUES (${key}, ${part.name}, ${part.version}, ${part.revision}, ${part.hash}, ${part.blob})`);
-    return { key };
-  },
-});
+      return { key };
+    },
+  });
 
 function* refuseLiving(id: SessionId): Tx<void> {
   const living = yield* row(sql`
@@ -80,68 +77,63 @@ interface IntoCopy<Row> {
 }
 
 /** A node whose parent did not come along becomes a root. */
-export const nodesIn: StoreOperation<
-  SessionContext,
-  IntoCopy<NodeRow>,
-  void
-> = storeOperation("sessionNodesIn", {
-  key: (input: IntoCopy<NodeRow>) => String(input.session),
-  *one(_: SessionContext, { session, at, rows: nodes }) {
-    yield* lockCopy(session, at);
-    const parents = nodes.flatMap((node) => node.parent_id ?? []);
-    const found = yield* rows<NodePoint & { readonly id: string }>(sql`
+export const nodesIn: StoreOperation<SessionContext, IntoCopy<NodeRow>, void> = storeOperation(
+  "sessionNodesIn",
+  {
+    key: (input: IntoCopy<NodeRow>) => String(input.session),
+    *one(_: SessionContext, { session, at, rows: nodes }) {
+      yield* lockCopy(session, at);
+      const parents = nodes.flatMap((node) => node.parent_id ?? []);
+      const found = yield* rows<NodePoint & { readonly id: string }>(sql`
         SELECT id, key, depth, skip, far, messages FROM holdfast_session_node
         WHERE session = ${session} AND id IN ${textsOf(parents)}`);
-    const places = new Map<string, NodePoint>(
-      found.map((node) => [node.id, node]),
-    );
-    for (const node of nodes) {
-      const parent = places.get(node.parent_id ?? "");
-      const point = pointAfter(parent, node);
-      const inserted = yield* row<{ readonly key: number }>(sql`
+      const places = new Map<string, NodePoint>(found.map((node) => [node.id, node]));
+      for (const node of nodes) {
+        const parent = places.get(node.parent_id ?? "");
+        const point = pointAfter(parent, node);
+        const inserted = yield* row<{ readonly key: number }>(sql`
           INSERT INTO holdfast_session_node
             (session, id, parent, depth, skip, far, messages, turn, at, kind, role, frame, caused_by, payload)
           VALUES (${session}, ${node.id}, ${parent?.key ?? null}, ${point.depth}, ${point.skip}, ${point.far},
             ${point.messages}, ${node.turn}, ${node.at},
             ${node.kind}, ${node.role}, ${node.frame}, ${node.caused_by}, ${node.payload})
           RETURNING key`);
-      places.set(node.id, { key: inserted?.key ?? 0, ...point });
-    }
+        places.set(node.id, { key: inserted?.key ?? 0, ...point });
+      }
+    },
   },
-});
+);
 
-export const usageIn: StoreOperation<
-  SessionContext,
-  IntoCopy<UsageRow>,
-  void
-> = storeOperation("sessionUsageIn", {
-  key: (input: IntoCopy<UsageRow>) => String(input.session),
-  *one(_: SessionContext, { session, at, rows: entries }) {
-    yield* lockCopy(session, at);
-    for (const entry of entries)
-      yield* run(sql`
+export const usageIn: StoreOperation<SessionContext, IntoCopy<UsageRow>, void> = storeOperation(
+  "sessionUsageIn",
+  {
+    key: (input: IntoCopy<UsageRow>) => String(input.session),
+    *one(_: SessionContext, { session, at, rows: entries }) {
+      yield* lockCopy(session, at);
+      for (const entry of entries)
+        yield* run(sql`
           INSERT INTO holdfast_session_usage
             (session, turn, ordinal, at, source, model,
              input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
           VALUES (${session}, ${entry.turn}, ${entry.ordinal}, ${entry.at}, ${entry.source}, ${entry.model},
             ${entry.inputTokens}, ${entry.outputTokens}, ${entry.cacheReadTokens}, ${entry.cacheWriteTokens}, ${entry.reasoningTokens})`);
+    },
   },
-});
+);
 
-export const turnsIn: StoreOperation<
-  SessionContext,
-  IntoCopy<TurnRow>,
-  void
-> = storeOperation("sessionTurnsIn", {
-  key: (input: IntoCopy<TurnRow>) => String(input.session),
-  *one(_: SessionContext, { session, at, rows: turns }) {
-    yield* lockCopy(session, at);
-    for (const turn of turns)
-      yield* run(sql`
+export const turnsIn: StoreOperation<SessionContext, IntoCopy<TurnRow>, void> = storeOperation(
+  "sessionTurnsIn",
+  {
+    key: (input: IntoCopy<TurnRow>) => String(input.session),
+    *one(_: SessionContext, { session, at, rows: turns }) {
+      yield* lockCopy(session, at);
+      for (const turn of turns)
+        yield* run(sql`
           INSERT INTO holdfast_session_turn (session, turn, hash, parts, result, committed_at)
           VALUES (${session}, ${turn.turn}, ${turn.hash}, ${turn.parts}, ${turn.result}, ${turn.committed_at})`);
+    },
   },
-});
+);
 
 /** Tells that the copy goes on, before a step that takes long. */
 export const touchCopy: StoreOperation<
@@ -156,17 +148,14 @@ export const touchCopy: StoreOperation<
 });
 
 /** Gives a copy up, so that what it has written can be removed at once. */
-export const giveUpCopy: StoreOperation<
-  SessionContext,
-  { readonly session: number },
-  void
-> = storeOperation("giveUpSessionCopy", {
-  key: (input: { readonly session: number }) => String(input.session),
-  *one(_: SessionContext, { session }) {
-    yield* run(sql`
+export const giveUpCopy: StoreOperation<SessionContext, { readonly session: number }, void> =
+  storeOperation("giveUpSessionCopy", {
+    key: (input: { readonly session: number }) => String(input.session),
+    *one(_: SessionContext, { session }) {
+      yield* run(sql`
         UPDATE holdfast_session SET importing_at = NULL WHERE key = ${session} AND importing_at IS NOT NULL`);
-  },
-});
+    },
+  });
 
 interface FindCopy {
   readonly id: SessionId;
@@ -174,18 +163,15 @@ interface FindCopy {
 }
 
 /** The living session of an id, if it came from this very origin. */
-export const findCopy: StoreOperation<
-  SessionContext,
-  FindCopy,
-  SessionHandle | undefined
-> = storeOperation("findSessionCopy", {
-  key: (input: FindCopy) => input.id,
-  *one(_: SessionContext, { id, origin }) {
-    return yield* row<SessionHandle & object>(sql`
+export const findCopy: StoreOperation<SessionContext, FindCopy, SessionHandle | undefined> =
+  storeOperation("findSessionCopy", {
+    key: (input: FindCopy) => input.id,
+    *one(_: SessionContext, { id, origin }) {
+      return yield* row<SessionHandle & object>(sql`
         SELECT id, generation FROM holdfast_session
         WHERE id = ${id} AND deleted_at IS NULL AND origin = ${origin}`);
-  },
-});
+    },
+  });
 
 interface EndCopy {
   readonly session: number;
@@ -206,8 +192,9 @@ interface EndCopy {
  *
  * @throws HoldfastError `SESSION_EXISTS`, `TRANSACTION_CONFLICT`
  */
-export const endCopy: StoreOperation<SessionContext, EndCopy, SessionHandle> =
-  storeOperation("endSessionCopy", {
+export const endCopy: StoreOperation<SessionContext, EndCopy, SessionHandle> = storeOperation(
+  "endSessionCopy",
+  {
     key: (input: EndCopy) => input.id,
     *one(_: SessionContext, input) {
       const { session, id, at, origin, picture } = input;
@@ -225,17 +212,14 @@ export const endCopy: StoreOperation<SessionContext, EndCopy, SessionHandle> =
         WHERE key = ${session}`);
       return { id, generation };
     },
-  });
+  },
+);
 
 /**
  * The next generation, held until the transaction ends by a row that comes and
  * goes in it: a call that creates the id at this moment waits and then finds ours.
  */
-function* takenGeneration(
-  id: SessionId,
-  at: number,
-  { meta }: SessionPicture,
-): Tx<number> {
+function* takenGeneration(id: SessionId, at: number, { meta }: SessionPicture): Tx<number> {
   yield* refuseLiving(id);
   const taken = yield* insertSession({ id, at, meta });
   if (taken === undefined) {

@@ -1,17 +1,8 @@
 import type { StoredBlob } from "../../../model/blob.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
-import type {
-  SessionHandle,
-  SessionMeta,
-  UsageEntry,
-} from "../../../model/session/session.ts";
+import type { SessionHandle, SessionMeta, UsageEntry } from "../../../model/session/session.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { SessionContext } from "../context.ts";
 import { metaOf } from "../create.ts";
@@ -47,38 +38,35 @@ export interface SessionPicture {
 }
 
 /** @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const pictureSession: StoreOperation<
-  SessionContext,
-  SessionRef,
-  SessionPicture
-> = storeOperation("pictureSession", {
-  key: (input: SessionRef) => input.id,
-  *one(_: SessionContext, ref) {
-    const head = yield* livingHead(ref);
-    leafOf(head);
-    const { key, fork_node: forkNode } = head;
-    const { createdAt: _createdAt, ...meta } = yield* metaOf(ref);
-    const own = yield* row<{ readonly key: number }>(sql`
+export const pictureSession: StoreOperation<SessionContext, SessionRef, SessionPicture> =
+  storeOperation("pictureSession", {
+    key: (input: SessionRef) => input.id,
+    *one(_: SessionContext, ref) {
+      const head = yield* livingHead(ref);
+      leafOf(head);
+      const { key, fork_node: forkNode } = head;
+      const { createdAt: _createdAt, ...meta } = yield* metaOf(ref);
+      const own = yield* row<{ readonly key: number }>(sql`
         SELECT key FROM holdfast_session_node WHERE ${keysOf(key, 0)} ORDER BY session DESC, key DESC LIMIT 1`);
-    const leafTurn = yield* row<{ readonly hash: string }>(sql`
+      const leafTurn = yield* row<{ readonly hash: string }>(sql`
         SELECT t.hash FROM holdfast_session_node n JOIN holdfast_session_turn t ON t.session = n.session AND t.turn = n.turn
         WHERE n.key = ${head.leaf ?? 0}`);
-    const frames = yield* frameRows(key);
-    const components = yield* componentRows(key);
-    const blobs = yield* blobsOf([...frames, ...components]);
-    return {
-      head,
-      meta,
-      frames,
-      components,
-      blobs: [...blobs.values()],
-      leafTurn: leafTurn?.hash ?? null,
-      nodesUntil: Math.max(own?.key ?? 0, forkNode ?? 0),
-      nodeCount: head.node_count,
-      usageUntil: yield* lastUsage(key),
-    };
-  },
-});
+      const frames = yield* frameRows(key);
+      const components = yield* componentRows(key);
+      const blobs = yield* blobsOf([...frames, ...components]);
+      return {
+        head,
+        meta,
+        frames,
+        components,
+        blobs: [...blobs.values()],
+        leafTurn: leafTurn?.hash ?? null,
+        nodesUntil: Math.max(own?.key ?? 0, forkNode ?? 0),
+        nodeCount: head.node_count,
+        usageUntil: yield* lastUsage(key),
+      };
+    },
+  });
 
 interface CopyPage<After> {
   readonly session: SessionRef;
@@ -91,13 +79,15 @@ interface BoundedPage extends CopyPage<number> {
 }
 
 /** The nodes of a picture, as they are still shown. */
-export const nodesOut: StoreOperation<SessionContext, BoundedPage, GraphPage> =
-  storeOperation("sessionNodesOut", {
+export const nodesOut: StoreOperation<SessionContext, BoundedPage, GraphPage> = storeOperation(
+  "sessionNodesOut",
+  {
     key: (input: BoundedPage) => input.session.id,
     *one(_: SessionContext, { session, after, limit, until }) {
       return yield* graphPage(yield* livingHead(session), after, limit, until);
     },
-  });
+  },
+);
 
 export interface UsageRow extends UsageEntry {
   readonly key: number;
@@ -106,22 +96,19 @@ export interface UsageRow extends UsageEntry {
   readonly at: number;
 }
 
-export const usageOut: StoreOperation<
-  SessionContext,
-  BoundedPage,
-  readonly UsageRow[]
-> = storeOperation("sessionUsageOut", {
-  key: (input: BoundedPage) => input.session.id,
-  *one(_: SessionContext, { session, after, limit, until }) {
-    const { key } = yield* livingHead(session);
-    return yield* rows<UsageRow>(sql`
+export const usageOut: StoreOperation<SessionContext, BoundedPage, readonly UsageRow[]> =
+  storeOperation("sessionUsageOut", {
+    key: (input: BoundedPage) => input.session.id,
+    *one(_: SessionContext, { session, after, limit, until }) {
+      const { key } = yield* livingHead(session);
+      return yield* rows<UsageRow>(sql`
         SELECT key, turn, ordinal, at, source, model, input_tokens AS "inputTokens", output_tokens AS "outputTokens",
           cache_read_tokens AS "cacheReadTokens", cache_write_tokens AS "cacheWriteTokens",
           reasoning_tokens AS "reasoningTokens"
         FROM holdfast_session_usage
         WHERE ${keysOf(key, after, until)} ORDER BY session, key LIMIT ${limit}`);
-  },
-});
+    },
+  });
 
 export interface TurnRow {
   readonly turn: string;

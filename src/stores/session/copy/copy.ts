@@ -3,10 +3,7 @@ import { corruptRow } from "../../../model/corrupt-row.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
 import { parseSessionId } from "../../../model/ids/session-id.ts";
 import type { SessionHandle } from "../../../model/session/session.ts";
-import {
-  descriptionOf,
-  type Attachment,
-} from "../../attachment/attachment-row.ts";
+import { descriptionOf, type Attachment } from "../../attachment/attachment-row.ts";
 import { attachments, type Attachments } from "../../attachment/attachments.ts";
 import type { Database } from "../../../sql/database.ts";
 import {
@@ -34,11 +31,7 @@ import type { CreatedSession } from "../create.ts";
 import type { GraphPage } from "../graph/graph.ts";
 import { sessionContext, type SessionContext } from "../context.ts";
 import { reclaimGivenUp } from "../removal.ts";
-import {
-  ImportedName,
-  sessionNamed,
-  type SessionName,
-} from "../../session-name.ts";
+import { ImportedName, sessionNamed, type SessionName } from "../../session-name.ts";
 import type { SessionRef } from "../../session-row.ts";
 import { blobMissing } from "../state-row.ts";
 
@@ -53,8 +46,7 @@ export interface CopyOptions {
   readonly id?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?:
-    | ((soFar: { readonly nodes: number; readonly of: number }) => void)
-    | undefined;
+    ((soFar: { readonly nodes: number; readonly of: number }) => void) | undefined;
 }
 
 const rowsPerPage = 500;
@@ -94,12 +86,7 @@ class Copy {
   readonly #out: SessionContext;
   readonly #in: SessionContext;
 
-  constructor(
-    from: CopySide,
-    source: SessionRef,
-    to: CopySide,
-    options: CopyOptions,
-  ) {
+  constructor(from: CopySide, source: SessionRef, to: CopySide, options: CopyOptions) {
     this.#from = from;
     this.#source = source;
     this.#to = to;
@@ -108,17 +95,10 @@ class Copy {
     this.#in = sessionContext(to.database);
   }
 
-  async run(
-    picture: SessionPicture,
-    id: SessionHandle["id"],
-  ): Promise<CreatedSession> {
+  async run(picture: SessionPicture, id: SessionHandle["id"]): Promise<CreatedSession> {
     const { database } = this.#to;
     const origin = originOf(database, picture);
-    const before = await database.read(
-      findCopy(this.#in),
-      { id, origin },
-      this.#wait,
-    );
+    const before = await database.read(findCopy(this.#in), { id, origin }, this.#wait);
     if (before !== undefined) return { ...before, existed: true };
     verifyBlobs(database, picture);
     const generation = -1 - randomNumber(database);
@@ -236,9 +216,7 @@ class Copy {
       );
       const last = page.at(-1);
       if (last === undefined) return copied;
-      const known = page.filter(
-        (turn) => revisionOf(head.key, turn) <= head.revision,
-      );
+      const known = page.filter((turn) => revisionOf(head.key, turn) <= head.revision);
       await this.#to.database.write(
         turnsIn(this.#in),
         { session: key, at: this.#now, rows: known },
@@ -264,11 +242,7 @@ class Copy {
       for (const { id, committedAt } of items) {
         if (committedAt === undefined) continue;
         const { attachment, content } = await from.get(this.#source, id);
-        await this.#to.database.write(
-          touchCopy(this.#in),
-          { session, at: this.#now },
-          this.#wait,
-        );
+        await this.#to.database.write(touchCopy(this.#in), { session, at: this.#now }, this.#wait);
         await to.put(name, content, descriptionOf(attachment));
         const missing = await to.commit(name, [id]);
         if (missing.length > 0) throw copyDisturbed();
@@ -296,16 +270,12 @@ function originOf({ sha256Hex }: Database, picture: SessionPicture): string {
 }
 
 /** What is damaged there must not get in here, where others may refer to it. @throws HoldfastError `CORRUPT_ROW` */
-function verifyBlobs(
-  { bytes }: Database,
-  { frames, components, blobs }: SessionPicture,
-): void {
+function verifyBlobs({ bytes }: Database, { frames, components, blobs }: SessionPicture): void {
   const there = new Set(blobs.map(({ hash }) => hash));
   for (const { name, blob } of components)
     if (!there.has(blob)) throw blobMissing("holdfast_session_component", name);
   for (const { id, blob } of frames)
-    if (blob !== null && !there.has(blob))
-      throw blobMissing("holdfast_session_frame", id);
+    if (blob !== null && !there.has(blob)) throw blobMissing("holdfast_session_frame", id);
   for (const blob of blobs) verifiedBlob(bytes, blob);
 }
 

@@ -1,9 +1,6 @@
 import { isUserMessage } from "../../../model/session/ancestry.ts";
 import { nodeNotFound, sessionExists } from "../../../model/session/errors.ts";
-import {
-  parseSessionId,
-  type SessionId,
-} from "../../../model/ids/session-id.ts";
+import { parseSessionId, type SessionId } from "../../../model/ids/session-id.ts";
 import type { SessionMeta } from "../../../model/session/session.ts";
 import { givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
@@ -31,11 +28,7 @@ import { topmostFrom, type Ancestor } from "../graph/ancestors.ts";
 import { firstUserMessage } from "../graph/tombstones.ts";
 import { leafOf, lockedHead, type SessionHeadRow } from "../head-row.ts";
 import { shownNode, type NamedPoint } from "../node-row.ts";
-import {
-  checkedId,
-  sessionNamed,
-  type SessionName,
-} from "../../session-name.ts";
+import { checkedId, sessionNamed, type SessionName } from "../../session-name.ts";
 import type { SessionRef } from "../../session-row.ts";
 
 export interface SessionForkOptions extends WaitOptions {
@@ -69,11 +62,7 @@ export function givenFork(
   id: string,
   options?: SessionForkOptions,
 ): Call<ForkSession> {
-  const { options: known, wait } = optionsAndWait(options, [
-    "node",
-    "meta",
-    "withState",
-  ]);
+  const { options: known, wait } = optionsAndWait(options, ["node", "meta", "withState"]);
   const { node, meta: draft = {}, withState } = known;
   const { name, model, cwd, relation } = newMeta(id, draft);
   const input = {
@@ -100,49 +89,44 @@ export function givenFork(
  * @throws HoldfastError `SESSION_EXISTS` when the id is taken by something
  *   else, `NODE_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`.
  */
-export const forkSession: StoreOperation<
-  SessionContext,
-  ForkSession,
-  CreatedSession
-> = storeOperation("forkSession", {
-  key: (input: ForkSession) => input.id,
-  *one(context: SessionContext, input) {
-    // Before the source is asked for: it may be gone since the fork was made.
-    const existing = yield* existingFork(input);
-    if (existing !== undefined) return existing;
-    const source = yield* lockedHead(input.source);
-    const node = yield* forkPoint(source, input.node);
-    const meta = { ...(yield* metaOf(source.key)), ...input.meta };
-    const created = yield* insertSession({
-      id: input.id,
-      at: input.at,
-      meta,
-    });
-    if (created === undefined) {
-      const other = yield* existingFork(input);
-      if (other !== undefined) return other;
-      throw createdAndDeleted(input.id);
-    }
-    const top = yield* topOfFork(source, node.key);
-    const messages =
-      node.messages - top.messages + (isUserMessage(top) ? 1 : 0);
-    const owner = {
-      key: created.key,
-      fork_node: node.key,
-      fork_top: top.key,
-    };
-    yield* run(sql`
+export const forkSession: StoreOperation<SessionContext, ForkSession, CreatedSession> =
+  storeOperation("forkSession", {
+    key: (input: ForkSession) => input.id,
+    *one(context: SessionContext, input) {
+      // Before the source is asked for: it may be gone since the fork was made.
+      const existing = yield* existingFork(input);
+      if (existing !== undefined) return existing;
+      const source = yield* lockedHead(input.source);
+      const node = yield* forkPoint(source, input.node);
+      const meta = { ...(yield* metaOf(source.key)), ...input.meta };
+      const created = yield* insertSession({
+        id: input.id,
+        at: input.at,
+        meta,
+      });
+      if (created === undefined) {
+        const other = yield* existingFork(input);
+        if (other !== undefined) return other;
+        throw createdAndDeleted(input.id);
+      }
+      const top = yield* topOfFork(source, node.key);
+      const messages = node.messages - top.messages + (isUserMessage(top) ? 1 : 0);
+      const owner = {
+        key: created.key,
+        fork_node: node.key,
+        fork_top: top.key,
+      };
+      yield* run(sql`
         UPDATE holdfast_session SET forked_from = ${source.key}, fork_node = ${node.key}, fork_top = ${top.key},
           leaf = ${node.key}, node_count = ${node.depth - top.depth + 1}, user_message_count = ${messages},
           first_user_message = ${yield* firstUserMessage(context, owner)}
         WHERE key = ${created.key}`);
-    if (input.withState ?? node.key === source.leaf)
-      yield* copyState(source, created.key);
-    const fork = { id: input.id, revision: 0, ...created };
-    yield* shareAttachments(source, fork);
-    return { id: input.id, generation: created.generation, existed: false };
-  },
-});
+      if (input.withState ?? node.key === source.leaf) yield* copyState(source, created.key);
+      const fork = { id: input.id, revision: 0, ...created };
+      yield* shareAttachments(source, fork);
+      return { id: input.id, generation: created.generation, existed: false };
+    },
+  });
 
 /**
  * Where the history of a fork begins: at a root, or after the last node on the
@@ -158,8 +142,7 @@ function* topOfFork(source: SessionHeadRow, node: number): Tx<Ancestor> {
     const mark = marked?.node;
     const above = yield* ancestor(node, mark ?? least);
     if (above.key === mark) return yield* ancestor(node, mark + 1);
-    if (mark === undefined || above.parent === null || above.parent === mark)
-      return above;
+    if (mark === undefined || above.parent === null || above.parent === mark) return above;
     until = Math.min(above.parent, mark - 1);
   }
 }
@@ -170,12 +153,8 @@ function* ancestor(node: number, least: number): Tx<Ancestor> {
   return found;
 }
 
-function* forkPoint(
-  source: SessionHeadRow,
-  node: string | undefined,
-): Tx<NamedPoint> {
-  const found =
-    node === undefined ? leafOf(source) : yield* shownNode(source, node);
+function* forkPoint(source: SessionHeadRow, node: string | undefined): Tx<NamedPoint> {
+  const found = node === undefined ? leafOf(source) : yield* shownNode(source, node);
   if (found === undefined) throw nodeNotFound(source.id, node ?? "(no leaf)");
   return found;
 }
@@ -187,11 +166,7 @@ function* forkPoint(
  *
  * @throws HoldfastError `SESSION_EXISTS`
  */
-function* existingFork({
-  source,
-  id,
-  node,
-}: ForkSession): Tx<CreatedSession | undefined> {
+function* existingFork({ source, id, node }: ForkSession): Tx<CreatedSession | undefined> {
   const found = yield* row<{
     readonly generation: number;
     readonly source_id: SessionId | null;

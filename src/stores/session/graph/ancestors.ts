@@ -22,10 +22,7 @@ export interface Ancestor {
 }
 
 /** The ancestor of a node, itself included, that is furthest up with a key of at least so much. */
-export function* topmostFrom(
-  node: number,
-  least: number,
-): Tx<Ancestor | undefined> {
+export function* topmostFrom(node: number, least: number): Tx<Ancestor | undefined> {
   // Ancestors may be missing above a node that was removed: those are not jumped to.
   const there = (column: Statement): Statement => sql`
     (SELECT u.key FROM holdfast_session_node u WHERE u.key = ${column} AND u.key >= ${least})`;
@@ -42,10 +39,7 @@ export function* topmostFrom(
 }
 
 /** The one at a depth; the node itself when it is not that deep. */
-export function* ancestorAt(
-  node: number,
-  depth: number,
-): Tx<Ancestor | undefined> {
+export function* ancestorAt(node: number, depth: number): Tx<Ancestor | undefined> {
   return yield* ancestorWith(sql`
     WITH RECURSIVE climb (key, parent, skip, far, depth) AS (
       SELECT a.key, a.parent, a.skip, a.far, a.depth FROM holdfast_session_node a WHERE a.key = ${node}
@@ -88,10 +82,7 @@ function* ancestorWith(climb: Statement): Tx<Ancestor | undefined> {
 }
 
 /** Those of some nodes that are ancestors of another one, or it. */
-export function* onTheWayTo(
-  node: number,
-  keys: readonly number[],
-): Tx<ReadonlySet<number>> {
+export function* onTheWayTo(node: number, keys: readonly number[]): Tx<ReadonlySet<number>> {
   if (keys.length === 0) return new Set();
   const found = yield* rows<{ readonly key: number }>(sql`
     SELECT c.key FROM (

@@ -3,13 +3,7 @@ import type { SessionNode } from "../../../model/session/session.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { cursorInvalid } from "../../cursor.ts";
 import { readValue } from "../../damage.ts";
@@ -26,18 +20,8 @@ import {
 import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
 import type { SessionContext } from "../context.ts";
 import { leafOf, livingHead, type SessionHeadRow } from "../head-row.ts";
-import {
-  isShown,
-  nodeColumns,
-  shownNode,
-  type GraphOwner,
-  type NodeRow,
-} from "../node-row.ts";
-import {
-  checkedId,
-  sessionNamed,
-  type SessionName,
-} from "../../session-name.ts";
+import { isShown, nodeColumns, shownNode, type GraphOwner, type NodeRow } from "../node-row.ts";
+import { checkedId, sessionNamed, type SessionName } from "../../session-name.ts";
 import type { SessionRef } from "../../session-row.ts";
 import { ancestorAt, stretch, topmostFrom } from "./ancestors.ts";
 
@@ -69,19 +53,16 @@ export function givenNode(
 }
 
 /** One node that the session shows; undefined for one it does not. */
-export const loadNode: StoreOperation<
-  SessionContext,
-  LoadNode,
-  NodeRow | undefined
-> = storeOperation("loadNode", {
-  key: (input: LoadNode) => input.session.id,
-  *one(_: SessionContext, { session, id }) {
-    const found = yield* shownNode(yield* livingHead(session), id);
-    if (found === undefined) return undefined;
-    return yield* row<NodeRow>(sql`
+export const loadNode: StoreOperation<SessionContext, LoadNode, NodeRow | undefined> =
+  storeOperation("loadNode", {
+    key: (input: LoadNode) => input.session.id,
+    *one(_: SessionContext, { session, id }) {
+      const found = yield* shownNode(yield* livingHead(session), id);
+      if (found === undefined) return undefined;
+      return yield* row<NodeRow>(sql`
       SELECT ${nodeColumns} FROM holdfast_session_node n WHERE n.key = ${found.key}`);
-  },
-});
+    },
+  });
 
 export function shownLoadedNode(
   context: SessionContext,
@@ -94,11 +75,7 @@ export function shownLoadedNode(
 function nodeView({ decode }: SessionContext, found: NodeRow): SessionNode {
   const { payload } = found;
   if (payload === null)
-    throw corruptRow(
-      "holdfast_session_node",
-      found.key,
-      `(node "${found.id}") has no payload`,
-    );
+    throw corruptRow("holdfast_session_node", found.key, `(node "${found.id}") has no payload`);
   return {
     id: found.id,
     parent: found.parent_id,
@@ -108,9 +85,7 @@ function nodeView({ decode }: SessionContext, found: NodeRow): SessionNode {
     role: found.role,
     frame: found.frame,
     causedBy: found.caused_by,
-    payload: readValue("holdfast_session_node", found.key, () =>
-      decode(payload),
-    ),
+    payload: readValue("holdfast_session_node", found.key, () => decode(payload)),
   };
 }
 
@@ -148,8 +123,7 @@ function* graphSlice(
 function graphPlace(head: SessionHeadRow, after: Place): number {
   const [generation, key] = after;
   if (generation !== head.generation) throw cursorInvalid("filter");
-  if (typeof key !== "number" || !Number.isSafeInteger(key))
-    throw cursorInvalid("malformed");
+  if (typeof key !== "number" || !Number.isSafeInteger(key)) throw cursorInvalid("malformed");
   return key;
 }
 
@@ -166,8 +140,7 @@ export function* graphPage(
   limit: number,
   until: number = Number.MAX_SAFE_INTEGER,
 ): Tx<GraphPage> {
-  const place = (given: Place | undefined): number =>
-    Number(given?.[0] ?? after);
+  const place = (given: Place | undefined): number => Number(given?.[0] ?? after);
   const { rows: nodes, next } = yield* slicedByBytes<NodeRow>(
     { after: undefined, limit },
     ({ key }) => [key],
@@ -295,13 +268,15 @@ export interface PathRows {
  *
  * @throws HoldfastError `CORRUPT_ROW` when it leads nowhere.
  */
-export const readPath: StoreOperation<SessionContext, ReadPath, PathRows> =
-  storeOperation("readPath", {
+export const readPath: StoreOperation<SessionContext, ReadPath, PathRows> = storeOperation(
+  "readPath",
+  {
     key: (input: ReadPath) => input.session.id,
     *one(_: SessionContext, { session, leaf, limit }) {
       return yield* pathRows(yield* livingHead(session), leaf, limit);
     },
-  });
+  },
+);
 
 export function shownPath(
   context: SessionContext,
@@ -315,8 +290,7 @@ export function* pathRows(
   leaf: string | undefined,
   limit: number,
 ): Tx<PathRows> {
-  const chosen =
-    leaf === undefined ? leafOf(head) : yield* shownNode(head, leaf);
+  const chosen = leaf === undefined ? leafOf(head) : yield* shownNode(head, leaf);
   const leafId = leaf ?? chosen?.id ?? null;
   if (chosen === undefined) return { nodes: [], hasMore: false, leaf: leafId };
   const found = yield* rows<NodeRow>(sql`

@@ -20,11 +20,7 @@ import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { SessionContext } from "../context.ts";
 import { lockedHead, type SessionHeadRow } from "../head-row.ts";
 import { isShown, shownNodes, type GraphOwner } from "../node-row.ts";
-import {
-  checkedId,
-  sessionNamed,
-  type SessionName,
-} from "../../session-name.ts";
+import { checkedId, sessionNamed, type SessionName } from "../../session-name.ts";
 import type { SessionRef } from "../../session-row.ts";
 import { messageOnTheWay, onTheWayTo, topmostFrom } from "./ancestors.ts";
 import { assertBeginning, type PathBeginning } from "./graph.ts";
@@ -59,18 +55,12 @@ export function givenTombstone(
   ids: readonly string[],
   options: TombstoneOptions,
 ): Call<TombstoneNodes> {
-  const { options: known, wait } = optionsAndWait(options, [
-    "fence",
-    "expectedRevision",
-  ]);
+  const { options: known, wait } = optionsAndWait(options, ["fence", "expectedRevision"]);
   const { fence, expectedRevision } = known;
-  if (expectedRevision !== undefined)
-    checkedCount("expectedRevision", expectedRevision);
+  if (expectedRevision !== undefined) checkedCount("expectedRevision", expectedRevision);
   const input = {
     session: sessionNamed(session),
-    ids: givenList("ids", ids, tombstonesMax).map((id) =>
-      checkedId("The id of a node", id),
-    ),
+    ids: givenList("ids", ids, tombstonesMax).map((id) => checkedId("The id of a node", id)),
     fence: fence === undefined ? undefined : shownFence(fence),
     expectedRevision,
   };
@@ -92,42 +82,38 @@ function shownFence(given: LeaseFence): LeaseFence {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `LEASE_LOST`, `REVISION_CONFLICT`
  */
-export const tombstoneNodes: StoreOperation<
-  SessionContext,
-  TombstoneNodes,
-  TombstoneOutcome
-> = storeOperation("tombstoneNodes", {
-  key: (input: TombstoneNodes) => input.session.id,
-  *one(context: SessionContext, input) {
-    const head = yield* lockedHead(input.session);
-    const found = yield* shownNodes(head, [...new Set(input.ids)]);
-    if (found.length === 0)
-      return { hidden: 0, revision: head.revision, leaf: head.leaf_id };
-    yield* assertFence(context, head, input.fence);
-    const { expectedRevision = head.revision } = input;
-    if (expectedRevision !== head.revision)
-      throw revisionConflict(head.id, expectedRevision, head.revision);
-    for (const { key } of found)
-      yield* run(sql`
+export const tombstoneNodes: StoreOperation<SessionContext, TombstoneNodes, TombstoneOutcome> =
+  storeOperation("tombstoneNodes", {
+    key: (input: TombstoneNodes) => input.session.id,
+    *one(context: SessionContext, input) {
+      const head = yield* lockedHead(input.session);
+      const found = yield* shownNodes(head, [...new Set(input.ids)]);
+      if (found.length === 0) return { hidden: 0, revision: head.revision, leaf: head.leaf_id };
+      yield* assertFence(context, head, input.fence);
+      const { expectedRevision = head.revision } = input;
+      if (expectedRevision !== head.revision)
+        throw revisionConflict(head.id, expectedRevision, head.revision);
+      for (const { key } of found)
+        yield* run(sql`
         INSERT INTO holdfast_session_tombstone (session, node) VALUES (${head.key}, ${key})`);
-    const owner = { ...head, fork_top: yield* topShown(head, found) };
-    const messages = found.filter(isUserMessage).map(({ key }) => key);
-    const first = (yield* hidesFirst(context, head, messages))
-      ? yield* firstUserMessage(context, owner)
-      : head.first_user_message;
-    const shown = { key: head.leaf, id: head.leaf_id };
-    const leaf = found.some(({ key }) => key === head.leaf)
-      ? yield* nearestShown(head, head.leaf ?? 0)
-      : shown;
-    const revision = head.revision + 1;
-    yield* run(sql`
+      const owner = { ...head, fork_top: yield* topShown(head, found) };
+      const messages = found.filter(isUserMessage).map(({ key }) => key);
+      const first = (yield* hidesFirst(context, head, messages))
+        ? yield* firstUserMessage(context, owner)
+        : head.first_user_message;
+      const shown = { key: head.leaf, id: head.leaf_id };
+      const leaf = found.some(({ key }) => key === head.leaf)
+        ? yield* nearestShown(head, head.leaf ?? 0)
+        : shown;
+      const revision = head.revision + 1;
+      yield* run(sql`
       UPDATE holdfast_session SET revision = ${revision}, leaf = ${leaf.key},
         node_count = node_count - ${found.length}, fork_top = ${owner.fork_top},
         user_message_count = user_message_count - ${messages.length}, first_user_message = ${first}
       WHERE key = ${head.key}`);
-    return { hidden: found.length, revision, leaf: leaf.id };
-  },
-});
+      return { hidden: found.length, revision, leaf: leaf.id };
+    },
+  });
 
 /**
  * The first node above a hidden one that the session shows. None when the way
@@ -260,45 +246,40 @@ interface VacuumedSlice extends VacuumReport {
  * follows a removed one stays; the mark stays with it and says why its parent
  * is missing.
  */
-export const vacuumSlice: StoreOperation<
-  SessionContext,
-  VacuumSlice,
-  VacuumedSlice
-> = storeOperation("vacuumSessionSlice", {
-  key: (input: VacuumSlice) => input.session.id,
-  *one(_: SessionContext, { session, after, rowsMax }) {
-    const { key } = yield* lockedHead(session);
-    const forks = yield* livingForks(key);
-    // Every mark is looked for on the way to every fork.
-    const marksMax = Math.max(1, Math.floor(rowsMax / (forks.length + 1)));
-    const marked = yield* rows<{
-      readonly node: number;
-      readonly owner: number | null;
-    }>(sql`
+export const vacuumSlice: StoreOperation<SessionContext, VacuumSlice, VacuumedSlice> =
+  storeOperation("vacuumSessionSlice", {
+    key: (input: VacuumSlice) => input.session.id,
+    *one(_: SessionContext, { session, after, rowsMax }) {
+      const { key } = yield* lockedHead(session);
+      const forks = yield* livingForks(key);
+      // Every mark is looked for on the way to every fork.
+      const marksMax = Math.max(1, Math.floor(rowsMax / (forks.length + 1)));
+      const marked = yield* rows<{
+        readonly node: number;
+        readonly owner: number | null;
+      }>(sql`
         SELECT t.node, (SELECT n.session FROM holdfast_session_node n WHERE n.key = t.node) AS owner
         FROM holdfast_session_tombstone t
         WHERE t.session = ${key} AND t.node > ${after} ORDER BY t.node LIMIT ${marksMax}`);
-    const own = marked
-      .filter(({ owner }) => owner === key)
-      .map(({ node }) => node);
-    const reached = yield* reachedByForks(forks, own);
-    const removable = own.filter((node) => !reached.has(node));
-    const removed =
-      removable.length === 0
-        ? 0
-        : yield* run(sql`
+      const own = marked.filter(({ owner }) => owner === key).map(({ node }) => node);
+      const reached = yield* reachedByForks(forks, own);
+      const removable = own.filter((node) => !reached.has(node));
+      const removed =
+        removable.length === 0
+          ? 0
+          : yield* run(sql`
               DELETE FROM holdfast_session_node WHERE key IN ${integersOf(removable)}`);
-    yield* removeIdleMarks(
-      key,
-      marked.map(({ node }) => node),
-    );
-    return {
-      removed,
-      shared: own.length - removable.length,
-      next: marked.length < marksMax ? undefined : marked.at(-1)?.node,
-    };
-  },
-});
+      yield* removeIdleMarks(
+        key,
+        marked.map(({ node }) => node),
+      );
+      return {
+        removed,
+        shared: own.length - removable.length,
+        next: marked.length < marksMax ? undefined : marked.at(-1)?.node,
+      };
+    },
+  });
 
 /** A mark is needed as long as its node is there, or one that follows it. */
 function* removeIdleMarks(session: number, nodes: readonly number[]): Tx<void> {
@@ -334,9 +315,7 @@ function* reachedByForks(
 ): Tx<ReadonlySet<number>> {
   const reached = new Set<number>();
   for (const { fork_node: end, fork_top: top } of forks) {
-    const open = nodes.filter(
-      (node) => node >= top && node <= end && !reached.has(node),
-    );
+    const open = nodes.filter((node) => node >= top && node <= end && !reached.has(node));
     for (const node of yield* onTheWayTo(end, open)) reached.add(node);
   }
   return reached;

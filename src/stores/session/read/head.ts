@@ -1,9 +1,6 @@
 import type { StoredBlob } from "../../../model/blob.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type {
-  SessionComponent,
-  SessionFrame,
-} from "../../../model/session/session.ts";
+import type { SessionComponent, SessionFrame } from "../../../model/session/session.ts";
 import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { readValue } from "../../damage.ts";
 import type { SessionContext } from "../context.ts";
@@ -54,15 +51,17 @@ interface StoredHead {
 }
 
 /** Revision, config and frames. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const readHead: StoreOperation<SessionContext, SessionRef, StoredHead> =
-  storeOperation("readSessionHead", {
+export const readHead: StoreOperation<SessionContext, SessionRef, StoredHead> = storeOperation(
+  "readSessionHead",
+  {
     key: (input: SessionRef) => input.id,
     *one(_: SessionContext, ref) {
       const head = yield* livingHead(ref);
       const frames = yield* frameRows(head.key);
       return { head, frames, blobs: yield* blobsOf(frames) };
     },
-  });
+  },
+);
 
 interface StoredCheckpoint {
   readonly components: readonly ComponentRow[];
@@ -70,18 +69,15 @@ interface StoredCheckpoint {
 }
 
 /** All parts of the checkpoint. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const readCheckpoint: StoreOperation<
-  SessionContext,
-  SessionRef,
-  StoredCheckpoint
-> = storeOperation("readCheckpoint", {
-  key: (input: SessionRef) => input.id,
-  *one(_: SessionContext, ref) {
-    const { key } = yield* livingHead(ref);
-    const components = yield* componentRows(key);
-    return { components, blobs: yield* blobsOf(components) };
-  },
-});
+export const readCheckpoint: StoreOperation<SessionContext, SessionRef, StoredCheckpoint> =
+  storeOperation("readCheckpoint", {
+    key: (input: SessionRef) => input.id,
+    *one(_: SessionContext, ref) {
+      const { key } = yield* livingHead(ref);
+      const components = yield* componentRows(key);
+      return { components, blobs: yield* blobsOf(components) };
+    },
+  });
 
 interface StoredSession extends StoredHead {
   readonly path: PathRows;
@@ -89,26 +85,22 @@ interface StoredSession extends StoredHead {
 }
 
 /** Head, active path and checkpoint, as they were at one moment. */
-export const readSession: StoreOperation<
-  SessionContext,
-  ReadPath,
-  StoredSession
-> = storeOperation("readSession", {
-  key: (input: ReadPath) => input.session.id,
-  *one(_: SessionContext, { session, leaf, limit }) {
-    const head = yield* livingHead(session);
-    const path = yield* pathRows(head, leaf, limit);
-    const frames = yield* frameRows(head.key);
-    const components = yield* componentRows(head.key);
-    const blobs = yield* blobsOf([...frames, ...components]);
-    return { head, path, frames, components, blobs };
+export const readSession: StoreOperation<SessionContext, ReadPath, StoredSession> = storeOperation(
+  "readSession",
+  {
+    key: (input: ReadPath) => input.session.id,
+    *one(_: SessionContext, { session, leaf, limit }) {
+      const head = yield* livingHead(session);
+      const path = yield* pathRows(head, leaf, limit);
+      const frames = yield* frameRows(head.key);
+      const components = yield* componentRows(head.key);
+      const blobs = yield* blobsOf([...frames, ...components]);
+      return { head, path, frames, components, blobs };
+    },
   },
-});
+);
 
-export function shownSession(
-  context: SessionContext,
-  found: StoredSession,
-): LoadedSession {
+export function shownSession(context: SessionContext, found: StoredSession): LoadedSession {
   return {
     head: shownHead(context, found),
     path: shownPath(context, found.path),
@@ -145,8 +137,7 @@ function frameOf(
   const table = "holdfast_session_frame";
   const key = `${session}/${id}`;
   const read = readValue(table, key, () => context.decode(payload));
-  if (!isFramePayload(read))
-    throw corruptRow(table, key, "holds no reason and no data");
+  if (!isFramePayload(read)) throw corruptRow(table, key, "holds no reason and no data");
   return {
     id,
     reason: read.reason,

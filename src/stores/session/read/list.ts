@@ -1,12 +1,6 @@
 import type { Encoded } from "../../../model/values/encoded.ts";
-import {
-  parseSessionId,
-  type SessionId,
-} from "../../../model/ids/session-id.ts";
-import type {
-  SessionHandle,
-  SessionMeta,
-} from "../../../model/session/session.ts";
+import { parseSessionId, type SessionId } from "../../../model/ids/session-id.ts";
+import type { SessionHandle, SessionMeta } from "../../../model/session/session.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
@@ -67,26 +61,23 @@ interface SessionFilter {
 }
 
 /** Living sessions, the latest active first. */
-export const sessionList: List<
-  SessionContext,
-  [options?: ListSessionsOptions],
-  SessionSummary
-> = list("listSessions", {
-  table: "holdfast_session",
-  given(_: SessionContext, options?: ListSessionsOptions) {
-    const { filter, page } = pageOf(options, ["parent"]);
-    const { parent } = filter;
-    return {
-      filter: {
-        parent: parent === undefined ? undefined : parseSessionId(parent),
-      },
-      page,
-    };
-  },
-  slice: sessionSlice,
-  keyOf: ({ id }: SummaryRow) => id,
-  itemOf: summaryOf,
-});
+export const sessionList: List<SessionContext, [options?: ListSessionsOptions], SessionSummary> =
+  list("listSessions", {
+    table: "holdfast_session",
+    given(_: SessionContext, options?: ListSessionsOptions) {
+      const { filter, page } = pageOf(options, ["parent"]);
+      const { parent } = filter;
+      return {
+        filter: {
+          parent: parent === undefined ? undefined : parseSessionId(parent),
+        },
+        page,
+      };
+    },
+    slice: sessionSlice,
+    keyOf: ({ id }: SummaryRow) => id,
+    itemOf: summaryOf,
+  });
 
 /** Sorts after every id: no id begins with it. */
 const afterAllIds = "\u{10ffff}";
@@ -135,15 +126,11 @@ function placeOf(after: Place | undefined): {
   readonly id: string;
 } {
   const [activeAt, id] = after ?? [Number.MAX_SAFE_INTEGER, afterAllIds];
-  if (typeof activeAt !== "number" || typeof id !== "string")
-    throw cursorInvalid("malformed");
+  if (typeof activeAt !== "number" || typeof id !== "string") throw cursorInvalid("malformed");
   return { activeAt, id };
 }
 
-function summaryOf(
-  { decode }: SessionContext,
-  found: SummaryRow,
-): SessionSummary {
+function summaryOf({ decode }: SessionContext, found: SummaryRow): SessionSummary {
   const { id, generation, name, model, cwd } = found;
   const { first_user_message: message } = found;
   return {

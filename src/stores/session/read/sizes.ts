@@ -1,11 +1,6 @@
 import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { attachmentSizesOf } from "../../attachment/attachment-row.ts";
 import { sizesOfBlobs } from "../../blob/blob-row.ts";
@@ -51,11 +46,7 @@ export async function sizesOf(
   let after: number | undefined = 0;
   while (after !== undefined) {
     const input = { session: ref, after, limit: nodesPerPage };
-    const page: SizedPage = await database.read(
-      measureNodes(context),
-      input,
-      wait,
-    );
+    const page: SizedPage = await database.read(measureNodes(context), input, wait);
     nodes = {
       count: nodes.count + page.count,
       bytes: nodes.bytes + page.bytes,
@@ -79,36 +70,36 @@ interface MeasureNodes {
 }
 
 /** Own nodes, also hidden ones, in pages: a long conversation is not measured at once. */
-export const measureNodes: StoreOperation<
-  SessionContext,
-  MeasureNodes,
-  SizedPage
-> = storeOperation("measureSessionNodes", {
-  key: (input: MeasureNodes) => input.session.id,
-  *one(_: SessionContext, { session, after, limit }) {
-    const { key } = yield* livingSession(session);
-    const found = yield* row<{
-      readonly count: number;
-      readonly bytes: number | null;
-      readonly last: number | null;
-    }>(sql`
+export const measureNodes: StoreOperation<SessionContext, MeasureNodes, SizedPage> = storeOperation(
+  "measureSessionNodes",
+  {
+    key: (input: MeasureNodes) => input.session.id,
+    *one(_: SessionContext, { session, after, limit }) {
+      const { key } = yield* livingSession(session);
+      const found = yield* row<{
+        readonly count: number;
+        readonly bytes: number | null;
+        readonly last: number | null;
+      }>(sql`
       SELECT COUNT(*) AS count, CAST(SUM(bytes) AS BIGINT) AS bytes, MAX(key) AS last FROM (
         SELECT key, OCTET_LENGTH(payload) AS bytes FROM holdfast_session_node
         WHERE ${keysOf(key, after)} ORDER BY session, key LIMIT ${limit}) AS page`);
-    const count = found?.count ?? 0;
-    return {
-      count,
-      bytes: found?.bytes ?? 0,
-      last: count < limit ? undefined : (found?.last ?? undefined),
-    };
+      const count = found?.count ?? 0;
+      return {
+        count,
+        bytes: found?.bytes ?? 0,
+        last: count < limit ? undefined : (found?.last ?? undefined),
+      };
+    },
   },
-});
+);
 
 type SmallParts = Omit<SessionSizes, "nodes" | "totalBytes">;
 
 /** Everything but the nodes. */
-const measureParts: StoreOperation<SessionContext, SessionRef, SmallParts> =
-  storeOperation("measureSessionParts", {
+const measureParts: StoreOperation<SessionContext, SessionRef, SmallParts> = storeOperation(
+  "measureSessionParts",
+  {
     key: (input: SessionRef) => input.id,
     *one(_: SessionContext, ref) {
       const { key } = yield* livingSession(ref);
@@ -129,8 +120,7 @@ const measureParts: StoreOperation<SessionContext, SessionRef, SmallParts> =
         SELECT 'usage', COUNT(*), CAST(SUM(OCTET_LENGTH(source) + OCTET_LENGTH(model)) AS BIGINT)
         FROM holdfast_session_usage WHERE session = ${key}`);
       const sized = (part: string): Sized => {
-        const { count = 0, bytes = 0 } =
-          found.find((other) => other.part === part) ?? {};
+        const { count = 0, bytes = 0 } = found.find((other) => other.part === part) ?? {};
         return { count, bytes: bytes ?? 0 };
       };
       const hashes = yield* blobsOfSession(key, "", blobsMax);
@@ -148,7 +138,8 @@ const measureParts: StoreOperation<SessionContext, SessionRef, SmallParts> =
         attachments: { count: files.attachments, bytes: files.size },
       };
     },
-  });
+  },
+);
 
 /** A turn has at most a thousand frames and some hundred components. */
 const blobsMax = 10_000;

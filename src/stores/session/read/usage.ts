@@ -1,9 +1,5 @@
 import { usageOverflow } from "../../../model/session/errors.ts";
-import {
-  tokenKinds,
-  type TokenUsage,
-  type UsageEntry,
-} from "../../../model/session/session.ts";
+import { tokenKinds, type TokenUsage, type UsageEntry } from "../../../model/session/session.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
 import {
@@ -65,11 +61,7 @@ export async function usageOf(
     // A session that is deleted and created meanwhile is another one.
     const ref = { id, ...(generation !== undefined && { generation }) };
     const input = { session: ref, after, until, limit: usagePerPage };
-    const page: SummedPage = await context.database.read(
-      sumUsage(context),
-      input,
-      wait,
-    );
+    const page: SummedPage = await context.database.read(sumUsage(context), input, wait);
     sums.add(page.sums);
     ({ next: after, until, generation } = page);
   }
@@ -91,8 +83,7 @@ interface Source {
 }
 
 /** Sums are taken of both halves of each number, so that none overflows in SQL. */
-type Halves = Source &
-  Readonly<Record<`${keyof TokenUsage}${"High" | "Low"}`, number>>;
+type Halves = Source & Readonly<Record<`${keyof TokenUsage}${"High" | "Low"}`, number>>;
 
 const half = 2 ** 26;
 
@@ -105,15 +96,14 @@ interface SummedPage {
 }
 
 /** What was used, per source and model, in one page of entries. */
-export const sumUsage: StoreOperation<SessionContext, UsagePage, SummedPage> =
-  storeOperation("sumUsage", {
+export const sumUsage: StoreOperation<SessionContext, UsagePage, SummedPage> = storeOperation(
+  "sumUsage",
+  {
     key: (input: UsagePage) => input.session.id,
     *one(_: SessionContext, { session, after, until: given, limit }) {
       const { key, generation } = yield* livingSession(session);
       const until = given ?? (yield* lastUsage(key));
-      const sums = yield* rows<
-        Halves & { readonly count: number; readonly last: number }
-      >(sql`
+      const sums = yield* rows<Halves & { readonly count: number; readonly last: number }>(sql`
         SELECT source, model, MIN(key) AS first, MAX(key) AS last, COUNT(*) AS count,
           CAST(SUM(input_tokens / ${half}) AS BIGINT) AS "inputTokensHigh",
           CAST(SUM(input_tokens % ${half}) AS BIGINT) AS "inputTokensLow",
@@ -138,7 +128,8 @@ export const sumUsage: StoreOperation<SessionContext, UsagePage, SummedPage> =
         next: count < limit ? undefined : last,
       };
     },
-  });
+  },
+);
 
 /** Adds up pages, exactly whatever the sums. */
 class UsageSums {
@@ -156,8 +147,7 @@ class UsageSums {
       this.#sums.set(name, sum);
       for (const kind of tokenKinds)
         sum.tokens[kind] +=
-          BigInt(found[`${kind}High`]) * BigInt(half) +
-          BigInt(found[`${kind}Low`]);
+          BigInt(found[`${kind}High`]) * BigInt(half) + BigInt(found[`${kind}Low`]);
     }
   }
 

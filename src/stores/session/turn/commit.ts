@@ -19,16 +19,8 @@ import {
   type TurnIdentity,
   type TurnPartHashes,
 } from "../../../model/session/turn.ts";
-import type {
-  SessionHandle,
-  UsageEntry,
-} from "../../../model/session/session.ts";
-import {
-  checkedCount,
-  givenFlag,
-  givenInvalid,
-  givenObject,
-} from "../../../model/shape.ts";
+import type { SessionHandle, UsageEntry } from "../../../model/session/session.ts";
+import { checkedCount, givenFlag, givenInvalid, givenObject } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   afterwards,
@@ -51,12 +43,7 @@ import type { SessionRef } from "../../session-row.ts";
 import { checkTurn, type TurnDraft } from "./draft.ts";
 import { encodedParts } from "./encode.ts";
 import { appendNodes, chosenLeaf, type PreparedNode } from "./nodes.ts";
-import {
-  chosenFrame,
-  writeState,
-  type PreparedComponent,
-  type PreparedFrame,
-} from "./state.ts";
+import { chosenFrame, writeState, type PreparedComponent, type PreparedFrame } from "./state.ts";
 
 /** A turn whose values are encoded and hashed. */
 interface CommitTurn {
@@ -110,8 +97,7 @@ export function givenCommit(
     throw sessionMismatch(session.id, parseSessionId(draft.session));
   checkTurn(draft);
   const { nodes = [], components = {}, expectedRevision, fence } = draft;
-  if (expectedRevision !== undefined)
-    checkedCount("expectedRevision", expectedRevision);
+  if (expectedRevision !== undefined) checkedCount("expectedRevision", expectedRevision);
   const owner = { session: session.id, generation, turn };
   const places = nodePlaces(session.id, nodes);
   const at = context.clock.now();
@@ -171,30 +157,28 @@ type TurnResult = Omit<TurnOutcome, "kind">;
  *   `LEASE_LOST`, `REVISION_CONFLICT`, `CLAIM_LOST`, `NODE_EXISTS`,
  *   `NODE_PARENT_UNKNOWN`, `NODE_NOT_FOUND`, `ATTACHMENT_NOT_FOUND`.
  */
-export const commitTurn: StoreOperation<
-  SessionContext,
-  CommitTurn,
-  TurnOutcome
-> = storeOperation("commitTurn", {
-  snapshotSafe: true,
-  key: (input: CommitTurn) => input.session.id,
-  *one(context: SessionContext, input) {
-    const { fence, release, expectedRevision } = input;
-    const head = yield* lockedHead(input.session);
-    const recorded = yield* recordedResult(head, input);
-    if (recorded === undefined) {
-      yield* assertFence(context, head, fence);
-      if ((expectedRevision ?? head.revision) !== head.revision)
-        throw revisionConflict(head.id, expectedRevision ?? 0, head.revision);
-    }
-    const result = recorded ?? (yield* applyTurn(head, input));
-    if (release && fence !== undefined)
-      yield* releaseLease(context, head, fence);
-    if (recorded !== undefined) return { kind: "replayed", ...result };
-    yield* afterwards({ durable: context.afterCommit });
-    return { kind: "committed", ...result };
+export const commitTurn: StoreOperation<SessionContext, CommitTurn, TurnOutcome> = storeOperation(
+  "commitTurn",
+  {
+    snapshotSafe: true,
+    key: (input: CommitTurn) => input.session.id,
+    *one(context: SessionContext, input) {
+      const { fence, release, expectedRevision } = input;
+      const head = yield* lockedHead(input.session);
+      const recorded = yield* recordedResult(head, input);
+      if (recorded === undefined) {
+        yield* assertFence(context, head, fence);
+        if ((expectedRevision ?? head.revision) !== head.revision)
+          throw revisionConflict(head.id, expectedRevision ?? 0, head.revision);
+      }
+      const result = recorded ?? (yield* applyTurn(head, input));
+      if (release && fence !== undefined) yield* releaseLease(context, head, fence);
+      if (recorded !== undefined) return { kind: "replayed", ...result };
+      yield* afterwards({ durable: context.afterCommit });
+      return { kind: "committed", ...result };
+    },
   },
-});
+);
 
 function* recordedResult(
   { key, id }: SessionHeadRow,
@@ -246,8 +230,7 @@ function* commitAttachmentsOf(
 function* applyTurn(head: SessionHeadRow, input: CommitTurn): Tx<TurnResult> {
   const { turn, at } = input;
   const revision = head.revision + 1;
-  if (input.fence !== undefined)
-    yield* consumeClaims(head, input.fence, input.claims, at);
+  if (input.fence !== undefined) yield* consumeClaims(head, input.fence, input.claims, at);
   const { components, frames, putUntil } = input;
   const changed = yield* writeState({
     session: head.key,

@@ -80,17 +80,13 @@ export function checkTurn(draft: TurnDraft): void {
   for (const [name, component] of Object.entries(components)) {
     checkedText("The name of a component", name);
     if (component !== null)
-      checkedCount(
-        `components[${JSON.stringify(name)}].version`,
-        component.version,
-      );
+      checkedCount(`components[${JSON.stringify(name)}].version`, component.version);
   }
   const seen = new Set<string>();
   for (const { id, reason } of frames) {
     checkedId("The id of a frame", id);
     checkedText("The reason of a frame", reason);
-    if (seen.has(id))
-      throw turnInvalid(`it has two frames "${id}".`, { part: "frames", id });
+    if (seen.has(id)) throw turnInvalid(`it has two frames "${id}".`, { part: "frames", id });
     seen.add(id);
   }
   usage.forEach(checkUsage);
@@ -114,14 +110,13 @@ export function checkTurn(draft: TurnDraft): void {
 function checkPartSizes(content: TurnContent): void {
   for (const [part, max] of Object.entries(partsMax)) {
     const given = content[part as keyof typeof partsMax] ?? [];
-    const count = Array.isArray(given)
-      ? given.length
-      : Object.keys(given).length;
+    const count = Array.isArray(given) ? given.length : Object.keys(given).length;
     if (count > max)
-      throw turnInvalid(
-        `it has ${count} ${part}, and at most ${max} go together.`,
-        { part, count, max },
-      );
+      throw turnInvalid(`it has ${count} ${part}, and at most ${max} go together.`, {
+        part,
+        count,
+        max,
+      });
   }
 }
 
@@ -183,10 +178,7 @@ function checkComponents(given: unknown): void {
         component,
       );
     else if (component !== null)
-      draftOf(`components[${JSON.stringify(name)}]`, component, [
-        "version",
-        "value",
-      ]);
+      draftOf(`components[${JSON.stringify(name)}]`, component, ["version", "value"]);
 }
 
 /** By id or by place, and not by both. */
@@ -195,8 +187,7 @@ function checkChoice(part: string, path: string, given: unknown): void {
   const expected = "{ id } or { ordinal } of a node, or null";
   if (!isRecord(given)) throw misshapen(part, path, expected, given);
   const { id, ordinal } = draftOf(path, given, ["id", "ordinal"]);
-  if ((id === undefined) === (ordinal === undefined))
-    throw misshapen(part, path, expected, given);
+  if ((id === undefined) === (ordinal === undefined)) throw misshapen(part, path, expected, given);
   if (ordinal !== undefined) {
     if (!Number.isSafeInteger(ordinal))
       throw misshapen(part, `${path}.ordinal`, "a whole number", ordinal);
@@ -209,20 +200,10 @@ function checkChoice(part: string, path: string, given: unknown): void {
 function checkCurrentFrame(given: unknown): void {
   if (given === undefined || given === null) return;
   if (!isStorable(given) || given === "" || given.length > idCharactersMax)
-    throw misshapen(
-      "head",
-      "currentFrame",
-      "the id of a frame, or null",
-      given,
-    );
+    throw misshapen("head", "currentFrame", "the id of a frame, or null", given);
 }
 
-function misshapen(
-  part: string,
-  path: string,
-  expected: string,
-  given: unknown,
-): Error {
+function misshapen(part: string, path: string, expected: string, given: unknown): Error {
   return turnInvalid(`${path} is ${spokenKind(given)}; expected ${expected}.`, {
     part,
     path,

@@ -1,10 +1,6 @@
 import { blobKinds, type NewBlob } from "../../../model/blob.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
-import {
-  HoldfastError,
-  isHoldfastError,
-  type ErrorDetails,
-} from "../../../model/errors.ts";
+import { HoldfastError, isHoldfastError, type ErrorDetails } from "../../../model/errors.ts";
 import { isUserMessage } from "../../../model/session/ancestry.ts";
 import { messageText } from "../../../model/session/message.ts";
 import {
@@ -40,9 +36,7 @@ export function encodedParts(
 ): EncodedParts {
   const idOf = derivedNodeIds(context.database.sha256Hex, owner);
   return {
-    nodes: nodes.map((node, ordinal) =>
-      preparedNode(context, node, places, ordinal, idOf),
-    ),
+    nodes: nodes.map((node, ordinal) => preparedNode(context, node, places, ordinal, idOf)),
     blobs: componentBlobs(context, components, at),
     frames: frames?.map((frame) => preparedFrame(context, frame, at)),
     config:
@@ -61,8 +55,7 @@ function messagesOf(
   const [first] = messages;
   return {
     userMessages: messages.length,
-    firstUserMessage:
-      first === undefined ? null : encode(messageText(first.payload)),
+    firstUserMessage: first === undefined ? null : encode(messageText(first.payload)),
   };
 }
 
@@ -98,9 +91,7 @@ function preparedNode(
     role: node.role ?? null,
     frame: node.frame ?? null,
     causedBy: node.causedBy ?? null,
-    payload: encodedPart({ part: "nodes", ordinal }, () =>
-      encode(node.payload),
-    ),
+    payload: encodedPart({ part: "nodes", ordinal }, () => encode(node.payload)),
   };
 }
 

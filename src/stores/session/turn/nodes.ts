@@ -70,8 +70,7 @@ function* parentOf(
       return appended[place.ordinal];
     default: {
       const found = yield* shownNode(head, place.id);
-      if (found === undefined)
-        throw nodeParentUnknown(head.id, place.id, ordinal);
+      if (found === undefined) throw nodeParentUnknown(head.id, place.id, ordinal);
       return found;
     }
   }

@@ -7,12 +7,7 @@ import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { exchangeBlobs } from "../../blob/blob-row.ts";
 import { removeLeft } from "../../blob-roots.ts";
-import {
-  componentRows,
-  frameRows,
-  type ComponentRow,
-  type FrameRow,
-} from "../state-row.ts";
+import { componentRows, frameRows, type ComponentRow, type FrameRow } from "../state-row.ts";
 
 /** A part of the checkpoint that is ready to be stored; without a blob it goes. */
 export interface PreparedComponent {
@@ -23,9 +18,7 @@ export interface PreparedComponent {
 }
 
 /** Parts of a checkpoint without their content. */
-type Manifest = Readonly<
-  Record<string, { readonly version: number; readonly revision: number }>
->;
+type Manifest = Readonly<Record<string, { readonly version: number; readonly revision: number }>>;
 
 /** Writes the parts that changed, whose blobs were put before, and leaves the others, with their revision. Tells which. */
 function* writeComponents(
@@ -52,9 +45,7 @@ function* writeComponents(
       ON CONFLICT (session, name) DO UPDATE SET
         version = excluded.version, revision = excluded.revision, hash = excluded.hash, blob = excluded.blob`);
   }
-  return Object.fromEntries(
-    [...changed].toSorted(([left], [right]) => (left < right ? -1 : 1)),
-  );
+  return Object.fromEntries([...changed].toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }
 
 /** The blobs of those parts that are to be written. */
@@ -75,9 +66,7 @@ function replacedComponentBlobs(
 ): readonly string[] {
   return given.flatMap((component) => {
     const before = stored.find(({ name }) => name === component.name);
-    return before === undefined || isUnchanged(component, before)
-      ? []
-      : before.blob;
+    return before === undefined || isUnchanged(component, before) ? [] : before.blob;
   });
 }
 
@@ -112,10 +101,7 @@ function* writeFrames(
     const { id, hash, payload, state } = frame;
     const before = stored.find((other) => other.id === id);
     const blob = blobAfter(state, before);
-    const isSame =
-      before?.hash === hash &&
-      before.ordinal === ordinal &&
-      before.blob === blob;
+    const isSame = before?.hash === hash && before.ordinal === ordinal && before.blob === blob;
     if (isSame) continue;
     yield* run(sql`
       INSERT INTO holdfast_session_frame (session, id, ordinal, hash, payload, blob)
@@ -125,10 +111,7 @@ function* writeFrames(
   }
 }
 
-function blobAfter(
-  state: PreparedFrame["state"],
-  before: FrameRow | undefined,
-): string | null {
+function blobAfter(state: PreparedFrame["state"], before: FrameRow | undefined): string | null {
   return state === "kept" ? (before?.blob ?? null) : (state?.hash ?? null);
 }
 
@@ -208,10 +191,7 @@ export function* writeState(turn: TurnState): Tx<Manifest> {
   const stored = yield* componentRows(session);
   const storedFrames = frames === undefined ? [] : yield* frameRows(session);
   const left = yield* exchangeBlobs({
-    puts: [
-      ...newComponentBlobs(components, stored),
-      ...newFrameBlobs(frames ?? [], storedFrames),
-    ],
+    puts: [...newComponentBlobs(components, stored), ...newFrameBlobs(frames ?? [], storedFrames)],
     leaving: [
       ...replacedComponentBlobs(components, stored),
       // Without frames none was read, and all stay.

@@ -33,11 +33,9 @@ function identityTests(fixture: InFixture): void {
       clock.advance(100);
       const before = await storedAwaits(database);
       // Another process would make the same, and cannot move the due time.
-      const again = await awaitEvents(database, { clock }).open(
-        scope,
-        "approval",
-        { answerWithin: "1 day" },
-      );
+      const again = await awaitEvents(database, { clock }).open(scope, "approval", {
+        answerWithin: "1 day",
+      });
       expect(again).toEqual({ ...first, existed: true });
       expect(await storedAwaits(database)).toEqual(before);
     }),
@@ -68,12 +66,8 @@ function identityTests(fixture: InFixture): void {
         kind: "resolved",
         value: "last",
       });
-      expect((await events.list(other)).items).toMatchObject([
-        { state: "open" },
-      ]);
-      expect((await events.list(null)).items).toMatchObject([
-        { state: "resolved" },
-      ]);
+      expect((await events.list(other)).items).toMatchObject([{ state: "open" }]);
+      expect((await events.list(null)).items).toMatchObject([{ state: "resolved" }]);
     }),
   );
 
@@ -175,9 +169,9 @@ function firstWinsTests(fixture: InFixture): void {
         outcome: { kind: "failed", error: { message: "refused" } },
       });
       // A value that looks like the error is not the error.
-      expect(
-        await events.resolve(token, { name: "TypeError", message: "refused" }),
-      ).toMatchObject({ kind: "late" });
+      expect(await events.resolve(token, { name: "TypeError", message: "refused" })).toMatchObject({
+        kind: "late",
+      });
       expect(await storedAwaits(database)).toEqual(before);
     }),
   );
@@ -340,16 +334,15 @@ function revokeTests(fixture: InFixture): void {
     fixture(async ({ events, session, scope, clock }) => {
       const keys = ["a", "b", "c"];
       const tokens: string[] = [];
-      for (const key of keys)
-        tokens.push((await events.open(scope, key)).token);
+      for (const key of keys) tokens.push((await events.open(scope, key)).token);
       await events.open(scope, "over", { answerWithin: 5 });
       clock.advance(5);
       const other = { ...scope, id: "t2" };
       const kept = await events.open(other, "a");
       const ofScope = { kind: "turn", id: "t1" };
-      expect(
-        await events.revokeAll(session, { scope: ofScope, rowsPerSlice: 2 }),
-      ).toEqual({ revoked: 4 });
+      expect(await events.revokeAll(session, { scope: ofScope, rowsPerSlice: 2 })).toEqual({
+        revoked: 4,
+      });
       for (const token of tokens)
         expect(await rejection(events.resolve(token, 1))).toMatchObject({
           code: "AWAIT_TOKEN_INVALID",
@@ -366,10 +359,7 @@ function revokeTests(fixture: InFixture): void {
 
 /** Every write whose answer was lost may be made again. */
 function lostAnswerTests(fixture: InFixture): void {
-  const lost = async (
-    { faults }: AwaitFixture,
-    call: () => Promise<unknown>,
-  ): Promise<void> => {
+  const lost = async ({ faults }: AwaitFixture, call: () => Promise<unknown>): Promise<void> => {
     faults.losesAnswer = true;
     expect(await rejection(call())).toMatchObject({ code: "OUTCOME_UNKNOWN" });
   };

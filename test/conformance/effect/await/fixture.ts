@@ -30,9 +30,7 @@ export interface AwaitFixture {
   readonly scope: EffectScope;
 }
 
-export type InFixture = (
-  body: (fixture: AwaitFixture) => Promise<void>,
-) => () => Promise<void>;
+export type InFixture = (body: (fixture: AwaitFixture) => Promise<void>) => () => Promise<void>;
 
 interface Opened {
   readonly place: Place;
@@ -67,11 +65,7 @@ export function inAwaitFixture(backend: Backend): InFixture {
   };
 }
 
-async function fixtureIn(
-  place: Place,
-  database: Database,
-  number: number,
-): Promise<AwaitFixture> {
+async function fixtureIn(place: Place, database: Database, number: number): Promise<AwaitFixture> {
   const session = `s${number}`;
   await sessions(database).create(session);
   return fixtureOf(place, database, countingClock(1_000), session);

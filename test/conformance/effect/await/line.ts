@@ -2,10 +2,7 @@ import type { Database } from "../../../../src/sql/database.ts";
 import { executions } from "../../../../src/stores/execution/executions.ts";
 
 /** Waits for what a line says, such as "result r1", and tells what was found. */
-export async function awaitLine(
-  database: Database,
-  line: string,
-): Promise<unknown> {
+export async function awaitLine(database: Database, line: string): Promise<unknown> {
   const [command, argument = ""] = line.split(" ");
   const log = executions(database);
   switch (command) {

@@ -82,20 +82,14 @@ function listTests(fixture: InFixture): void {
         },
       ]);
       expect(damaged).toEqual([]);
-      const keys = async (
-        options: Parameters<typeof events.list>[1],
-      ): Promise<string> =>
-        (await events.list(session, options)).items
-          .map(({ key }) => key)
-          .join(" ");
+      const keys = async (options: Parameters<typeof events.list>[1]): Promise<string> =>
+        (await events.list(session, options)).items.map(({ key }) => key).join(" ");
       expect(await keys({ after: next ?? "" })).toBe("c");
       expect(await keys({ state: "open" })).toBe("b c");
       expect(await keys({ scope: { kind: "turn", id: "t1" } })).toBe("a c");
       expect(await keys({ scope: { kind: "drain", id: "t1" } })).toBe("");
       expect(
-        await rejection(
-          events.list(session, { scope: { kind: " ", id: "t1" } }),
-        ),
+        await rejection(events.list(session, { scope: { kind: " ", id: "t1" } })),
       ).toMatchObject({ code: "EFFECT_SCOPE_INVALID" });
     }),
   );
@@ -114,14 +108,8 @@ function damageTests(fixture: InFixture): void {
         if (key === "error") await events.fail(token, new Error("secret"));
       }
       const [state = "", half = "", value = "", , well = ""] = tokens;
-      await meddle(
-        at,
-        sql`UPDATE holdfast_await_event SET state = 'shut' WHERE name = 'state'`,
-      );
-      await meddle(
-        at,
-        sql`UPDATE holdfast_await_event SET state = 'resolved' WHERE name = 'half'`,
-      );
+      await meddle(at, sql`UPDATE holdfast_await_event SET state = 'shut' WHERE name = 'state'`);
+      await meddle(at, sql`UPDATE holdfast_await_event SET state = 'resolved' WHERE name = 'half'`);
       await meddle(
         at,
         sql`UPDATE holdfast_await_event SET payload = '{secret' WHERE name = 'value'`,

@@ -115,8 +115,7 @@ export class AwaitModel {
   /** Everything that was told is asked for again. */
   async retell(): Promise<void> {
     this.#timePasses();
-    for (const number of this.#opened.keys())
-      await this.#toEvent({ do: "wait", event: number });
+    for (const number of this.#opened.keys()) await this.#toEvent({ do: "wait", event: number });
     for (const [number, { kind, answer }] of this.#raced) {
       if (answer !== undefined) await this.#group(kind, number, []);
       await this.#drain(number);
@@ -126,18 +125,13 @@ export class AwaitModel {
   /** From now on whatever is asked may have shown whose time is over. */
   #timePasses(): void {
     for (const event of this.#opened.values())
-      if (event.dueAt !== null && event.dueAt <= this.#clock.now())
-        event.mayBeOver = true;
+      if (event.dueAt !== null && event.dueAt <= this.#clock.now()) event.mayBeOver = true;
   }
 
   async #open(number: number, within: number | null): Promise<void> {
     const known = this.#opened.get(number);
     const opened = await attempt(
-      this.#events.open(
-        this.#scope,
-        `${number}`,
-        within === null ? {} : { answerWithin: within },
-      ),
+      this.#events.open(this.#scope, `${number}`, within === null ? {} : { answerWithin: within }),
     );
     if (known?.isRevoked === true && known.end === "revoked") {
       assert.equal(opened.code, "AWAIT_EVENT_REVOKED");
@@ -161,9 +155,7 @@ export class AwaitModel {
     });
   }
 
-  async #toEvent(
-    step: Extract<Step, { readonly event: number }>,
-  ): Promise<void> {
+  async #toEvent(step: Extract<Step, { readonly event: number }>): Promise<void> {
     const event = this.#opened.get(step.event);
     if (event === undefined) return;
     const [scope, key] = [this.#scope, `${step.event}`];
@@ -200,11 +192,7 @@ export class AwaitModel {
     }
   }
 
-  #replied(
-    event: Event,
-    { value: reply, code }: Attempt<AwaitReply>,
-    wish: string,
-  ): void {
+  #replied(event: Event, { value: reply, code }: Attempt<AwaitReply>, wish: string): void {
     assert(reply !== undefined, code);
     if (reply.kind === "late") {
       this.#ended(event, told(reply.outcome));
@@ -241,11 +229,7 @@ export class AwaitModel {
     assert.equal(value, number);
   }
 
-  async #group(
-    kind: "race" | "all",
-    number: number,
-    wanted: readonly number[],
-  ): Promise<void> {
+  async #group(kind: "race" | "all", number: number, wanted: readonly number[]): Promise<void> {
     const known = this.#raced.get(number);
     const members = known?.members ?? this.#membersOf(wanted);
     if (members.length === 0) return;
@@ -302,12 +286,8 @@ export class AwaitModel {
     for (const { member, outcome } of drained) {
       const event = this.#eventOf(member);
       if (event === undefined) continue;
-      this.#ended(
-        event,
-        outcome.kind === "revoked" ? "revoked" : told(outcome),
-      );
-      if (event.endedIn === undefined || event.endedIn < group.openedIn)
-        continue;
+      this.#ended(event, outcome.kind === "revoked" ? "revoked" : told(outcome));
+      if (event.endedIn === undefined || event.endedIn < group.openedIn) continue;
       assert(event.endedIn >= last, "The order is another one.");
       last = event.endedIn;
     }
@@ -322,9 +302,7 @@ export class AwaitModel {
   }
 
   #eventOf(member: GroupMemberDraft): Event | undefined {
-    return "awaitEvent" in member
-      ? this.#opened.get(Number(member.awaitEvent))
-      : undefined;
+    return "awaitEvent" in member ? this.#opened.get(Number(member.awaitEvent)) : undefined;
   }
 
   #endOf(member: GroupMemberDraft): string | undefined {

@@ -111,16 +111,13 @@ export function awaitPropertySuite(backend: Backend): void {
     withDatabase(backend, async (database) => {
       let models = 0;
       await fc.assert(
-        fc.asyncProperty(
-          fc.array(step, { minLength: 10, maxLength: 40 }),
-          async (steps) => {
-            models += 1;
-            await sessions(database).create(`${models}`);
-            const model = new AwaitModel(database, `${models}`);
-            for (const next of steps) await model.take(next);
-            await model.retell();
-          },
-        ),
+        fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+          models += 1;
+          await sessions(database).create(`${models}`);
+          const model = new AwaitModel(database, `${models}`);
+          for (const next of steps) await model.take(next);
+          await model.retell();
+        }),
         {
           numRuns: roundsOn(backend, {
             deep: 1_500,

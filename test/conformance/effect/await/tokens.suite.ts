@@ -58,9 +58,9 @@ function tamperTests(fixture: InFixture): void {
       expect(first?.message).not.toContain(id);
       const { next } = await events.list(null, { limit: 1 });
       for (const after of ["a", next ?? ""])
-        expect(
-          await rejection(events.list(null, { after, state: "open" })),
-        ).toMatchObject({ code: "CURSOR_INVALID" });
+        expect(await rejection(events.list(null, { after, state: "open" }))).toMatchObject({
+          code: "CURSOR_INVALID",
+        });
       expect(await storedAwaits(database)).toEqual(before);
       expect(await events.resolve(token, 1)).toEqual({ kind: "accepted" });
     }),
@@ -81,9 +81,7 @@ function tamperTests(fixture: InFixture): void {
     fixture(async ({ database, events, store, session, scope }) => {
       const { token } = await events.open(scope, "k");
       await database.write("deleted", () =>
-        run(
-          sql`UPDATE holdfast_session SET deleted_at = 1 WHERE id = ${session}`,
-        ),
+        run(sql`UPDATE holdfast_session SET deleted_at = 1 WHERE id = ${session}`),
       );
       const before = await storedAwaits(database);
       expect(await rejection(events.resolve(token, 1))).toMatchObject({
@@ -116,21 +114,12 @@ function secretTests(fixture: InFixture): void {
   test(
     "is all that a transaction which opens one is told: not what signs it",
     fixture(async ({ database, events, scope }) => {
-      await database.write("unsigned", () =>
-        run(sql`DELETE FROM holdfast_await_secret`),
-      );
+      await database.write("unsigned", () => run(sql`DELETE FROM holdfast_await_secret`));
       const prepared = events.open.prepare(scope, "k");
       const opened = await database.write("open", () => prepared());
-      expect(Object.keys(opened).toSorted()).toEqual([
-        "dueAt",
-        "existed",
-        "id",
-        "token",
-      ]);
+      expect(Object.keys(opened).toSorted()).toEqual(["dueAt", "existed", "id", "token"]);
       const [kept] = await database.read("secret", () =>
-        rows<{ readonly secret: string }>(
-          sql`SELECT secret FROM holdfast_await_secret`,
-        ),
+        rows<{ readonly secret: string }>(sql`SELECT secret FROM holdfast_await_secret`),
       );
       if (kept === undefined) throw new Error("It was just made.");
       expect(Object.values(opened)).not.toContain(kept.secret);
@@ -143,9 +132,7 @@ function secretTests(fixture: InFixture): void {
   test(
     "is signed with a secret of the database that is made once, also when many open at once",
     fixture(async ({ database, events, scope }) => {
-      const opened = await Promise.all(
-        ["a", "b", "c", "d"].map((key) => events.open(scope, key)),
-      );
+      const opened = await Promise.all(["a", "b", "c", "d"].map((key) => events.open(scope, key)));
       for (const [index, { token }] of opened.entries())
         expect(await events.resolve(token, index)).toEqual({
           kind: "accepted",
@@ -153,17 +140,14 @@ function secretTests(fixture: InFixture): void {
       const secrets = await database.read("secrets", () =>
         rows<{ secret: string }>(sql`SELECT secret FROM holdfast_await_secret`),
       );
-      expect(secrets).toEqual([
-        { secret: expect.stringMatching(/^"[0-9a-f]{64}"$/) },
-      ]);
+      expect(secrets).toEqual([{ secret: expect.stringMatching(/^"[0-9a-f]{64}"$/) }]);
     }),
   );
 
   test(
     "is signed with a secret that a payload codec keeps, whatever the limits of values are",
     fixture(async ({ database, clock, scope }) => {
-      const turned = (text: string): string =>
-        text.split("").toReversed().join("");
+      const turned = (text: string): string => text.split("").toReversed().join("");
       const payload = {
         name: "turned",
         encode: turned,
@@ -193,10 +177,7 @@ function secretTests(fixture: InFixture): void {
         await database.write("damage", () =>
           run(sql`UPDATE holdfast_await_secret SET secret = ${damage}`),
         );
-        for (const attempt of [
-          () => events.open(scope, "l"),
-          () => events.resolve(token, 1),
-        ])
+        for (const attempt of [() => events.open(scope, "l"), () => events.resolve(token, 1)])
           expect(await rejection(attempt())).toMatchObject({
             code: "CORRUPT_ROW",
             details: { table: "holdfast_await_secret", key: 1 },
@@ -256,9 +237,9 @@ function borderTests(fixture: InFixture): void {
       expect(await rejection(events.open(unknown, "k"))).toMatchObject({
         code: "SESSION_NOT_FOUND",
       });
-      expect(
-        await rejection(events.open({ ...scope, session: " " }, "k")),
-      ).toMatchObject({ code: "ID_MALFORMED" });
+      expect(await rejection(events.open({ ...scope, session: " " }, "k"))).toMatchObject({
+        code: "ID_MALFORMED",
+      });
       for (const wrong of [undefined, 5, {}])
         for (const attempt of [
           () => events.list(wrong as unknown as string),
@@ -289,23 +270,15 @@ function borderTests(fixture: InFixture): void {
     fixture(async ({ database, events, scope }) => {
       const { token } = await events.open(scope, "k");
       const before = await storedAwaits(database);
-      expect(
-        await rejection(events.resolve(token, { a: [1, () => 2] })),
-      ).toMatchObject({
+      expect(await rejection(events.resolve(token, { a: [1, () => 2] }))).toMatchObject({
         code: "NOT_SERIALIZABLE",
         details: { path: "$.a[1]" },
       });
       for (const answerWithin of [-1, "soon", Number.NaN, null])
         expect(
-          await rejection(
-            events.open(scope, "l", { answerWithin: answerWithin as number }),
-          ),
+          await rejection(events.open(scope, "l", { answerWithin: answerWithin as number })),
         ).toMatchObject({ code: "DURATION_INVALID" });
-      for (const options of [
-        { limit: 0 },
-        { limit: 1.5 },
-        { state: "shut" as "open" },
-      ])
+      for (const options of [{ limit: 0 }, { limit: 1.5 }, { state: "shut" as "open" }])
         expect(await rejection(events.list(null, options))).toMatchObject({
           code: "OPTION_INVALID",
         });
@@ -338,12 +311,7 @@ function borderTests(fixture: InFixture): void {
           },
         },
       );
-      for (const [index, thrown] of [
-        undefined,
-        "text",
-        { message: "plain" },
-        hostile,
-      ].entries()) {
+      for (const [index, thrown] of [undefined, "text", { message: "plain" }, hostile].entries()) {
         const { token } = await events.open(scope, `${index}`);
         expect(await events.fail(token, thrown)).toEqual({ kind: "accepted" });
         expect(await events.wait(scope, `${index}`)).toMatchObject({
