@@ -25,7 +25,7 @@ await holdfast.work([expense]);
 const small = await holdfast.start(expense, 500);
 console.log(await small.result());
 
-// Whoever has the id can decide, in this process or another, before or after it is asked.
+// Any process that has the id can decide, before or after the run asks.
 const large = await holdfast.start(expense, 50_000, { id: "trip-to-oslo" });
 await large.signal(decision, { by: "ada", approved: true });
 console.log(await large.result());

@@ -11,7 +11,7 @@ const registry = processes(database);
 const inbox = queue(database);
 const chat = await sessions(database).create("chat-7");
 
-// A session has something done in the background, and will be told what came of it.
+// A session starts background work, and will get a message with its outcome.
 const percent = { type: "integer" } as const;
 const outcome = { kind: "pointer", pointer: "/output/value" } as const;
 const build = {
@@ -28,7 +28,7 @@ await registry.register(build);
 await registry.grant("build-7", chat, { label: "the build" });
 console.log("again:", (await registry.register(build)).existed);
 
-// A worker finds what nobody works on. While it has the lease, nobody else ends it.
+// A worker finds unclaimed work. While it holds the lease, no other caller can end it.
 const worker = { owner: "worker-a", incarnation: "1" };
 const [todo] = (await registry.worklist()).items;
 console.log(todo?.process.id, todo?.recovery);
@@ -37,7 +37,7 @@ if (claimed.kind !== "acquired") throw new Error("Somebody else has it.");
 const fence = claimed.lease;
 await registry.start(fence);
 
-// Payloads are held to what was declared.
+// Payloads are checked against the declared schema.
 try {
   const payload = { percent: "half" };
   await registry.append("build-7", { type: "progress", payload, fence });
@@ -46,7 +46,7 @@ try {
   console.log(error.code, error.details["path"]);
 }
 
-// The end and the wake of the session are one transaction, and happen once however often it is told.
+// One transaction ends the process and wakes the session. Repeating the call changes nothing.
 const woken = inbox.waitForWork(chat);
 for (const attempt of [1, 2]) {
   const output = { kind: "completed", value: "All tests pass." } as const;
@@ -55,7 +55,7 @@ for (const attempt of [1, 2]) {
 }
 await woken;
 
-// Spawned, a process is a run as well. It is run like any other, and ends with it.
+// A spawned process is also a run. A worker runs it, and the process ends with the run.
 await registry.spawn({
   id: "deploy-7",
   kind: "workflow",
@@ -77,7 +77,7 @@ const result = { kind: "completed", value: { url: "/v7" } } as const;
 await executions(database).finish(run.id, run.nextVersion, result);
 console.log(await registry.waitForEnd("deploy-7"));
 
-// The session was told of both, once each.
+// The session got one message for each of the two.
 for (const { items } of (await inbox.list(chat)).items)
   for (const { payload } of items) {
     const told = payload as WakePayload;

@@ -13,14 +13,14 @@ const bytes = (content: string): Uint8Array => new TextEncoder().encode(content)
 const { hash } = await store.put(bytes("Invoice 7: 500 cents"));
 console.log((await store.put(bytes("Invoice 7: 500 cents"))).hash === hash);
 
-// A row of the app does not keep them by itself: the keep stands beside it, in one transaction.
+// A row of the app does not keep a blob. The same transaction writes the row and the keep.
 const keep = store.keep.prepare(hash, "invoice/7");
 await database.write("file invoice", function* () {
   yield* keep();
   yield* run(sql`INSERT INTO invoice (id, pdf) VALUES ('7', ${hash})`);
 });
 
-// A name keeps what it points to; what nothing refers to is collected after a grace period.
+// A name keeps its blob. Unreferenced blobs are collected after a grace period.
 await artifacts(database).put("reports", "latest", bytes("All is well."));
 await store.put(bytes("A draft that nobody kept."));
 const care = maintenance(database);

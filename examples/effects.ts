@@ -7,7 +7,7 @@ import { awaitEvents, effects } from "holdfast/effects";
 import { sessions } from "holdfast/sessions";
 import type { Database } from "holdfast/kernel";
 
-// The world outside, and how often it was called.
+// The calls that reached the outside world.
 const called: string[] = [];
 async function callModel(prompt: string): Promise<string> {
   called.push("model");
@@ -21,7 +21,7 @@ async function askByMail(token: string): Promise<void> {
 
 const turn = { kind: "turn", session: "chat-7", id: "turn-1" };
 
-/** One turn of an agent. Whoever runs it again, from its beginning, does nothing twice. */
+/** One turn of an agent. Running it again from its start repeats no effect. */
 async function takeTurn(database: Database): Promise<string> {
   const world = effects(database);
   const prompt = "Take me to Bergen.";
@@ -29,7 +29,7 @@ async function takeTurn(database: Database): Promise<string> {
     callModel(prompt),
   );
 
-  // Somebody has to agree. The answer may come in any process, before or after we wait for it.
+  // A person has to agree. The answer may come in any process, before or after the wait.
   const approvals = awaitEvents(database);
   const { token } = await approvals.open(turn, "approval");
   await world.execute(turn, "ask", { kind: "mail", input: { plan } }, () => askByMail(token));
@@ -44,7 +44,7 @@ const database = await openSqlite(path);
 await sessions(database).create("chat-7");
 const running = takeTurn(database);
 
-// Whoever has the token answers. The first answer counts; the same one again is no other.
+// Any holder of the token can answer. The first answer counts; repeating it changes nothing.
 const token = await mail;
 for (const attempt of [1, 2]) {
   const { kind } = await awaitEvents(database).resolve(token, { agreed: true });
@@ -53,11 +53,11 @@ for (const attempt of [1, 2]) {
 console.log(await running, called);
 await database.close();
 
-// Did the process end before the turn was committed? The next one runs it again, and only reads.
+// If the process dies before the turn is committed, the next one runs it again and only reads.
 const reopened = await openSqlite(path);
 console.log(await takeTurn(reopened), called);
 
-// A key that is used for something else is refused, and the place that differs is named.
+// A key used for another call is refused, with the path of the first difference.
 try {
   const other = { kind: "llm", input: { prompt: "Take me to Oslo." } };
   await effects(reopened).execute(turn, "plan", other, () => callModel("Oslo"));

@@ -6,7 +6,7 @@ import { idSource } from "holdfast/kernel";
 const database = await openSqlite(":memory:");
 const log = executions(database);
 
-// Creating twice is creating once: the id and the input are the same.
+// The second create finds the first: the id and the input are the same.
 const order = {
   id: "order-42",
   function: "orders/fulfil",
@@ -15,14 +15,14 @@ const order = {
 await log.create(order);
 console.log((await log.create(order)).existed);
 
-// A worker takes what is due. Nobody else can until it gives it back, its lease ends or it dies.
+// A worker locks a due run until it releases it, its lease expires or it dies.
 const ids = idSource(database);
 const holder = { executor: ids.nextId("Exr"), run: ids.nextId("Run") };
 const terms = { holder, lease: "30s", limit: 10 } as const;
 const [run] = (await log.lockPending({ ...terms, functions: ["orders/fulfil"] })).locked;
 if (run === undefined) throw new Error("Nothing is due.");
 
-// It asks for a payment and waits: both are written, with the child, or neither is.
+// The run requests a payment and waits. Request, wait and child are written together or not at all.
 const payments = namedJoinSet("payments");
 const payment = childId(run.id, payments, 1);
 const { nextVersion } = await log.append(
@@ -53,7 +53,7 @@ const { nextVersion } = await log.append(
   },
 );
 
-// Whoever comes with an old version changes nothing.
+// A writer with an old version changes nothing.
 try {
   await log.finish(run.id, run.nextVersion, {
     kind: "completed",
@@ -64,7 +64,7 @@ try {
   console.log(error.code, error.details["expected"], nextVersion);
 }
 
-// The end of the child is the answer to its parent, which is due again.
+// The end of the child answers its parent, which becomes due again.
 const [charge] = (await log.lockPending({ ...terms, functions: ["payments/charge"] })).locked;
 if (charge === undefined) throw new Error("Nothing is due.");
 await log.finish(charge.id, charge.nextVersion, {

@@ -5,13 +5,13 @@ const lengthOf = activity("texts/length", { concurrency: 20 }, async (_, text: s
   return text.length;
 });
 
-// All at once: the results come in the order of the inputs.
+// All at once, with results in the order of the inputs.
 const total = workflow("texts/total", async (ctx, texts: string[]) => {
   const lengths = await Promise.all(texts.map((text) => ctx.call(lengthOf, text)));
   return lengths.reduce((sum, length) => sum + length, 0);
 });
 
-// As they come, and no longer than needed: what is left is cancelled at the end.
+// First come, first served. Children that are still open are cancelled at the end.
 const firstLong = workflow("texts/first-long", async (ctx, texts: string[]) => {
   const set = ctx.joinSet<number>("lengths");
   for (const text of texts) set.spawn(lengthOf, text);

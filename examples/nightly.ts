@@ -9,7 +9,7 @@ const report = workflow("reports/sales", async (ctx, input: { days: number }) =>
 const beat = workflow("beat", async () => "alive");
 
 const holdfast = await openHoldfast(":memory:");
-// One run for each instant, however many processes work with these.
+// Each instant starts one run, however many processes have the schedules.
 await holdfast.work([
   report,
   beat,
@@ -28,7 +28,7 @@ for (const { name, next, overlap } of items)
       overlap,
     );
 
-// Now, outside of the cadence; once, however often it is asked for.
+// Fires now, outside the cadence. The key makes repeated calls start one run.
 const run = await holdfast.schedules.fire("nightly", { key: "first-look" });
 console.log(run.id, "→", await run.result());
 

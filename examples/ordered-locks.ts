@@ -4,9 +4,9 @@ import { integer, lockRow, operation, row, run, sql } from "holdfast/kernel";
 
 /**
  * Transfers between accounts from many callers at once. Under `readCommitted`
- * each locks both rows before it decides, always the lower id first: whoever
- * comes second waits for a moment, and no two ever wait for each other. With
- * the rows locked in the order of the transfer, ada → bob and bob → ada would.
+ * each transfer locks both rows before it decides, always the lower id first.
+ * So the second one waits for a moment, and no two ever wait for each other.
+ * If they locked in the order of the transfer, ada → bob and bob → ada would.
  */
 interface Transfer {
   readonly from: number;

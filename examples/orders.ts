@@ -6,7 +6,7 @@ interface Order {
   readonly cents: number;
 }
 
-// The world outside: a bank that does not answer the first time.
+// The outside world: a bank that does not answer the first call.
 const charge = activity(
   "billing/charge",
   { retry: { backoff: "10ms" }, timeout: "30s" },
@@ -21,17 +21,17 @@ const packed = signal<{ by: string }>("packed");
 const moveStock = (lamps: number) => () => run(sql`UPDATE stock SET lamps = lamps + ${lamps}`);
 
 const fulfil = workflow("orders/fulfil", async (ctx, order: Order) => {
-  // Our own table: changed exactly once, together with the record of it.
+  // The app's own table: changed exactly once, in one transaction with the record.
   await ctx.transaction("take from stock", moveStock(-1));
   try {
     const receipt = await ctx.call(charge, order);
-    // People pack. The run holds nothing while it waits for them.
+    // People pack the order. The run holds nothing while it waits for them.
     const packing = await ctx.receive(packed, { timeout: "2 days" });
     if (packing === undefined) throw new Error("nobody packed it");
     const label = await ctx.step("print label", () => `label of ${order.id}`);
     return `${receipt}, ${label}, packed by ${packing.by}`;
   } catch (error) {
-    // Undoing is recorded like all else, and gone on with after a crash.
+    // Compensation is recorded too, and resumes after a crash.
     await ctx.transaction("put back", moveStock(1));
     throw error;
   }

@@ -24,7 +24,7 @@ const { nextVersion } = await log.lock("order-42", 1, {
   lease: "1 minute",
 });
 
-// Checked, encoded and given their ids here, outside of any transaction …
+// Checked, encoded and given their ids here, outside any transaction …
 const append = log.append.prepare("order-42", nextVersion, [
   { kind: "finished", result: { kind: "completed", value: { cents: 500 } } },
 ]);
@@ -33,7 +33,7 @@ const tell = inbox.enqueue.prepare("chat-7", {
   source: "order-42",
 });
 
-// … and run inside of one: the run's end, the message and the invoice, or none of them.
+// … and run inside one: the run's end, the message and the invoice, or none of them.
 const shipAndBill = (cents: number): Promise<unknown> =>
   database.write("ship and bill", function* () {
     yield* append();

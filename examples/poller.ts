@@ -8,8 +8,8 @@ interface Seen {
   readonly changes: number;
 }
 
-// Runs for years: each pass begins anew under the same id with an empty
-// history, and is given what the one before it knew.
+// Runs for years. Each pass starts under the same id with an empty history,
+// and gets the state of the pass before it as its input.
 const watch = workflow("meter/watch", async (ctx, seen: Seen) => {
   let { last, changes } = seen;
   for (let count = 0; count < 2; count += 1) {

@@ -5,12 +5,12 @@ interface Trip {
   readonly to: string;
 }
 
-/** They stand for services elsewhere, where the caller names what it books. */
+/** Stand-ins for remote services, where the caller names its bookings. */
 const flights = new Map([["trip-0", "Rome"]]);
 const rooms = new Map<string, string>();
 
-// Both may be done twice, for a process may die before it can record that it
-// was done: by the id of the trip, the second time changes nothing.
+// Both may run twice, since a process may die before it records the outcome.
+// The id of the trip makes the second call change nothing.
 const bookFlight = activity("flight/book", async (_, trip: Trip) => {
   flights.set(trip.id, trip.to);
 });
@@ -18,21 +18,21 @@ const cancelFlight = activity("flight/cancel", async (_, trip: Trip) => {
   flights.delete(trip.id);
 });
 const bookHotel = activity("hotel/book", async (_, trip: Trip) => {
-  // Trying again would not help, so it is not tried again.
+  // A retry would not help, so there is none.
   throw new NonRetryableError(`no room in ${trip.to}`);
 });
 const cancelHotel = activity("hotel/cancel", async (_, trip: Trip) => {
   rooms.delete(trip.id);
 });
 
-// What was done is undone in reverse when a later part fails, or when the run
-// is cancelled. If the process dies while undoing, another one goes on.
+// Undoes finished bookings in reverse when a later one fails or the run is
+// cancelled. If the process dies while undoing, another one resumes.
 const plan = workflow("trips/plan", async (ctx, trip: Trip) => {
   const undo: (() => Promise<void>)[] = [];
   try {
-    // Noted before it is done: it may be done although the call throws, as when
-    // the run is cancelled meanwhile. So what undoes it is also called when
-    // nothing was done, and must then do nothing.
+    // Noted before the call, because a booking may succeed although the call
+    // throws, for example when the run is cancelled. So each undo may run
+    // without a booking, and must then do nothing.
     undo.push(() => ctx.call(cancelFlight, trip));
     await ctx.call(bookFlight, trip);
     undo.push(() => ctx.call(cancelHotel, trip));

@@ -6,7 +6,7 @@ const database = await openSqlite(":memory:");
 const conversations = sessions(database);
 const inbox = queue(database);
 
-// A message may arrive twice; it is queued once, whoever works on the session.
+// A message may arrive twice; it is queued once, whichever process works on the session.
 const chat = await conversations.create("chat-7", { name: "Trip to Oslo" });
 const message = { kind: "input", payload: "Which museum is open on Monday?" };
 for (const attempt of [1, 2]) {
@@ -38,10 +38,10 @@ const turn = {
 const committed = await conversations.commit(chat, turn);
 console.log(`${committed.kind}: revision ${committed.revision}`);
 
-// The answer got lost? The same turn again is answered from its receipt.
+// After a lost answer, repeating the turn returns its receipt.
 console.log((await conversations.commit(chat, turn)).kind);
 
-// Whoever has lost the lease changes nothing, and is told.
+// A worker that lost the lease changes nothing, and gets LEASE_LOST.
 await leases(database).release(lease);
 try {
   await conversations.commit(chat, { turn: "turn-2", fence: lease, nodes: [] });

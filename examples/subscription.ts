@@ -1,6 +1,6 @@
 import { activity, signal, workflow } from "holdfast";
 
-/** What really happens outside; the test beside this file puts fakes in its place. */
+/** The real calls to the outside; the test beside this file replaces them with fakes. */
 export const charge = activity(
   "subscriptions/charge",
   { retry: { maxRetries: 3, backoff: "1 hour" }, timeout: "30s" },
@@ -11,7 +11,7 @@ export const charge = activity(
 
 export const cancelled = signal<{ reason: string }>("cancelled");
 
-/** A trial of 30 days, then a charge, unless somebody cancels before. */
+/** A trial of 30 days, then a charge, unless the customer cancels first. */
 export const subscription = workflow(
   "subscriptions/trial",
   async (ctx, customer: { mail: string; cents: number }) => {

@@ -7,8 +7,8 @@ interface Transfer {
   readonly cents: number;
 }
 
-// Both accounts and the fact that it was done are one transaction: whatever
-// dies in between, the money moves once.
+// Both accounts and the record of the transfer are one transaction: whatever
+// process dies, the money moves once.
 const transfer = workflow("bank/transfer", async (ctx, { from, to, cents }: Transfer) => {
   const left = await ctx.transaction("move", function* () {
     yield* run(sql`UPDATE account SET cents = cents - ${cents} WHERE id = ${from}`);
@@ -38,7 +38,7 @@ await holdfast.work([transfer]);
 const move = { from: "ada", to: "bob", cents: 300 };
 const first = await holdfast.start(transfer, move, { id: "rent-may" });
 await first.result();
-// The same id again is the same transfer, not another one.
+// The same id names the same transfer, not a second one.
 const again = await holdfast.start(transfer, move, { id: "rent-may" });
 console.log(await again.result());
 const refused = await holdfast.start(transfer, move, { id: "rent-june" });

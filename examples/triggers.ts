@@ -5,13 +5,13 @@ import { triggers } from "holdfast/triggers";
 import type { FiredInstant } from "holdfast/triggers";
 import { manualClock } from "holdfast/testing";
 
-// The clock is ours here, so that days pass at once; leave it out for the real one.
+// A manual clock, so that days pass at once. Leave it out to use the real one.
 const clock = manualClock(Date.UTC(2026, 2, 26, 12));
 const database = await openSqlite(":memory:", { clock });
 const rules = triggers(database);
 await sessions(database).create("chat-7");
 
-// A session wants a process started for every push. The process gets what it asks for.
+// A session wants one process for every push. The process gets the arguments it names.
 await rules.subscribe({
   key: "on-push",
   registrant: "chat-7",
@@ -20,7 +20,7 @@ await rules.subscribe({
   arguments: { push: { from: "payload" }, notify: { value: true } },
 });
 
-// A webhook may come twice. Recording it and registering its processes is one transaction, once.
+// A webhook may arrive twice. One transaction records it and registers its processes, once.
 for (const attempt of [1, 2]) {
   const { kind, deliveries } = await rules.record({
     key: "github:4711",
@@ -33,7 +33,7 @@ const [started] = (await processes(database).handles("chat-7")).items;
 const { id = "", status } = started?.process ?? {};
 console.log(status, (await processes(database).get(id))?.input);
 
-// Every working day at nine in Berlin, where clocks are set forward in that weekend.
+// Every working day at nine in Berlin, where the clocks go forward that weekend.
 await rules.subscribe({
   key: "morning",
   source: { cron: "0 9 * * 1-5", timeZone: "Europe/Berlin" },
@@ -52,7 +52,7 @@ const scheduler = rules.run({ onFired });
 for (const days of [1, 3]) console.log(new Date((await firesAfter(days)).instant).toISOString());
 await scheduler.close();
 
-// Nobody was there for a week: the latest instant fires once, and what was passed over is told.
+// After a week without a scheduler, the latest instant fires once and reports the skipped ones.
 const late = firesAfter(7);
 const again = rules.run({ onFired });
 const { instant, skipped } = await late;

@@ -11,14 +11,14 @@ const order = workflow("shop/order", async (ctx, item: string) => {
   return reply?.ok === true ? `${item} for ${cents} cents` : "refused";
 });
 
-// Before it listens: what was going on when it was stopped goes on now.
+// Before it listens, runs that were open at the last stop resume.
 const holdfast = await openHoldfast(process.env["DATABASE_URL"] ?? "./shop.db");
 await holdfast.work([order]);
 
 const app = new Hono();
 
-// The client chooses the id, so it may send the same request again after a
-// failure. Answered at once: nobody waits for a day with a connection open.
+// The client chooses the id, so it may repeat the request after a failure.
+// The answer comes at once: no connection stays open for a day.
 app.put("/orders/:id", async (context) => {
   const { item } = await context.req.json<{ item: string }>();
   const id = context.req.param("id");
@@ -59,6 +59,6 @@ const server = serve(
   ({ port }) => console.log(`listening on http://127.0.0.1:${port}`),
 );
 
-// Told to stop, it takes no more requests, and lets what runs be recorded.
+// On a stop signal, takes no more requests and lets running bodies be recorded.
 process.once("SIGTERM", () => server.close());
 holdfast.closeOnSignals();

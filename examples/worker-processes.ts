@@ -6,16 +6,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openHoldfast, workflow } from "holdfast";
 
-// The same file is client and worker; workers are told where the database is.
+// This file is both client and worker. A worker gets the database's path as an argument.
 const place = process.argv[2];
 
-/** Tells the process that started the worker which step runs. */
+/** Reports the running step to the process that started the worker. */
 const tell = (step: string): void => void process.send?.(step);
 
 const build = workflow("build", async (ctx, name: string) => {
   await ctx.step("fetch", () => tell("fetch"));
   await ctx.step("compile", () => tell("compile"));
-  // The first process to come here is killed below while it is at it.
+  // The first process that runs this step is killed below.
   await ctx.step("publish", async () => {
     tell("publish");
     if (place?.endsWith("#1")) await new Promise(() => undefined);
@@ -48,10 +48,10 @@ if (place !== undefined) {
   while (!ran.has("publish")) await once(first, "message");
   const second = await startWorker(2);
 
-  // No farewell: its lock is given back by the system, and the other notices.
+  // SIGKILL, without a farewell. The system releases its lock, and the other worker notices.
   first.kill("SIGKILL");
   console.log(await run.result());
-  // How often each ran: what was recorded did not run again, what was interrupted did.
+  // Counts of each step: recorded steps did not run again, the interrupted one did.
   for (const [step, times] of ran) console.log(`${step}: ${times}`);
 
   second.kill("SIGTERM");

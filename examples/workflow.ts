@@ -8,7 +8,7 @@ interface Order {
   readonly cents: number;
 }
 
-// The world outside, and how often it was called.
+// The calls that reached the outside world.
 const done: string[] = [];
 
 const charge = activity(
@@ -37,7 +37,7 @@ const fulfil = workflow("orders/fulfil", async (ctx, order: Order) => {
 const folder = mkdtempSync(join(tmpdir(), "holdfast-workflow-"));
 const file = join(folder, "orders.db");
 
-// One program starts the run and works on it until it waits.
+// One program starts the run and works on it until it is blocked.
 const first = await openHoldfast(file);
 await first.work([fulfil, charge]);
 const order = { id: "order-42", cents: 500 };
@@ -46,7 +46,7 @@ while ((await run.status()) !== "blocked" || done.length < 3)
   await new Promise((resolve) => setTimeout(resolve, 5));
 await first.close();
 
-// Another one, later, goes on where it was: nothing that was recorded runs again.
+// A later program resumes it: no recorded step runs again.
 const second = await openHoldfast(file);
 await second.work([fulfil, charge]);
 const again = second.get(fulfil, "order-42");

@@ -7,7 +7,7 @@ export const fulfil = workflow("orders/fulfil", async (ctx, item: string) => {
 });
 
 // On globalThis, since `next dev` loads this module again when it changes.
-// Opened when it is first asked for: `next build` loads it too.
+// Opened on first use, because `next build` loads this module too.
 const shared = globalThis as { opened?: ReturnType<typeof openHoldfast> };
 
 export function holdfast(): ReturnType<typeof openHoldfast> {

@@ -1,6 +1,6 @@
-/** Called by Next once when a server starts: the place for the worker. */
+/** Starts the worker. Next calls it once when a server starts. */
 export async function register(): Promise<void> {
-  // Also called for the edge runtime, which has neither files nor sockets.
+  // Next also calls it for the edge runtime, which has neither files nor sockets.
   if (process.env["NEXT_RUNTIME"] !== "nodejs") return;
   const { fulfil, holdfast } = await import("./holdfast.ts");
   const opened = await holdfast();

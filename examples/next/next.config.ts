@@ -1,4 +1,4 @@
-// Left outside of the bundle: native code, and threads that start from files.
+// Kept out of the bundle: native code, and threads that start from files.
 export default {
   serverExternalPackages: ["holdfast", "better-sqlite3", "postgres"],
 };

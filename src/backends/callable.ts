@@ -6,25 +6,24 @@ import { isStoreOperation, operationInvalid, startedBody } from "../sql/operatio
 import type { Change, Tx } from "../sql/operation.ts";
 import type { Callee } from "../sql/database.ts";
 
-/** What `write` and `read` were given, in one form: a body that can be started again. */
+/** The arguments of `write` and `read` in one form: a body that can be restarted. */
 export interface Callable {
   readonly name: string;
   readonly start: () => Tx<unknown>;
   readonly change: Change | undefined;
-  /** Of the transaction, when it writes. */
+  /** The isolation of the transaction, when it writes. */
   readonly isolation: Isolation;
-  /** The operation answers for what it composes in an old snapshot. */
+  /** True when the operation vouches for composed operations in an old snapshot. */
   readonly isCovered: boolean;
-  /** An operation of ours, whose locks come in a known order. */
+  /** True for our own operations, which lock in a known order. */
   readonly isOurs: boolean;
-  /** Of the database that runs it, when it writes. */
+  /** The owner id of the database that runs it, when it writes. */
   readonly owner?: OwnerId | undefined;
 }
 
 /**
- * Takes both forms, `(operation, input)` and `(name, body)`, and refuses the
- * usual slips. The isolation is the caller's, else the operation's, else
- * serializable.
+ * Accepts both forms, `(operation, input)` and `(name, body)`, and refuses common mistakes. The
+ * isolation is the caller's, else the operation's, else serializable.
  */
 export function callable(what: Callee, how: unknown, asked?: Isolation, owner?: OwnerId): Callable {
   if (typeof what === "string") {
@@ -54,7 +53,7 @@ export function callable(what: Callee, how: unknown, asked?: Isolation, owner?: 
   const isolation = asked ?? what.isolation ?? "serializable";
   if (!mayRunInside(isolation, what))
     throw isolationMismatch(what.name, `write "${what.name}"`, isolation);
-  // The types of `write` and `read` hold the two together.
+  // The types of `write` and `read` keep operation and input consistent.
   const input = how as never;
   const isOurs = isStoreOperation(what);
   return {

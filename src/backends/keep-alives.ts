@@ -1,6 +1,6 @@
 import { keepAlive } from "../host/timers.ts";
 
-/** What keeps the process alive for one database, until that is closed. */
+/** The holds that keep the process alive for one database until it is closed. */
 export class KeepAlives {
   readonly #releases = new Set<() => void>();
 
@@ -14,7 +14,7 @@ export class KeepAlives {
     return end;
   }
 
-  /** Nobody waits for a database that is closed, so nothing of it keeps the process. */
+  /** Releases every hold: a closed database must not keep the process alive. */
   end(): void {
     for (const release of this.#releases) release();
   }

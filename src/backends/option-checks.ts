@@ -7,7 +7,7 @@ import { isIsolation } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
 import type { WaitOptions, Warning, WriteOptions } from "../sql/database.ts";
 
-/** Options come from people: each is checked, and an unknown one is a typo. */
+/** Refuses unknown options, which are typos of a person. */
 export function refuseUnknown(given: unknown, known: readonly string[], prefix = ""): void {
   if (!isRecord(given))
     throw new HoldfastError(
@@ -17,7 +17,7 @@ export function refuseUnknown(given: unknown, known: readonly string[], prefix =
     );
   const place = prefix === "" ? "options" : prefix.slice(0, -1);
   givenObject(place, given);
-  // Read as well, so that what throws when it is read is refused here.
+  // Reads the values too, so that an option whose getter throws is refused here.
   for (const [name] of readGiven(place, () => Object.entries(given)))
     if (!known.includes(name))
       throw new HoldfastError(
@@ -27,7 +27,7 @@ export function refuseUnknown(given: unknown, known: readonly string[], prefix =
       );
 }
 
-/** For `read` and `writable`; nearly always there is nothing to look at. */
+/** Checks the options of `read` and `writable`, which are usually absent. */
 export function refuseUnknownWait(options: WaitOptions | undefined): void {
   if (options === undefined) return;
   if (Object.hasOwn(Object(options) as object, "isolation"))
@@ -39,7 +39,7 @@ export function refuseUnknownWait(options: WaitOptions | undefined): void {
   refuseUnknown(options, ["signal", "timeout"]);
 }
 
-/** For `write`: the isolation that was asked for, if one was. */
+/** Checks the options of `write` and returns the requested isolation, if any. */
 export function checkedWrite(options: WriteOptions | undefined): Isolation | undefined {
   if (options === undefined) return undefined;
   refuseUnknown(options, ["signal", "timeout", "isolation"]);
@@ -59,7 +59,7 @@ export function wholeNumber(
   throw optionInvalid(name, value, `a whole number, ${range}`);
 }
 
-/** The first of the accepted values is the default. */
+/** Checks a value against the accepted ones, of which the first is the default. */
 export function oneOf<T>(name: string, value: T | undefined, accepted: readonly [T, ...T[]]): T {
   if (value === undefined) return accepted[0];
   if (accepted.includes(value)) return value;
@@ -80,9 +80,8 @@ export function checkedClock(clock: Clock): Clock {
 }
 
 /**
- * Who is told what is worth knowing and no error. A listener that throws gets
- * its warning, and what it threw, said by Node instead: we warn in the midst
- * of work that must go on.
+ * The listener for warnings that are not errors. If a listener throws, Node prints its warning and
+ * the thrown error instead, because the work that warns must continue.
  */
 export function warner(
   onWarning: ((warning: Warning) => void) | undefined,
@@ -109,7 +108,7 @@ export function optionInvalid(name: string, found: unknown, accepted: string): H
   );
 }
 
-/** A simple value as it is; of anything larger only what it is. */
+/** A simple value as it is; of a larger value only its kind. */
 function shown(found: unknown): string {
   if (typeof found === "string") return excerpt(found);
   if (typeof found === "function") return "a function";

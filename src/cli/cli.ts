@@ -9,8 +9,8 @@ import type { GlobalOptions } from "./database/target.ts";
 import { styleOf } from "./text/style.ts";
 
 /**
- * What a command does: it is given its own options, then its arguments. It may
- * answer with an exit code; without one it went well.
+ * The body of a command. It gets the command's options, then its arguments. It
+ * may return an exit code; without one the command succeeded.
  */
 export type CommandBody<O, A extends readonly unknown[]> = (
   context: CliContext,
@@ -21,7 +21,7 @@ export type CommandBody<O, A extends readonly unknown[]> = (
 /** A command adds itself to the program. */
 export type AddCommand = (program: Command, cli: Cli) => void;
 
-/** One run of the command line: turns bodies into commander's actions, and remembers how it ended. */
+/** One run of the command line: turns bodies into commander's actions, and keeps the exit code. */
 export class Cli {
   readonly host: CliHost;
   exitCode: ExitCode = exitCodes.ok;
@@ -30,7 +30,7 @@ export class Cli {
     this.host = host;
   }
 
-  /** What `.action` of commander takes. It never rejects. */
+  /** Makes an action for commander's `.action`. It never rejects. */
   action<O, A extends readonly unknown[]>(
     body: CommandBody<O, A>,
   ): (...given: unknown[]) => Promise<void> {
@@ -51,7 +51,7 @@ export class Cli {
     };
   }
 
-  /** Tells a failure; what was stopped has not failed. */
+  /** Prints a failure. A stopped command has not failed. */
   fail(error: unknown, { json, debug }: GlobalOptions): void {
     this.exitCode = exitCodeOf(error);
     const isStopped = this.host.stop.aborted && isHoldfastError(error) && error.code === "ABORTED";

@@ -4,7 +4,7 @@ import type { Page } from "../stores/list.ts";
 /** The largest page that lists have. */
 const pageLimit = 1_000;
 
-/** All pages of a list, one after the other; it may be left at any time. */
+/** Reads all pages of a list in sequence; the caller may stop at any time. */
 export async function* everyPage<T>(
   read: (page: { limit: number; after?: string }) => Promise<Page<T>>,
 ): AsyncGenerator<Page<T>, void> {
@@ -19,16 +19,16 @@ export async function* everyPage<T>(
   } while (after !== undefined);
 }
 
-/** What was read of a list. */
+/** The items that were read of a list. */
 interface Items<T> {
   readonly items: readonly T[];
-  /** Rows that cannot be read, among those that were looked at. */
+  /** Unreadable rows that were met. */
   readonly damaged: readonly Damaged[];
-  /** Whether there are more items than were asked for. */
+  /** True if the list has more items than requested. */
   readonly isCut: boolean;
 }
 
-/** All items of a list that is known to be short, or the first so many of it. */
+/** Reads all items of a short list, or at most `itemsMax`. */
 export async function everyItem<T>(
   read: (page: { limit: number; after?: string }) => Promise<Page<T>>,
   itemsMax: number = Number.POSITIVE_INFINITY,

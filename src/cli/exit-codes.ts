@@ -1,6 +1,6 @@
 import { isHoldfastError, originOf, type ErrorCode } from "../model/errors.ts";
 
-/** What a script may rely on: these numbers never change. docs/cli.md explains each. */
+/** Exit codes for scripts: these numbers never change. docs/cli.md explains each. */
 export const exitCodes = {
   ok: 0,
   failed: 1,
@@ -16,7 +16,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** What somebody typed, or wrote into a config file. */
+/** Mistakes in the command line or in a config file. */
 const ofUsage: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "ID_MALFORMED",
   "NAME_INVALID",

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** The package lies two folders above, whether this runs from source or is bundled. */
+/** The version of the package, which is two folders up both in the source and in the build. */
 export function ownVersion(): string {
   const file = new URL("../../package.json", import.meta.url);
   const { version } = JSON.parse(readFileSync(file, "utf8")) as {

@@ -4,7 +4,7 @@ import type { Executions } from "../stores/execution/executions.ts";
 import type { CliContext } from "./context.ts";
 import { standingText } from "./text/run-text.ts";
 
-/** Whether a run was there before it was to be started, and how it stood then. */
+/** The state of a run before the start, or its absence. */
 export type RunBefore =
   | { readonly existed: false }
   | {
@@ -15,8 +15,8 @@ export type RunBefore =
     };
 
 /**
- * Looked up beforehand, since a start answers the same for a new run and for
- * one that it finds. Only what has an id that somebody chose can be there.
+ * Looks the run up before the start, since a start returns the same for a new
+ * and for an existing run. Only a run with a chosen id can exist.
  */
 export async function runBefore(
   context: CliContext,
@@ -34,7 +34,7 @@ export async function runBefore(
   }
 }
 
-/** What programs are told of it. */
+/** The JSON fields for it. */
 export function beforeFields(before: RunBefore): {
   readonly existed: boolean;
   readonly status?: ExecutionStatus;

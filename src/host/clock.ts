@@ -2,33 +2,31 @@ import type { Clock } from "../model/time/clock.ts";
 import { later, monotonicMs } from "./timers.ts";
 
 /**
- * Timers count time that has passed, not the date: while a machine is
- * suspended or its clock is set forward they fall behind. So nobody sleeps
- * longer than this without looking.
+ * The longest sleep before the clock is read again. Timers count elapsed time, not the date. They
+ * fall behind while the machine is suspended, or when its clock is set forward.
  */
 const sleepMsMax = 60_000;
 
-/** What the machine says that it is, whatever it said before. */
+/** The time that the machine reports now, even when it reported a later one before. */
 export function machineTime(): number {
   return Date.now();
 }
 
 let latest = 0;
-/** What the machine had counted when `latest` was told. */
+/** The monotonic count at the last update of `latest`. */
 let countedMs = 0;
 
 /**
- * The machine's clock. When it is set back, time goes on here at half its pace
- * until the machine has caught up: code that saw an instant never sees an
- * earlier one, and what is to happen in a second happens in two. Standing still
- * would hold up every timer for as long as the clock was set back, and going on
- * at full pace would leave this process ahead of the date for ever.
+ * The machine's clock, which never goes back. After the machine's clock is set back, this one runs
+ * at half pace until the machine has caught up. Code that saw an instant never sees an earlier one,
+ * and a wait of one second takes two. Standing still would delay every timer by the whole
+ * correction. Running at full pace would leave this process ahead of the date forever.
  */
 export const systemClock: Clock = {
   now() {
     const machineMs = Date.now();
     const counted = monotonicMs();
-    // The count begins anew where a test replaces the timers.
+    // The count restarts when a test replaces the timers.
     const passedMs = Math.max(0, counted - countedMs);
     countedMs = counted;
     latest = machineMs < latest ? latest + passedMs / 2 : machineMs;
@@ -39,11 +37,11 @@ export const systemClock: Clock = {
     let cancel = (): void => undefined;
     const sleep = (): void => {
       const leftMs = Math.max(0, instant - systemClock.now());
-      // Where the machine is behind, twice as long, or until it is there.
+      // A clock that is ahead of the machine's runs at half pace until the machine catches up.
       const behindMs = Math.max(0, latest - Date.now());
       const waitMs = leftMs + Math.min(leftMs, behindMs);
       cancel = later(Math.min(waitMs, sleepMsMax), () =>
-        // A timer may also fire a moment early.
+        // A timer may fire slightly early.
         systemClock.now() < instant ? sleep() : run(),
       );
     };

@@ -1,4 +1,4 @@
-// Not the globals, which fake timers of tests replace.
+// Imported because tests replace the globals with fake timers.
 import {
   clearTimeout as realClear,
   setImmediate as realImmediate,
@@ -6,12 +6,12 @@ import {
   setTimeout as realTimeout,
 } from "node:timers";
 
-// Node fires a longer timeout after 1 ms, so longer waits go in steps.
+// Node fires a longer timeout after 1 ms, so a longer wait takes several steps.
 const timeoutMsMax = 2 ** 31 - 1;
 
 /**
- * Resolves after `ms`; rejects with the signal's reason when that aborts. Keeps
- * the process alive.
+ * Resolves after `ms`, or rejects with the signal's reason when the signal aborts. Keeps the
+ * process alive.
  */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -43,49 +43,52 @@ export function doze(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Runs once the event loop has come around: after pending I/O callbacks, so
- * that work in slices does not starve the rest of the process.
+ * Runs `run` on the next turn of the event loop, after pending I/O callbacks. Work that is cut into
+ * slices then does not starve the rest of the process.
  */
 export function soon(run: () => void): void {
   setImmediate(run);
 }
 
-/** The same for what must go on while a test has replaced the timers: commits, and the rests of runs. */
+/**
+ * Does the same on Node's own timers, for work that must continue while a test fakes them: commits,
+ * and the rest of runs.
+ */
 export function realSoon(run: () => void): void {
   realImmediate(run);
 }
 
 /**
- * Runs after `ms`, unless the returned function is called first. Does not keep
- * the process alive: what must happen is in the database.
+ * Runs `run` after `ms`, unless the returned function is called first. Does not keep the process
+ * alive: anything that must happen is in the database.
  */
 export function later(ms: number, run: () => void): () => void {
   return start(ms, false, run);
 }
 
-/** The same on the machine's own timers, whatever a test has put in their place; `ms` up to 24 days. */
+/** Does the same on Node's own timers, even while a test fakes them. Takes `ms` up to 24 days. */
 export function realLater(ms: number, run: () => void): () => void {
   const timeout = realTimeout(run, ms);
   return () => realClear(timeout);
 }
 
-/** The same for what somebody waits for: it keeps the process alive. */
+/** Does the same and keeps the process alive, for waits that a caller awaits. */
 export function after(ms: number, run: () => void): () => void {
   return start(ms, true, run);
 }
 
-/** How much goes on that somebody waits for, and the timer that keeps the process for it. */
+/** The number of holds that keep the process alive, and the one timer that does so for them. */
 let holds = 0;
 let anchor: NodeJS.Timeout | undefined;
 
 /**
- * Keeps the process alive until the returned function is called, which may be
- * called more than once. Everything else here that waits is woken by sockets,
- * threads and timers that do not: an open database alone must not keep a
- * program from ending. So whatever somebody awaits says so with this.
+ * Keeps the process alive until the returned function is called. Calling that function again does
+ * nothing. Sockets, threads and other timers here do not keep the process alive, because an open
+ * database must not stop a program from ending. So every wait that a caller awaits takes a hold
+ * here.
  */
 export function keepAlive(): () => void {
-  // One timer for all, made once: taking hold of it again costs next to nothing.
+  // One timer, made once, serves all holds: refreshing its reference costs almost nothing.
   anchor ??= every(() => undefined, timeoutMsMax);
   if (holds === 0) anchor.ref();
   holds += 1;
@@ -98,12 +101,12 @@ export function keepAlive(): () => void {
   };
 }
 
-/** For measuring: unrelated to the date, and never set back. */
+/** A clock for measurements: unrelated to the date, and never set back. */
 export function monotonicMs(): number {
   return performance.now();
 }
 
-/** Milliseconds for which this process has had a processor. */
+/** The processor time that this process has used, in milliseconds. */
 export function processorMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
@@ -112,7 +115,8 @@ export function processorMs(): number {
 function start(ms: number, isRef: boolean, run: () => void): () => void {
   let timeout: NodeJS.Timeout;
   const wait = (leftMs: number): void => {
-    // An instant may pass while it is counted how far away it is; Node warns of what is below zero.
+    // The instant may pass while the caller computes the distance. Node warns about negative
+    // timeouts.
     const stepMs = Math.min(Math.max(leftMs, 0), timeoutMsMax);
     timeout = setTimeout(() => {
       if (leftMs > stepMs) wait(leftMs - stepMs);

@@ -1,6 +1,6 @@
 import { HoldfastError } from "./errors.ts";
 
-/** A row that makes no sense, and what of it: `has a state that …`. */
+/** The error for an inconsistent row. `why` names the fault: `has an unknown state`. */
 export function corruptRow(
   table: string,
   key: string | number,

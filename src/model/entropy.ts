@@ -1,16 +1,15 @@
 import { HoldfastError } from "./errors.ts";
 import { splitmix64 } from "./execution/splitmix.ts";
 
-/** Where randomness comes from. */
+/** A source of randomness. */
 export interface Entropy {
-  /** A fresh array of random bytes, the caller's to keep and change. */
+  /** Returns a fresh array of random bytes, which the caller may keep and change. */
   bytes(length: number): Uint8Array;
 }
 
 /**
- * Reproducible randomness: the same seed gives the same bytes on every machine
- * and in every release, because replays draw from it (pinned in the tests).
- * Never a source of tokens or keys.
+ * Returns reproducible randomness. The same seed gives the same bytes on every machine and in every
+ * release, because replays draw from it (the tests pin the bytes). Never use it for tokens or keys.
  */
 export function seededEntropy(seed: number | bigint): Entropy {
   if (typeof seed !== "bigint" && !Number.isSafeInteger(seed)) {
@@ -23,8 +22,8 @@ export function seededEntropy(seed: number | bigint): Entropy {
   }
   const nextWord = sfc32(BigInt(seed));
   return {
-    // Every call starts on a fresh word: what one caller draws does not depend
-    // on how another caller's bytes were aligned.
+    // Every call starts on a fresh word, so one caller's bytes do not depend on the alignment of
+    // another's.
     bytes(length) {
       const bytes = new Uint8Array(length);
       for (let at = 0; at < length; at += 4) {
@@ -39,9 +38,8 @@ export function seededEntropy(seed: number | bigint): Entropy {
 }
 
 /**
- * The generator sfc32 ("small fast counting"): 128 bits of state, passes
- * PractRand, and needs only 32-bit arithmetic, which JavaScript does without
- * BigInt.
+ * The generator sfc32 ("small fast counting"). It has 128 bits of state and passes PractRand. It
+ * needs only 32-bit arithmetic, which JavaScript does without BigInt.
  */
 function sfc32(seed: bigint): () => number {
   const [first = 0n, second = 0n] = splitmix64(seed, 2);
@@ -57,7 +55,7 @@ function sfc32(seed: bigint): () => number {
     c = (((c << 21) | (c >>> 11)) + word) | 0;
     return word;
   };
-  // The author's recommended number of rounds before the first output.
+  // The number of rounds that its author recommends before the first output.
   for (let round = 0; round < 12; round += 1) next();
   return next;
 }

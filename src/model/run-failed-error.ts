@@ -4,17 +4,17 @@ import { isThrownAt, thrownAt, type ThrownAt } from "./values/thrown-at.ts";
 
 const runFailed = Symbol.for("holdfast.runFailed");
 
-/** How a run ended that did not complete. */
+/** The outcome of a run that did not complete. */
 export type RunFailureKind = "failed" | "cancelled" | "timedOut";
 
-/** What an error says of the run that failed, as data. */
+/** The failed run, as data that its error carries. */
 export interface FailedRun {
   readonly id: string;
   readonly function: string;
   readonly kind: RunFailureKind;
 }
 
-/** What there is to say of it beside the message. */
+/** The facts beside the message. */
 interface Failure {
   readonly run: FailedRun;
   readonly at?: ThrownAt | undefined;
@@ -22,9 +22,9 @@ interface Failure {
 }
 
 /**
- * What `result()` of a run, and `ctx.call` of a child, reject with. `cause` is
- * the error that its code threw, with name, message, code, data and stack as
- * they were; its message tells all of it in one line.
+ * The error with which `result()` of a run and `ctx.call` of a child reject. `cause` is the error
+ * that the run's code threw, with its name, message, code, data and stack. The message says all of
+ * it in one line.
  */
 export class RunFailedError extends Error {
   override readonly name: string = "RunFailedError";
@@ -32,9 +32,9 @@ export class RunFailedError extends Error {
   /** The name of the workflow or activity. */
   readonly function: string;
   readonly kind: RunFailureKind;
-  /** In which step of it the error was thrown, if it was in one. */
+  /** The step of the run that threw the error, if a step threw it. */
   readonly step: string | undefined;
-  /** Of that step, or of the activity; from 1 on. */
+  /** The attempt of that step, or of the activity, counted from 1. */
   readonly attempt: number | undefined;
 
   /** @throws HoldfastError `OPTION_INVALID` */
@@ -52,7 +52,7 @@ export class RunFailedError extends Error {
   }
 }
 
-/** For tests of one's own that make such an error: without a run it would be one of none. */
+/** Checks a failure that a test builds by itself. Without a run it would describe no run. */
 function givenFailure(given: Failure): Failure {
   const failure = draftOf<Failure>("the failure", given, ["run", "at", "cause"]);
   const { run, at } = failure;
@@ -67,7 +67,7 @@ function givenFailure(given: Failure): Failure {
   return failure;
 }
 
-/** Recognises it across realms and copies of the package. */
+/** True for this error, also from another realm or another copy of the package. */
 export function isRunFailedError(value: unknown): value is RunFailedError {
   if (typeof value !== "object" || value === null) return false;
   return safely(() => {
@@ -76,7 +76,7 @@ export function isRunFailedError(value: unknown): value is RunFailedError {
   }, false);
 }
 
-/** What is recorded of it, so that it can be made again. */
+/** Returns the recorded data of the error, from which it can be rebuilt. */
 export function failedRunOf(error: Error): FailedRun | undefined {
   const { [runFailed]: run } = error as { [runFailed]?: unknown };
   return isFailedRun(run) ? run : undefined;

@@ -1,8 +1,7 @@
 /**
- * The answer to a question about a value that somebody threw, or `otherwise`
- * when it does not let itself be looked at: `in`, `instanceof` and reading a
- * field all run code of a proxy or a getter, which may throw. Who looks at what
- * was thrown must not fail by it, or others than the thrower are hurt.
+ * Returns the answer to a question about a thrown value, or `otherwise` if the value throws when it
+ * is inspected. `in`, `instanceof` and reading a field run the code of a proxy or a getter, which
+ * may throw. Inspecting a thrown value must not fail, or code other than the thrower would suffer.
  */
 export function safely<T>(ask: () => T, otherwise: T): T {
   try {

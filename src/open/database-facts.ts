@@ -11,28 +11,28 @@ import { spelled } from "../sql/statement.ts";
 import { listOwners, type KnownOwner } from "../stores/owner/owner.ts";
 import { isPostgresUrl, type HoldfastOptions } from "./open-holdfast.ts";
 
-/** What holds the data: for people who look for what is wrong. */
+/** Facts about the database behind a Holdfast, for people who investigate a problem. */
 export interface DatabaseFacts {
-  /** Such as `SQLite 3.50.4 (better-sqlite3)`. */
+  /** For example `SQLite 3.50.4 (better-sqlite3)`. */
   readonly engine: string;
   readonly schema: number;
-  /** Of a SQLite file that is being moved to Postgres, or was. */
+  /** The state of a SQLite file that is being moved, or was moved, to Postgres. */
   readonly move: "moving" | "moved" | undefined;
-  /** Of a SQLite file. */
+  /** Facts about the file; undefined for Postgres. */
   readonly file: FileFacts | undefined;
-  /** Processes that have the database open for writing, as far as it is known. */
+  /** Processes known to have the database open for writing. */
   readonly processes: readonly KnownProcess[];
 }
 
 interface FileFacts {
   readonly path: string;
-  /** Such as `ext4`; undefined where nobody knows a name for it. */
+  /** For example `ext4`; undefined when its name is unknown. */
   readonly fileSystem: string | undefined;
   readonly bytes: number;
   readonly logBytes: number;
-  /** Left on the disk. */
+  /** Free space on the disk. */
   readonly freeBytes: number;
-  /** Processes that read the log at this moment, such as `4711 (sqlite3)`; on Linux. */
+  /** Processes that are reading the log now, such as `4711 (sqlite3)`. Linux only. */
   readonly logReaders: readonly string[];
 }
 

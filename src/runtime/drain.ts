@@ -2,30 +2,30 @@ import { LoopWatch } from "./loop-watch.ts";
 import { monotonicMs, realSoon } from "../host/timers.ts";
 
 /**
- * When the code of a run has come to rest. User code goes on only when
- * something is delivered to it, and then runs until no microtask is left; the
- * next delivery must wait for that, live and on replay alike, or two branches
- * that run side by side would make their calls in another order.
+ * Tells when the code of a run has come to rest. User code continues only after a delivery, and
+ * then runs until no microtask is left. The next delivery must wait for that, live and on
+ * replay alike. Otherwise two branches that run side by side would make their calls in another
+ * order.
  *
- * A tick that is asked for inside a microtask runs when the microtask queue is
- * empty: 0.44 µs, where `setImmediate` takes 1.85. One microtask, ten chained
- * ones, or a tick asked for outside a microtask come too early for some
- * programs; the tests keep them as controls that must fail.
+ * A tick that is requested inside a microtask runs when the microtask queue is empty. It costs
+ * 0.44 µs, where `setImmediate` takes 1.85. One microtask, ten chained microtasks, or a tick
+ * requested outside a microtask come too early for some programs. The tests keep these as
+ * controls that must fail.
  */
 
-// Taken at load, since fake timers of tests replace them. Jest may do so
-// before: fakes have a clock, and would not run before somebody moves it.
+// Taken at load, since fake timers of tests replace them. Jest may do so earlier: fakes have a
+// clock, and would not run before a test advances it.
 const isFaked = "clock" in (Reflect.get(process, "nextTick") as object);
 const nextTick: (go: () => void) => void = isFaked ? realSoon : process.nextTick.bind(process);
 const microtask: (go: () => void) => void = isFaked
   ? (go) => void Promise.resolve().then(go)
   : queueMicrotask;
 
-/** Something that is to be moved on once all microtasks have run. */
+/** A run that is to be advanced once all microtasks have run. */
 export interface Drained {
-  /** Does one thing. Whoever has more to do asks to be drained again. */
+  /** Makes one step. A run with more to do asks to be drained again. */
   pump(): void;
-  /** Of the function whose code it runs. */
+  /** The name of the function whose code it runs. */
   readonly name: string;
 }
 
@@ -37,15 +37,15 @@ const afterMicrotasks: AfterMicrotasks = (go) => microtask(() => nextTick(go));
 /** Ticks in a row starve timers and sockets, so after this time they give way. */
 const stretchMs = 3;
 
-/** One for all runs of a process: what is at rest is moved on together, so that their appends share a transaction. */
+/** One drain serves all runs of a process. Runs at rest advance together, so that their appends share a transaction. */
 export class Drain {
-  /** Told how long the code of runs took between two rests. */
+  /** Measures the time that code of runs takes between two rests. */
   readonly loop: LoopWatch;
   readonly #after: AfterMicrotasks;
   #waiting: Drained[] = [];
   #isAsked = false;
   #stretchEnds = 0;
-  /** When it was asked for: from then to the next tick only microtasks run. */
+  /** The time of the request: only microtasks run between it and the next tick. */
   #askedAt = 0;
   #toldMs = 0;
 
@@ -54,12 +54,15 @@ export class Drain {
     this.loop = loop ?? new LoopWatch(() => undefined);
   }
 
-  /** Whether something is still to be moved on. Who moves time in place of the machine must know: a replay gives way and goes on without a call of the database. */
+  /**
+   * True while a run is still to be advanced. A test clock must know this: a replay gives way
+   * and continues without a call of the database.
+   */
   get isBusy(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** `pump` is called at the next rest, once however often it was asked for. */
+  /** Calls `pump` at the next rest, once for any number of requests. */
   ask(drained: Drained & { isAsked: boolean }): void {
     if (drained.isAsked) return;
     drained.isAsked = true;
@@ -80,7 +83,7 @@ export class Drain {
       }
       this.#after(this.#rest);
     } else {
-      // The event loop comes round, and a new stretch begins.
+      // The event loop turns, and a new stretch starts.
       this.#stretchEnds = 0;
       this.#after(() => {
         this.#measure();
@@ -89,7 +92,7 @@ export class Drain {
     }
   }
 
-  /** The code of one of those who asked may have run all the time since. */
+  /** Measures the time since the request, in which code of one of the runs may have run throughout. */
   #measure(): void {
     this.loop.took(monotonicMs() - this.#askedAt, this.#toldMs, () => ({
       functions: this.#waiting.map(({ name }) => name),

@@ -1,28 +1,27 @@
 import { processorMs } from "../host/timers.ts";
 import type { Notice } from "./runtime-event.ts";
 
-/** Whose code may have held the loop; one of them, if they are several. */
+/** Code that may have blocked the loop; one of the candidates if there are several. */
 export interface Holders {
   readonly functions: readonly string[];
   readonly id?: string;
   readonly step?: string;
 }
 
-/** Longer than this a stretch of code must not take: locks are renewed and timers heard between stretches. */
+/** The longest stretch of code without a warning: locks are renewed and timers fire between stretches. */
 const heldMsMax = 200;
 const namesSpokenMax = 3;
-/** How often the processor's time is read, which costs a microsecond. */
+/** The pause between two reads of the processor time, which cost a microsecond each. */
 const readEveryMs = 50;
 
 /**
- * Notices code of the user's that runs for long without giving way. What a
- * stretch took is measured where it was begun; stretches inside it have told
- * of their own time, which is not counted again.
+ * Notices user code that runs for long without giving way. A stretch is measured from its
+ * start. Stretches inside it have reported their own time, which is not counted again.
  */
 export class LoopWatch {
   readonly #tell: (notice: Notice) => void;
   readonly #told = new Set<string>();
-  /** What all stretches have taken that were measured. */
+  /** The total time of all measured stretches. */
   toldMs = 0;
   #readAt = 0;
   #processorMs = 0;
@@ -31,21 +30,21 @@ export class LoopWatch {
     this.#tell = tell;
   }
 
-  /** Nothing runs at this instant. */
+  /** No user code runs at this instant. */
   rests(now: number): void {
     if (now - this.#readAt < readEveryMs) return;
     this.#readAt = now;
     this.#processorMs = processorMs();
   }
 
-  /** A stretch that began when `toldMs` was as given is over; `step` is the one that it was, if it was one. */
+  /** Ends a stretch that began when `toldMs` had the given value. `step` names the step if the stretch was one. */
   took(ms: number, toldBefore: number, holders: (step?: string) => Holders, step?: string): void {
     const ownMs = ms - (this.toldMs - toldBefore);
     this.toldMs = toldBefore + ms;
     if (ownMs > heldMsMax && this.#hasComputed()) this.#warn(ownMs, holders(step));
   }
 
-  /** On a crowded machine a process may merely have waited for a processor, which is nobody's fault. */
+  /** True if the process used the processor. On a crowded machine it may only have waited for one. */
   #hasComputed(): boolean {
     return processorMs() - this.#processorMs > heldMsMax / 2;
   }

@@ -5,7 +5,7 @@ import { isPassing } from "./failures.ts";
 const firstMs = 10;
 const longestMs = 1_000;
 
-/** Waits before something is tried again: 10 ms, doubling up to a second; an abort ends it. */
+/** Waits before a retry: 10 ms, doubling up to a second. An abort ends the wait. */
 export function pauseBefore(clock: Clock, failures: number, signal: AbortSignal): Promise<void> {
   const ms = Math.min(firstMs * 2 ** Math.min(failures, 10), longestMs);
   return pause(clock, ms, signal);
@@ -13,7 +13,8 @@ export function pauseBefore(clock: Clock, failures: number, signal: AbortSignal)
 
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
-  // Any number of runs may pause at once, as while the database is away: Node takes more than ten for a leak.
+  // Any number of runs may pause at once, as while the database is down: Node takes more than
+  // ten listeners for a leak.
   setMaxListeners(0, signal);
   return new Promise((resolve) => {
     const end = (): void => {
@@ -26,7 +27,7 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
   });
 }
 
-/** Repeats what may be repeated until it is known what came of it; an abort ends it. */
+/** Repeats an operation that may be repeated until its outcome is known. An abort ends the repetition. */
 export async function repeated<T>(
   clock: Clock,
   signal: AbortSignal,
@@ -41,7 +42,7 @@ export async function repeated<T>(
     }
 }
 
-/** Waits for something, but not past an instant; tells whether it is done. What it rejects with is passed on. */
+/** Waits for a promise, at most until an instant. Returns true if it settled, and rejects as it does. */
 export function isDoneBy(clock: Clock, instant: number, work: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const cancel = clock.wakeAt(instant, () => resolve(false));

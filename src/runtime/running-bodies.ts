@@ -1,7 +1,6 @@
 /**
- * The bodies of steps and activities that have begun and not ended, here and
- * now. The runtime does not need to know; who moves time in place of the
- * machine does, since nothing may come to its deadline while code runs.
+ * The bodies of steps and activities that are running in this process. The runtime does not
+ * need them. A test clock does, since no deadline may come while code runs.
  */
 export class RunningBodies {
   readonly #running = new Map<object, string>();
@@ -11,24 +10,24 @@ export class RunningBodies {
     return this.#running.size;
   }
 
-  /** What each that runs is known by, so that who waits for one can tell it from the next. */
+  /** One object per running body, so that a waiter can tell a body from the next. */
   get all(): Iterable<object> {
     return this.#running.keys();
   }
 
-  /** One more runs, under an idempotency key. Returns the way to say that it has ended. */
+  /** Adds a body with an idempotency key. Returns a function that reports its end. */
   begin(key: string): () => void {
     const body = {};
     this.#running.set(body, key);
     return () => this.#remove(body);
   }
 
-  /** Those of a key do nothing but wait to be told to stop: they count no longer. */
+  /** The bodies of a key only wait to be told to stop: they no longer count. */
   waits(key: string): void {
     for (const [body, of] of this.#running) if (of === key) this.#remove(body);
   }
 
-  /** Resolves when one has ended. */
+  /** Resolves when a body has ended. */
   ended(): Promise<void> {
     return new Promise((resolve) => {
       const before = this.#onEnd;

@@ -1,7 +1,7 @@
 import { HoldfastError } from "../model/errors.ts";
 import type { ErrorCode } from "../model/errors.ts";
 
-/** The errors that are about one statement; others are about the transaction or the database. */
+/** The errors about one statement. All others are about the transaction or the database. */
 const aboutStatement: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "CONSTRAINT_VIOLATED",
   "NUMBER_OUT_OF_RANGE",
@@ -12,7 +12,7 @@ const aboutStatement: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "WRITE_IN_READ",
 ]);
 
-/** The same error, saying also which operation ran which statement. Templates hold no values. */
+/** Adds the operation and the statement to the error. Templates contain no values. */
 export function inStatement(error: HoldfastError, operation: string, text: string): HoldfastError {
   if (!aboutStatement.has(error.code)) return error;
   const statement = shortened(text);
@@ -24,10 +24,10 @@ export function inStatement(error: HoldfastError, operation: string, text: strin
   );
 }
 
-/** Enough of a statement to find it in the code. */
+/** The characters of a statement that an error shows, enough to find it in the code. */
 const charactersMax = 120;
 
-/** A statement's text on one line, cut when long. */
+/** Returns a statement's text on one line, shortened when long. */
 export function shortened(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length > charactersMax ? `${line.slice(0, charactersMax)}…` : line;

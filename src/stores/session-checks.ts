@@ -2,15 +2,15 @@ import type { Tx } from "../sql/operation.ts";
 import { sessionsOfKeys, type SessionMention } from "./session-row.ts";
 import { distinct, type CheckTools, type JudgeRow } from "./table-check.ts";
 
-/** What checks of rows ask that belong to a session, whichever store they are of. */
+/** Shared checks of rows that belong to a session, for all stores. */
 
 export interface OwnedRow {
   readonly session: number;
 }
 
 /**
- * Rows of a session, which must be there. One that is deleted or being imported
- * loses or gets its rows in slices, so of those nothing else is asked.
+ * Checks rows of a session, which must exist. A session that is deleted or being imported loses or
+ * gets its rows in slices, so nothing else is checked there.
  */
 export function* inSessions<R extends OwnedRow>(
   found: readonly R[],
@@ -25,13 +25,13 @@ export function* inSessions<R extends OwnedRow>(
   };
 }
 
-/** The same for rows of scopes, of which some belong to no session. */
+/** Does the same for rows of scopes, some of which belong to no session. */
 export function* inScopes<R extends OwnedRow>(found: readonly R[]): Tx<JudgeRow<R>> {
   const owned = yield* inSessions(found.filter((row) => row.session !== 0));
   return (row, tools) => (row.session === 0 ? undefined : owned(row, tools));
 }
 
-/** The sessions of some rows that are not deleted; 0, which stands for none, is among them. */
+/** The sessions of some rows that are not deleted, including 0, which stands for no session. */
 export function* livingScopes(
   found: readonly { readonly session: number | null }[],
 ): Tx<ReadonlySet<number>> {

@@ -5,11 +5,14 @@ import type { WaitOptions } from "../sql/database.ts";
 import { onlyWait, type Call } from "./method.ts";
 import type { SessionRef } from "./session-row.ts";
 
-/** How callers name a session: by its id, or by id and generation, so that a handle of a deleted one is fenced. */
+/**
+ * The name of a session as callers pass it: its id, or its id and generation. The generation fences
+ * handles of a deleted session.
+ */
 export type SessionName =
   string | { readonly id: string; readonly generation?: number | undefined };
 
-/** Names a session that is being imported: only the import can make one of these. */
+/** Names a session that is being imported. Only the import creates these. */
 export class ImportedName {
   readonly id: SessionId;
   readonly generation: number;
@@ -20,7 +23,10 @@ export class ImportedName {
   }
 }
 
-/** @throws HoldfastError `ID_MALFORMED`, or `OPTION_INVALID` for what names no session, or a generation that is no number from 1 on. */
+/**
+ * @throws HoldfastError `ID_MALFORMED`, or `OPTION_INVALID` for a value that names no session or an
+ *   invalid generation.
+ */
 export function sessionNamed(name: SessionName): SessionRef {
   if (typeof name === "string") return { id: parseSessionId(name) };
   if (name instanceof ImportedName) return name;
@@ -34,7 +40,7 @@ export function sessionNamed(name: SessionName): SessionRef {
   };
 }
 
-/** The call of a method that takes a session and nothing else. */
+/** The call of a method that takes only a session. */
 export function givenSession(
   _: object,
   session: SessionName,
@@ -45,7 +51,10 @@ export function givenSession(
 
 const idCharactersMax = 256;
 
-/** The id of something in a session, such as a node or a turn. @throws HoldfastError `NAME_INVALID` */
+/**
+ * Checks the id of something in a session, such as a node or a turn.
+ * @throws HoldfastError `NAME_INVALID`
+ */
 export function checkedId(what: string, id: string): string {
   return checkedText(what, id, idCharactersMax);
 }

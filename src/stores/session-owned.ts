@@ -6,7 +6,10 @@ import { queueOwned } from "./queue/batch-row.ts";
 import type { OwnedRows } from "./removal.ts";
 import { triggersOwned } from "./trigger/subscription-row.ts";
 
-/** What else a session owns, in the order in which it goes. The lease is last: until then the fence tells whose claims those were. */
+/**
+ * Everything else that a session owns, in the order of removal. The lease is last: until then the
+ * fence tells whose claims those were.
+ */
 export const ownedBySessions: readonly OwnedRows[] = [
   ...queueOwned,
   ...effectsOwned,

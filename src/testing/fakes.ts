@@ -6,41 +6,40 @@ import { activityLike, definitionOf, type Activity } from "../runtime/definition
 /** A call that a fake has answered. */
 export interface FakeCall<out In> {
   readonly input: In;
-  /** Of this run of the activity; the same for all its attempts. */
+  /** The id of this run of the activity, the same for all its attempts. */
   readonly id: string;
-  /** From 1 on. */
+  /** Counts from 1. */
   readonly attempt: number;
 }
 
 /**
- * What a fake does when it is called: runs a function, returns, throws, or
- * waits until its time is over.
+ * The answer of a fake to a call: runs a function, returns, throws, or hangs until its timeout.
  */
 type FakeAnswer<In, Out> =
   | ((ctx: ActivityContext, input: In) => Promise<Out> | Out)
   | { readonly returns: Out }
   | { readonly throws: unknown }
-  /** It does not end before it is told to: by its timeout or a cancellation. Time passes meanwhile. */
+  /** Ends only on a timeout or a cancellation. Time passes while it hangs. */
   | { readonly hangs: true };
 
-/** Stands in the place of an activity, and keeps a list of its calls. */
+/** Stands in for an activity and lists its calls. */
 export interface Fake<In, Out> extends Activity<In, Out> {
-  /** Each attempt, in the order in which they began. */
+  /** The attempts, in the order in which they started. */
   readonly calls: readonly FakeCall<In>[];
 }
 
-/** How a fake says that it only waits. */
+/** Called by a fake that hangs, with the key of the call. */
 type Waits = (idempotencyKey: string) => void;
 
-/** Those who move time for a fake. */
+/** The listeners that move time while a fake hangs. */
 type Movers = Set<Waits>;
 
 const faked = new WeakMap<object, Movers>();
 
 /**
- * Answers in place of an activity, under its name and with its options. Give
- * it to `testHoldfast` among the functions, with or without the activity. Of
- * several answers each attempt takes the next; the last one stays.
+ * Answers in place of an activity, under its name and with its options. Pass it to `testHoldfast`
+ * among the functions, with or without the activity. Given several answers, each attempt uses the
+ * next one, and the last one repeats.
  *
  * @throws HoldfastError `OPTION_INVALID`
  * @example
@@ -73,7 +72,7 @@ export function isFake(given: unknown): boolean {
   return isRecord(given) && faked.has(given);
 }
 
-/** Has a fake that hangs tell so. Returns the way to stop. */
+/** Calls `waits` whenever the given fake hangs. Returns a function that stops it. */
 export function onHanging(given: unknown, waits: Waits): () => void {
   const movers = isRecord(given) ? faked.get(given) : undefined;
   movers?.add(waits);

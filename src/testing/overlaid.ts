@@ -1,7 +1,6 @@
 /**
- * An object with some of its members put in place of others. The rest are the
- * original's, and are called on it: classes with private fields know no other
- * `this`.
+ * An object with some members replaced. All other members are called on the original, because
+ * classes with private fields accept no other `this`.
  */
 export function overlaid<T extends object, Own extends object>(original: T, own: Own): T & Own {
   return new Proxy(original, {

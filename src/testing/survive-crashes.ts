@@ -14,34 +14,54 @@ import {
 import { testHoldfast, type TestHoldfast } from "./test-holdfast.ts";
 
 interface CrashOptions<Out> {
-  /** What the workflow calls, and fakes: made anew for each round, so that each begins the same. */
+  /**
+   * Functions that the workflow calls, and fakes. Created anew for each round, so that every round
+   * begins the same.
+   */
   readonly functions?: () => readonly DurableFunction<never, unknown>[];
-  /** Called in each round once the run was started: sends the signals that it waits for, makes tables. */
+  /**
+   * Runs in each round after the run has started. Sends the signals that the run waits for, or
+   * creates tables.
+   */
   readonly during?: (holdfast: TestHoldfast, run: Run<Out>) => Promise<void>;
-  /** What the round has done outside, such as the rows or requests that are there at its end; compared with those of the round without a crash. */
+  /**
+   * The effects of the round outside the database, such as rows or requests at its end. They are
+   * compared with those of the round without a crash.
+   */
   readonly effects?: () => unknown;
-  /** How many crashes are tried at most, spread over the events; defaults to 200. */
+  /** The most crashes to try, spread over the events. Defaults to 200. */
   readonly roundsMax?: number;
 }
 
 export interface CrashReport {
-  /** How many events the run and those below it record without a crash. */
+  /** The number of events that the run and its descendants record without a crash. */
   readonly events: number;
-  /** How the run ended without a crash. Look at it too: what always fails in the same way differs nowhere. */
+  /**
+   * The outcome of the run without a crash. Assert it too: a workflow that always fails in the same
+   * way shows no differences.
+   */
   readonly result:
     | { readonly kind: "completed"; readonly value: unknown }
     | { readonly kind: string; readonly message: string };
-  /** How many rounds with a crash there were. */
+  /** The number of rounds with a crash. */
   readonly rounds: number;
-  /** What a crash has changed. Empty when the workflow survives one at every event. */
+  /**
+   * The differences that crashes caused. Empty when the workflow survives a crash after every
+   * event.
+   */
   readonly differences: readonly {
-    /** The event after which the worker was killed: its run, its place in the log of that, and its kind. */
+    /**
+     * The event after which the worker was killed: its run, its position in that run's log, and its
+     * kind.
+     */
     readonly after: {
       readonly run: string;
       readonly version: number;
       readonly kind: string;
     };
-    /** How the run ended, which runs there were and how they ended, or what was done outside. */
+    /**
+     * The differing part: the run's outcome, all runs and their outcomes, or the outside effects.
+     */
     readonly part: "result" | "runs" | "effects";
     readonly expected: unknown;
     readonly actual: unknown;
@@ -58,9 +78,8 @@ const optionNames = [
 ] as const satisfies readonly (keyof CrashOptions<unknown>)[];
 
 /**
- * Runs a workflow once as it is, and then again and again with a crash after
- * each event that it records, and compares how it ended, which runs there
- * were, and what was done outside.
+ * Runs a workflow once undisturbed, then once for each event with a crash after it. Compares the
+ * run's outcome, the runs that exist and the outside effects.
  *
  * @throws HoldfastError `OPTION_INVALID`, and what `during` throws
  * @example
@@ -96,7 +115,7 @@ export async function surviveCrashes<In, Out>(
   return { events, result: undisturbed.result, rounds, differences };
 }
 
-/** What a round came to. */
+/** The outcome of one round. */
 interface Round {
   readonly events: number;
   readonly crashedAfter: RecordedEvent | undefined;
@@ -105,7 +124,7 @@ interface Round {
   readonly effects: unknown;
 }
 
-/** The same in all rounds: ids, and what follows from them, are compared. */
+/** The id is the same in all rounds, because ids and values derived from them are compared. */
 const runId = "run-1";
 const startInstant = Date.UTC(2026, 0, 1);
 
@@ -142,14 +161,14 @@ async function oneRound<In, Out>(
   }
 }
 
-/** How a run ended, in a form that can be compared. */
+/** The outcome of a run, in a form that can be compared. */
 async function outcomeOf(run: Run<unknown>): Promise<CrashReport["result"]> {
   try {
     return { kind: "completed", value: await run.result() };
   } catch (error) {
     if (isRunFailedError(error)) {
       const { kind, message } = error;
-      // With the line of the code, which is the same in all rounds.
+      // The message names the line of the code, which is the same in all rounds.
       return { kind, message };
     }
     if (!isHoldfastError(error)) throw error;
@@ -157,7 +176,7 @@ async function outcomeOf(run: Run<unknown>): Promise<CrashReport["result"]> {
   }
 }
 
-/** All runs and how they ended, by id. */
+/** All runs and their status, sorted by id. */
 async function runsOf({ executions }: TestHoldfast): Promise<unknown> {
   const found: (readonly [string, string, string])[] = [];
   let after: string | undefined;
@@ -191,12 +210,12 @@ function differencesOf(undisturbed: Round, crashed: Round): readonly Difference[
 
 const unlimited = { charactersMax: Number.MAX_SAFE_INTEGER };
 
-/** The order of keys makes no difference. */
+/** The text of a value, regardless of the order of its keys. */
 function textOf(value: unknown): string {
   return canonicalText(value, unlimited);
 }
 
-/** As it is now: the next round may change it. */
+/** A copy of the current value, which the next round may change. */
 function copied(value: unknown): unknown {
   return decodeValue(encodeValue(value, unlimited));
 }

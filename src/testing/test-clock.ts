@@ -1,19 +1,21 @@
 import { manualClock, type Clock } from "../model/time/clock.ts";
 
-/** How long the locks of a test's worker last: nobody waits for them to end, and time that is skipped must not end them. */
+/**
+ * Lease of a test's worker: a thousand years, so that skipped time does not expire it. No other
+ * worker waits for it.
+ */
 export const leaseMs: number = 1_000 * 365 * 86_400_000;
-/** What waits for longer waits for the end of a lock. */
+/** A longer wait is a wait for the end of a lease. */
 const horizonMs = leaseMs / 3;
 
-/** Timers of one process: they all go when it is killed. */
+/** Timers of one process, all cancelled when it is killed. */
 export interface ProcessClock extends Clock {
   cancelAll(): void;
 }
 
 /**
- * Time that stands still until it is moved, and knows the next instant that
- * something waits for. What waits in the background is called when time passes
- * it, and is no reason for time to pass.
+ * A clock that stands still until it is moved, and knows the next instant that something waits for.
+ * Moving past a background timer fires it, but no background timer makes time move.
  */
 export class TestClock {
   readonly #manual: ReturnType<typeof manualClock>;
@@ -28,12 +30,14 @@ export class TestClock {
     return this.#manual.now();
   }
 
-  /** The next instant that something waits for; undefined when nothing does, or for centuries. */
+  /**
+   * The next instant that something waits for; undefined when there is none, or none for centuries.
+   */
   get next(): number | undefined {
     return this.#earliest([...this.#waiting.values()]);
   }
 
-  /** The same with the instants of schedules. */
+  /** The next instant, including those of schedules. */
   get nextOfAll(): number | undefined {
     return this.#earliest([...this.#waiting.values(), ...this.#recurring.values()]);
   }
@@ -45,15 +49,14 @@ export class TestClock {
     return isNear ? next : undefined;
   }
 
-  /** Moves forward, and calls what is due on the way. Never back. */
+  /** Moves forward and fires the timers due on the way. Never moves back. */
   moveTo(instant: number): void {
     if (instant > this.now()) this.#manual.set(instant);
   }
 
   /**
-   * The same time for a process, for what it does in the background, or for
-   * schedules: their instants come for ever, so time that passes by itself
-   * does not go to them, but who moves it comes to each.
+   * Timers of a process, of its background work, or of its schedules. The instants of schedules
+   * never end. So automatic skipping ignores them, but moving time by hand stops at each of them.
    */
   timers(use: "process" | "background" | "schedules"): ProcessClock {
     const cancels = new Set<() => void>();

@@ -34,15 +34,24 @@ import { TimeSkipping } from "./time-skipping.ts";
 import { Traffic } from "./traffic.ts";
 
 export interface TestOptions {
-  /** Whether time moves by itself while a result is awaited; defaults to true. Without it, only `skip` and `skipTo` move it. */
+  /**
+   * Moves time automatically while the test awaits a result. Defaults to true; with false, only
+   * `skip` and `skipTo` move it.
+   */
   readonly autoSkip?: boolean;
-  /** What time it is at first; defaults to the machine's. */
+  /** The time at which the test begins. Defaults to the machine's time. */
   readonly now?: Date | number;
-  /** What ids and the spread of retries follow from; defaults to 1. */
+  /** Seed of the ids and of the jitter of retries. Defaults to 1. */
   readonly seed?: number;
-  /** How the worker works: `codeVersion`, `concurrency` and the rest of what `holdfast.work` takes, but no lease, which nobody else waits for. */
+  /**
+   * Options of the worker: everything that `holdfast.work` takes except the lease, which no other
+   * worker waits for.
+   */
   readonly work?: Omit<WorkOptions, "lease">;
-  /** Told what the runtime and `ctx.log` say; by default warnings and errors are process warnings. */
+  /**
+   * Receives the events of the runtime and of `ctx.log`. By default, warnings and errors become
+   * process warnings.
+   */
   readonly onEvent?: (event: RuntimeEvent) => void;
 }
 
@@ -55,55 +64,63 @@ const optionNames = [
 ] as const satisfies readonly (keyof TestOptions)[];
 
 /**
- * A Holdfast for tests: in memory, with a worker, on a clock of its own. While
- * a test awaits a result and nothing runs, time goes to the next instant that
- * something waits for: a sleep of 30 days takes a moment.
+ * A Holdfast for tests: in memory, with a worker, on its own clock. While a test awaits a result
+ * and no code runs, time jumps to the next instant that something waits for, so a sleep of 30 days
+ * takes a moment.
  */
 export interface TestHoldfast extends Holdfast {
   /**
    * Starts a run and waits for its result.
-   * @throws what `start` and `result` throw, and HoldfastError `RUN_STUCK` when the result cannot come: nothing runs, and the run waits for something that no time brings, or it goes on for ever. The message says which.
+   * @throws what `start` and `result` throw, and HoldfastError `RUN_STUCK` when the result cannot
+   * come. Then nothing runs, and the run waits for something that no passing of time brings, or it
+   * never ends. The message says which.
    * @example expect(await holdfast.run(order, { id: "o-1" })).toEqual({ receipt: "r-1" });
    */
   run<In, Out>(fn: DurableFunction<In, Out>, ...args: InputAnd<In, StartOptions>): Promise<Out>;
-  /** What time it is for the runs of this test. */
+  /** The current time of this test's runs. */
   now(): Date;
   /**
-   * Lets time pass. Whatever comes due happens at its instant, and has
-   * happened when this resolves. While the body of a step or activity runs,
-   * time stands still, for each no longer than three seconds of the machine's.
+   * Moves time forward. Work that comes due on the way happens at its own instant, and has happened
+   * when the promise resolves. Time stops while the body of a step or activity runs, for at most
+   * three seconds of real time per body.
    * @throws HoldfastError `DURATION_INVALID`
    * @example await holdfast.skip("2 days");
    */
   skip(time: Duration): Promise<void>;
-  /** The same up to an instant; one that is over changes nothing. @throws HoldfastError `OPTION_INVALID` */
+  /**
+   * Moves time forward to an instant. An instant in the past changes nothing.
+   * @throws HoldfastError `OPTION_INVALID`
+   */
   skipTo(instant: Date | number): Promise<void>;
-  /** Resolves once nothing runs: what has not ended waits for an instant, for a message, or for the test. No time passes. */
+  /**
+   * Resolves once nothing runs: every open run waits for an instant, a message or the test. Moves
+   * no time.
+   */
   idle(): Promise<void>;
   /**
-   * Kills the worker as a crash of its process would, and starts another one
-   * on the same database. Nothing of the first is recorded any more; what it
-   * held is taken over and replayed.
+   * Kills the worker as a crash of its process would, and starts another one on the same database.
+   * Nothing that the killed worker does is recorded any more. The new worker takes over its runs
+   * and replays them.
    */
   crash(): Promise<void>;
   /**
-   * Does so as soon as so many events have been recorded from now on, of all
-   * runs together and starts included, before the worker hears of the last.
+   * Crashes the worker as soon as this many further events are recorded, before the worker learns
+   * of the last one. Events of all runs count, starts included.
    * @throws HoldfastError `OPTION_INVALID`
    * @example
    * holdfast.crashAfter(3);
    * expect(await holdfast.run(order, { id: "o-1" })).toEqual({ receipt: "r-1" });
    */
   crashAfter(events: number): void;
-  /** Ends the worker and forgets everything. */
+  /** Stops the worker and discards the database. */
   close(options?: CloseOptions): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Opens a Holdfast for a test, with a worker that runs these functions. Of a
- * function and its fake the fake is run. Schedules start runs at
- * their instants when time is moved by hand; they are no reason for it to pass.
+ * Opens a Holdfast for a test, with a worker that runs these functions. Where a function and its
+ * fake are both given, the fake runs. Schedules start runs at their instants when the test moves
+ * time; time never moves by itself for them.
  *
  * @throws HoldfastError `FUNCTION_CONFLICT`, `SCHEDULE_CONFLICT`, `OPTION_INVALID`
  * @example
@@ -155,7 +172,7 @@ class OpenTest {
   readonly #stops = new Set<() => void>();
   #client: SimulatedProcess | undefined;
   #worker: SimulatedProcess | undefined;
-  /** After how many events the worker is to be killed. */
+  /** The number of recorded events at which the worker is killed. */
   #crashAt: Promise<number> | undefined;
   #crashing: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -188,7 +205,10 @@ class OpenTest {
     return overlaid(this.#client.holdfast, this.#members()) as unknown as TestHoldfast;
   }
 
-  /** A test that failed before it closed must not keep its runner: only what the test itself awaits does. */
+  /**
+   * The worker does not keep the process alive. A test that failed before it closed must not block
+   * its runner, so only promises that the test itself awaits do.
+   */
   #newWorker(): Promise<SimulatedProcess> {
     return this.#process({ keepsAlive: false });
   }
@@ -197,7 +217,7 @@ class OpenTest {
     const owner = this.#ids.nextId("Own");
     return SimulatedProcess.start(this.#machine, owner, {
       ...how,
-      // What is recorded is counted from the call of `crashAfter` on, not from when the count was read.
+      // The count starts at the call of `crashAfter`, not when the database answers.
       beforeWrite: () => this.#crashAt,
       onWrite: () => this.#written(),
     });
@@ -235,7 +255,7 @@ class OpenTest {
     const worker = this.#worker;
     const served = withoutFaked(givenList("functions", functions));
     const settings = { lease: leaseMs, ...optionsOf<WorkOptions>(options) };
-    // A test may begin with none, and give them later.
+    // A test may start without functions and add them later.
     if (served.length > 0 || this.#works.length > 0) await worker?.holdfast.work(served, settings);
     if (served.length > 0) this.#works.push([served, settings]);
     for (const each of served)
@@ -249,7 +269,7 @@ class OpenTest {
     );
   }
 
-  /** A handle whose result is worth moving time for. */
+  /** A handle whose `result` moves time. */
   #handle<Out>(run: Run<Out>): Run<Out> {
     return overlaid(run, {
       result: (options?: WaitOptions) => this.#result(run, options),
@@ -272,7 +292,7 @@ class OpenTest {
 
   #crash(): Promise<void> {
     this.#worker?.kill();
-    // One after the other: the next one must be there to be killed.
+    // Crashes run one after the other, since each needs the new worker in order to kill it.
     this.#crashing = this.#traffic.during(async () => {
       await this.#crashing;
       this.#worker?.kill();
@@ -287,7 +307,7 @@ class OpenTest {
   #crashAfter(events: number): void {
     checkedCount("events", events, { min: 1 });
     this.#crashAt = this.#recorded().then((before) => before + events);
-    // Whoever awaits it is told; without a database there is nothing to kill.
+    // Code that awaits the promise gets the error. Without a database there is nothing to kill.
     this.#crashAt.catch(() => undefined);
   }
 
@@ -296,7 +316,7 @@ class OpenTest {
     return database.read(countRecorded, undefined);
   }
 
-  /** Behind a write, before its answer is heard. */
+  /** Runs after each write, before the process receives the answer. */
   async #written(): Promise<void> {
     const crashAt = this.#crashAt;
     if (crashAt === undefined || (await this.#recorded()) < (await crashAt)) return;
@@ -320,7 +340,7 @@ class OpenTest {
   }
 }
 
-/** Where a function and its fake were given, the fake counts. */
+/** Drops functions whose fake was given as well. */
 function withoutFaked(functions: Given): Given {
   const faked = new Set(functions.filter(isFake).map(({ name }) => name));
   return functions.filter(

@@ -6,38 +6,42 @@ import type { TestClock } from "./test-clock.ts";
 import type { Traffic } from "./traffic.ts";
 
 /**
- * So long, in the machine's time, something may still come from the test
- * itself, such as a request that sends a signal, when nothing else can.
+ * The real time for which the test itself may still cause something when nothing else can, such as
+ * a request that sends a signal.
  */
 const patienceMs = 1_000;
 /**
- * So long, in the machine's time, who moves time by hand waits for a body. One
- * that has not ended by then may wait for its timeout, or for something that
- * the test brings afterwards, and nobody can tell these from one that is slow.
- * Three seconds are more than bodies of tests should take, and leave a test
- * that moves time over one that hangs within the 5 s that test runners give it.
+ * The real time for which moving time by hand waits for a body. A body that runs longer may wait
+ * for its timeout, or for something that the test brings later, and cannot be told from a slow one.
+ * Three seconds are more than bodies of tests should take. A test that moves time over a hanging
+ * body still ends within the 5 s that test runners allow.
  */
 const bodyPatienceMs = 3_000;
-/** After so many instants that brought it nothing a run is looked at: it may wait for nothing that time brings. */
+/**
+ * After this many instants that brought a run nothing, it is checked: it may wait for nothing that
+ * time brings.
+ */
 const instantsMax = 1_000;
-/** So many instants a result may take: a run that goes on for ever would be waited for as long. */
+/** The most instants a result may take. A run that never ends would be awaited forever. */
 const instantsInAllMax = 10_000;
 
-/** What runs just now: code of runs and bodies in the process that works, which may be another one by now. */
+/**
+ * The code that runs now: runs and bodies of the current worker process, which a crash replaces.
+ */
 interface Running {
   readonly drain: Pick<Drain, "isBusy">;
   readonly bodies: RunningBodies;
   readonly end: Promise<void>;
 }
 
-/** A result that a test waits for. */
+/** A result that a test awaits. */
 interface Awaited {
   readonly id: string;
   readonly giveUp: (why: HoldfastError) => void;
-  /** How far its run had come, and how many instants ago that was looked at. */
+  /** The run's version at the last check, and the number of instants since. */
   version: number;
   instants: number;
-  /** How many it has taken in all. */
+  /** The number of instants in all. */
   instantsInAll: number;
 }
 
@@ -45,25 +49,25 @@ interface SkippingParts {
   readonly clock: TestClock;
   readonly traffic: Traffic;
   readonly running: () => Running;
-  /** How many events a run has. */
+  /** The number of events of a run. */
   readonly versionOf: (id: string) => Promise<number>;
-  /** Whether a run, or one below it, waits for an instant itself. */
+  /** True when a run or a descendant waits for an instant itself. */
   readonly waitsForTime: (id: string) => Promise<boolean>;
-  /** Why a run cannot go on. */
+  /** The error for a run that cannot continue. */
   readonly whyStuck: (id: string) => Promise<HoldfastError>;
-  /** That a run has not ended after so many instants. */
+  /** The error for a run that has not ended after this many instants. */
   readonly endless: (id: string, instants: number) => HoldfastError;
 }
 
 /**
- * Moves time for a test. While it waits for a result, and nothing runs, time
- * goes to the next instant that something waits for. When there is none, the
- * result can never come, and the test is told what the run waits for.
+ * Moves time for a test. While a test awaits a result and nothing runs, time jumps to the next
+ * instant that something waits for. When there is none, the result can never come, and the test
+ * gets an error that says what the run waits for.
  */
 export class TimeSkipping {
   readonly #parts: SkippingParts;
   readonly #awaited = new Set<Awaited>();
-  /** Since when, in the machine's time, who moves time by hand has waited for a body. */
+  /** The real time since when moving by hand has waited for a body. */
   readonly #waitedSince = new WeakMap<object, number>();
   #isOn = false;
 
@@ -81,7 +85,7 @@ export class TimeSkipping {
     }
   }
 
-  /** The same for who moves time by hand: bodies that take too long are left running. */
+  /** Resolves once nothing runs except bodies that exceed their patience, which stay running. */
   async #idleInPatience(): Promise<void> {
     for (;;) {
       await this.#quiet();
@@ -98,7 +102,10 @@ export class TimeSkipping {
     }
   }
 
-  /** Counted for each body, and once: time that is moved over many instants must not wait for one that hangs at each of them. */
+  /**
+   * The patience is counted once per body. Otherwise time moved over many instants would wait for a
+   * hanging body at each of them.
+   */
   #patienceLeftMs({ all }: RunningBodies): number {
     const now = monotonicMs();
     let leftMs = 0;
@@ -110,13 +117,13 @@ export class TimeSkipping {
     return leftMs;
   }
 
-  /** No call of the database, and no code of a run that is still to be moved on. */
+  /** Resolves when no call of the database is open and no run has code left to execute. */
   #quiet(): Promise<void> {
     const { traffic, running } = this.#parts;
     return traffic.quiet(() => running().drain.isBusy);
   }
 
-  /** Moves to an instant; what is due on the way happens at its own. */
+  /** Moves to an instant. Work that is due on the way happens at its own instant. */
   async moveTo(instant: number): Promise<void> {
     const { clock } = this.#parts;
     for (;;) {
@@ -129,7 +136,7 @@ export class TimeSkipping {
     await this.#idleInPatience();
   }
 
-  /** Moves time as long as a result is waited for. @throws HoldfastError `RUN_STUCK` */
+  /** Moves time while a result is awaited. @throws HoldfastError `RUN_STUCK` */
   async during<T>(id: string, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController();
     let giveUp: Awaited["giveUp"] = () => undefined;
@@ -176,7 +183,10 @@ export class TimeSkipping {
       for (const { id, giveUp } of this.#awaited) giveUp(await whyStuck(id));
   }
 
-  /** Others may go on for ever, such as one that polls: a run that they never wake, and that no instant of its own wakes, is stuck. */
+  /**
+   * Counts an instant for each awaited run. Other runs may continue forever, such as one that
+   * polls. So a run is stuck when they never wake it and no instant of its own does.
+   */
   async #countInstant(): Promise<void> {
     const { versionOf, waitsForTime, whyStuck, endless } = this.#parts;
     for (const each of this.#awaited) {

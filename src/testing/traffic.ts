@@ -3,19 +3,18 @@ import type { Database } from "../sql/database.ts";
 import { overlaid } from "./overlaid.ts";
 
 /**
- * Rounds of the event loop without a call after which nothing more is to
- * come: what is heard of a commit is dealt with in the next, and everything
- * else here takes no time.
+ * Rounds of the event loop without a call after which no call will follow. Code handles a commit in
+ * the round after it, and nothing else here takes time.
  */
 const quietRounds = 5;
 
-/** The calls of a database in memory: by them is seen whether anything goes on. */
+/** Counts the calls of a database in memory, which show whether anything is happening. */
 export class Traffic {
   #open = 0;
   #begun = 0;
   readonly #onCall = new Set<() => void>();
 
-  /** Counts something as a call as long as it lasts. */
+  /** Counts an action as one call for its duration. */
   async during<T>(act: () => Promise<T>): Promise<T> {
     this.#open += 1;
     this.#begun += 1;
@@ -27,7 +26,7 @@ export class Traffic {
     }
   }
 
-  /** The database, with its calls counted. */
+  /** Wraps the database so that its calls are counted. */
   over(database: Database): Database {
     return overlaid(database, {
       write: (...call: Parameters<Database["write"]>) => this.during(() => database.write(...call)),
@@ -36,7 +35,7 @@ export class Traffic {
     } as Partial<Database>);
   }
 
-  /** Resolves once there has been none for a while, and nothing else was busy either. */
+  /** Resolves after several rounds without a call in which nothing else was busy. */
   async quiet(isBusy: () => boolean): Promise<void> {
     for (let rounds = 0; rounds < quietRounds;) {
       const begun = this.#begun;
@@ -46,7 +45,7 @@ export class Traffic {
     }
   }
 
-  /** Whether one begins within a time of the machine's. */
+  /** Resolves to true when a call begins within the given real time. */
   async comesWithin(ms: number): Promise<boolean> {
     const begun = this.#begun;
     return new Promise((resolve) => {

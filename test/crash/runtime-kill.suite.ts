@@ -99,9 +99,9 @@ async function endedRightly(
 }
 
 /**
- * A run that was killed five times before anything of it was recorded is
- * parked, as it should be: on an idle machine the kills come that fast. An
- * operator who has seen to the cause lets it go on.
+ * Kills that come faster than a step ends may hit the same run five times
+ * while it runs alone, which parks it. An operator who knows the cause unparks
+ * such runs. The crash loops prove that slower kills park nothing.
  */
 function unparking(holdfast: Holdfast): { stop(): Promise<void> } {
   let isOver = false;

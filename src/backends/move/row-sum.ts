@@ -4,17 +4,16 @@ import type { SqlValue } from "../../sql/statement.ts";
 const bits = 256n;
 
 /**
- * A checksum of a table's rows, in whatever order they come: the sum of the
- * hashes of their canonical texts. So neither database has to sort a large
- * table by a key that its disk is not ordered by. Rows have keys, so that no
- * two of a table are alike and none can cancel another.
+ * A checksum of a table's rows that does not depend on their order: the sum of the hashes of their
+ * canonical texts. So neither database has to sort a large table by a key that is not its physical
+ * order. Rows have keys, so no two rows of a table are equal and none can cancel another.
  */
 export class RowSum {
   readonly #columns: readonly string[];
   #sum = 0n;
   rows = 0;
   bytes = 0;
-  /** The longest row so far, in about bytes. */
+  /** The longest row so far, in approximate bytes. */
   rowBytesMax = 0;
 
   constructor(columns: readonly string[]) {
@@ -40,7 +39,7 @@ export class RowSum {
   }
 }
 
-/** Text stays text and numbers stay numbers; bytes are told from both by their list. */
+/** Text stays text and numbers stay numbers. The list distinguishes bytes from both. */
 function canonical(value: SqlValue): unknown {
   if (value instanceof Uint8Array) return [sha256Hex(value)];
   return typeof value === "bigint" ? [String(value), "bigint"] : value;

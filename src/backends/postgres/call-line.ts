@@ -1,8 +1,8 @@
 import type { Call } from "./call.ts";
 
 /**
- * Calls in a row: first in, first out, and any of them may step out. Those
- * who did stay in the array, passed over, until they outnumber the others.
+ * A first-in, first-out line of calls, each of which may leave it. Calls that left stay in the
+ * array, skipped, until they outnumber the others.
  */
 export class CallLine {
   #calls: Call[] = [];
@@ -33,7 +33,7 @@ export class CallLine {
     return call;
   }
 
-  /** The caller of one of these calls gave up. */
+  /** Records that the caller of one of these calls gave up. */
   stepOut(call: Call): void {
     call.withdrawn = true;
     this.#steppedOut += 1;
@@ -49,7 +49,7 @@ export class CallLine {
 
   #advance(): void {
     this.#head += 1;
-    // Now and then, so that a long line is not kept for its past.
+    // Compacted now and then, so that a long line does not keep its past calls in memory.
     if (this.#head > 1_024 && this.#head * 2 > this.#calls.length) {
       this.#calls = this.#calls.slice(this.#head);
       this.#head = 0;

@@ -14,28 +14,32 @@ export function callsOf(work: Work): CallSet["calls"] {
   return "calls" in work ? work.calls : [work];
 }
 
-/** No gain past it (19–25 µs per row from 128 to 5,000 rows), and memory is bounded. */
+/**
+ * Larger sets gain nothing (19–25 µs per row from 128 to 5,000 rows), and the limit bounds memory.
+ */
 const setCallsMax = 256;
-/** A larger call goes alone; 256 of a few megabytes each would be one statement of a gigabyte. */
+/**
+ * A larger call goes alone; a set of 256 calls of a few megabytes each would be one statement of a
+ * gigabyte.
+ */
 const setBytesMax = 1_048_576;
 
 /**
- * Calls that wait for a connection. Writes to one key go one after the other,
- * in the order of submission, as they would on SQLite: the server would make
- * them wait for each other's row locks anyway, but in any order and each
- * holding a connection. So at most one call per key is ready at a time, which
- * is also what a set form asks for.
+ * Calls that wait for a connection. Writes to one key run one after the other, in the order of
+ * submission, as on SQLite. The server would make them wait for each other's row locks anyway, but
+ * in any order and with one connection each. So at most one call per key is ready at a time, which
+ * a set form requires as well.
  */
 export class CallQueue {
   readonly #callsMax: number;
-  /** Work whose transaction came to nothing; it goes first. */
+  /** Work whose transaction had no effect; it goes first. */
   readonly #again: Work[] = [];
   /** Ready calls that run alone, and ready calls that may run together. */
   readonly #alone = new CallLine();
   readonly #together = new Map<ManyForm, CallLine>();
-  /** Keys at work, each with the calls behind it, if there are any. */
+  /** Keys with a running call, each with the calls behind it, if any. */
   readonly #keys = new Map<string, CallLine | undefined>();
-  /** Names whose calls are kept back, with those that would be ready. */
+  /** Names whose calls are held back, with the calls that would be ready. */
   readonly #held = new Map<string, CallLine>();
   #submitted = 0;
   #depth = 0;
@@ -44,12 +48,12 @@ export class CallQueue {
     this.#callsMax = callsMax;
   }
 
-  /** Calls that no transaction has taken. */
+  /** The number of calls that no transaction has taken. */
   get depth(): number {
     return this.#depth;
   }
 
-  /** @throws HoldfastError `QUEUE_FULL` */
+  /** Adds a call. @throws HoldfastError `QUEUE_FULL` */
   push(call: Call): void {
     if (this.#depth >= this.#callsMax) throw queueFull(this.#callsMax);
     this.#submitted += 1;
@@ -62,7 +66,7 @@ export class CallQueue {
     this.#ready(call);
   }
 
-  /** Takes the next work: what was tried before, else what waits longest. */
+  /** Takes the next work: retried work first, else the call that waits longest. */
   take(setsAllowed: boolean): Work | undefined {
     const again = this.#again.shift();
     if (again !== undefined) return again;
@@ -84,14 +88,14 @@ export class CallQueue {
     return { many, calls };
   }
 
-  /** How many connections the ready calls could use. */
+  /** The number of connections that the ready calls could use. */
   appetite(lanesFree: number): number {
     let sets = 0;
     for (const calls of this.#together.values()) sets += Math.ceil(calls.length / setCallsMax);
     return this.#again.length + this.#alone.length + Math.min(lanesFree, sets);
   }
 
-  /** Keeps back the writes of a name, but for those that run in sets. */
+  /** Holds back the writes of a name, except those that run in sets. */
   hold(name: string): void {
     if (!this.#held.has(name)) this.#held.set(name, new CallLine());
   }
@@ -105,12 +109,12 @@ export class CallQueue {
     }
   }
 
-  /** Puts work back whose transaction came to nothing. Its keys stay taken. */
+  /** Puts back work whose transaction had no effect. Its keys stay taken. */
   again(work: Work): void {
     this.#again.push(work);
   }
 
-  /** Forgets a call that was settled, and lets the next of its key go. */
+  /** Removes a settled call and makes the next call of its key ready. */
   finish(call: Call): void {
     const { key } = call;
     if (key === undefined || !this.#keys.has(key)) return;
@@ -119,7 +123,7 @@ export class CallQueue {
     else this.#ready(next);
   }
 
-  /** Takes out a call whose caller gave up; false when a transaction has it. */
+  /** Removes a call whose caller gave up; false when a transaction has it. */
   withdraw(call: Call): boolean {
     if (call.taken || call.withdrawn) return false;
     this.#depth -= 1;
@@ -132,11 +136,11 @@ export class CallQueue {
     return true;
   }
 
-  /** Takes out everything that waits, in order, for refusing it. */
+  /** Removes all waiting calls, in order, so that they can be refused. */
   drain(): readonly Call[] {
     const calls: Call[] = [];
     for (const name of this.#held.keys()) this.release(name);
-    // First those behind a key: else each that is finished would let one go.
+    // Calls behind a key come first; otherwise each finished call would make the next one ready.
     for (const line of this.#keys.values())
       while (line?.first !== undefined) {
         const call = this.#taken(line);
@@ -162,7 +166,7 @@ export class CallQueue {
     return line;
   }
 
-  /** Takes calls that are kept back out of the way of those that are not. */
+  /** Moves held-back calls out of the way of the others. */
   #keepBack(): void {
     for (let call = this.#alone.first; call; call = this.#alone.first) {
       const line = call.access === "write" ? this.#held.get(call.body.name) : undefined;

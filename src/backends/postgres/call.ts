@@ -12,27 +12,30 @@ export class Call {
   /** Present when the call may run together with others. */
   readonly many: ManyForm | undefined;
   readonly input: unknown;
-  /** What the input adds to a set. */
+  /** The size that the input adds to a set. */
   readonly bytes: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** When it was made, on the monotonic clock. */
+  /** The time of its creation, on the monotonic clock. */
   readonly sinceMs: number = monotonicMs();
-  /** Place in the order of submission; given by the queue. */
+  /** Its position in the order of submission, assigned by the queue. */
   order = 0;
-  /** No call of the same key is ahead of it. */
+  /** True when no call of the same key is ahead of it. */
   isReady = false;
-  /** It waits until calls of its name that are run again have ended. */
+  /** True while it waits for reruns of its name to end. */
   isHeld = false;
-  /** A transaction has taken the call: it happens, whatever its caller does. */
+  /** True once a transaction has taken the call: it happens, even if its caller gives up. */
   taken = false;
-  /** The caller gave up before that. */
+  /** True when the caller gave up before that. */
   withdrawn = false;
-  /** Transactions that ran it without success, and since when (monotonic clock). */
+  /**
+   * Transactions that ran it without success; `firstTakenMs` is the start of the first, on the
+   * monotonic clock.
+   */
   attempts = 0;
-  /** Those of them that waited too long for a lock. */
+  /** Attempts among them that waited too long for a lock. */
   lockReruns = 0;
-  /** It did so while no other call of its name ran. */
+  /** True when it waited too long for a lock while no other call of its name ran. */
   isHeldUpElsewhere = false;
   firstTakenMs: number | undefined;
   /** Set while the caller may still give up. */
@@ -55,16 +58,16 @@ export class Call {
     this.reject = reject;
   }
 
-  /** The aggregate whose calls keep their order; reads and unnamed bodies have none. */
+  /** The aggregate whose calls keep their order; undefined for reads and unnamed bodies. */
   get key(): string | undefined {
     return this.access === "write" ? this.body.change?.key : undefined;
   }
 }
 
-/** How deep texts of any size lie in an input: a payload is in an event, which is in a list. */
+/** The depth at which large texts lie in an input: a payload is in an event, which is in a list. */
 const depthMax = 4;
 
-/** Roughly how much an input adds to a set: the texts and bytes in it. */
+/** The approximate size that an input adds to a set: its texts and bytes. */
 function inputBytes(input: unknown, depth = 0): number {
   if (typeof input === "string") return input.length;
   if (typeof input !== "object" || input === null) return 0;

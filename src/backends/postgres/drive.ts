@@ -6,15 +6,14 @@ import type { Statement } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * Runs a body to its end, awaiting each statement. What is no statement costs
- * no round trip.
+ * Runs a body to its end, awaiting each statement. Requests without a statement cost no round trip.
  */
 export async function drive<T>(connection: Connection, start: () => Tx<T>, fate: Fate): Promise<T> {
   const body = fate.during(start);
   let step = fate.during(() => body.next());
   while (step.done !== true) {
     const request = step.value;
-    // Of a bare `yield` there is no request.
+    // A bare `yield` has no request.
     const statement = (request as Request | undefined)?.statement;
     if (statement === undefined) {
       const answer = fate.note(request);

@@ -6,16 +6,18 @@ import { sql } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * A lock in the server that lives as long as the session it was taken on. It
- * is shared, so that a process whose line broke gets it again at once, while
- * the server has not noticed that the old session is gone.
+ * Takes a lock in the server that lives as long as its session. It is shared, so that a process
+ * whose connection broke gets it again at once, before the server has noticed that the old session
+ * is gone.
  */
 export async function holdOwnerLock(connection: Connection, owner: OwnerId): Promise<void> {
   const [first, second] = lockNumbers(owner);
   await connection.query(sql`SELECT pg_advisory_lock_shared(${first}::int4, ${second}::int4)`);
 }
 
-/** Whether a session has the owner's lock; asking takes no lock, so it is in nobody's way. */
+/**
+ * True when a session has the owner's lock. Asking takes no lock, so it blocks no other session.
+ */
 export function* isOwnerLockHeld(owner: OwnerId): Tx<boolean> {
   const [first, second] = lockNumbers(owner);
   const found = yield* row(sql`

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { heardIn, payloadsOf } from "./payloads.ts";
 
-/** As the server completes it. */
+/** A payload as the server completes it. */
 const sent = (payload: string): string => `{"by":900${payload}`;
 
 describe("notifications", () => {

@@ -1,26 +1,26 @@
 import type { Change } from "../../sql/operation.ts";
 
-/** What one transaction changed; nothing when it cannot be named. */
+/** The changes of one transaction; empty when they cannot be named. */
 export interface Told {
   readonly tx: number;
   readonly changes: readonly Change[];
 }
 
-/** What a notification says; no `changes` when they cannot be named. */
+/** The content of a notification; without `changes` when they cannot be named. */
 export interface Heard {
   readonly from: string;
   readonly transactions: readonly number[];
   readonly changes: readonly Change[] | undefined;
 }
 
-/** Postgres takes less than 8,000 bytes per notification. */
+/** Below the limit of Postgres, 8,000 bytes per notification. */
 const payloadBytesMax = 7_900;
 
 /**
- * Says what transactions changed, in as few notifications as fit. Every
- * notification names the transactions it speaks of, and the one it was sent
- * in, so that a listener can tell what it heard of from what it missed. Only
- * the server knows the latter, so it writes the beginning: `{"by":123`.
+ * The payloads that announce changes, in as few notifications as fit. Every notification names the
+ * transactions it announces, and the one that carried it, so that a listener can tell announced
+ * transactions from missed ones. Only the server knows the carrying one, so the server writes the
+ * beginning: `{"by":123`.
  */
 export function payloadsOf(from: string, told: readonly Told[]): string[] {
   const payloads: string[] = [];
@@ -40,7 +40,7 @@ export function payloadsOf(from: string, told: readonly Told[]): string[] {
   return payloads;
 }
 
-/** @returns undefined for a text that is not one of ours. */
+/** Parses a payload. @returns undefined for a text that is not one of ours. */
 export function heardIn(payload: string): Heard | undefined {
   try {
     const { by, from, tx, changes } = JSON.parse(payload) as {
@@ -84,7 +84,10 @@ class Page {
     );
   }
 
-  /** Adds the change; what cannot be named, or has no page large enough, makes the page say "something". */
+  /**
+   * Adds the change. A change without a name, or too large for a page, makes the page say
+   * "something".
+   */
   add(tx: number, change: string | undefined): void {
     if (this.fits(tx, change)) this.#changes?.push(change ?? "");
     else this.#changes = undefined;

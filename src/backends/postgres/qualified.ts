@@ -2,9 +2,9 @@ import { migrations } from "../../sql/migrations.generated.ts";
 import type { Template } from "../../sql/statement.ts";
 
 /**
- * Our tables are named with their schema in every text that goes to the
- * server, so the search path is the app's alone: a table of the app is found,
- * or made, where the app expects it (ADR "our tables are qualified").
+ * Our tables are named with their schema in every text sent to the server, so the search path
+ * belongs to the app: a table of the app is found, or created, where the app expects it (ADR "our
+ * tables are qualified").
  */
 
 const ownTables: ReadonlySet<string> = new Set([
@@ -14,12 +14,12 @@ const ownTables: ReadonlySet<string> = new Set([
   ),
 ]);
 
-/** Stands between the pieces of a template, where the parameters go; no SQL contains it. */
+/** Separates the pieces of a template at its parameters; no SQL contains it. */
 const hole = "\0";
 
 /**
- * A template's texts as the literal they came from, our tables qualified. One
- * for each database, since a template may be used by databases of two schemas.
+ * A template's texts as their original literal, with our tables qualified. One instance per
+ * database, since databases of two schemas may use the same template.
  */
 export class TemplateTexts {
   readonly #schema: string;
@@ -30,8 +30,8 @@ export class TemplateTexts {
   }
 
   /**
-   * The driver takes text too, but then keeps a new key in a map of its own
-   * for every statement that fails.
+   * The literal of a template. The driver accepts text too, but then it leaks a key of one of its
+   * maps for every statement that fails.
    */
   literalOf(template: Template): TemplateStringsArray {
     let literal = this.#literals.get(template);
@@ -48,28 +48,30 @@ export function asLiteral(pieces: readonly string[]): TemplateStringsArray {
   return Object.assign([...pieces], { raw: pieces });
 }
 
-/** Comments and all that is quoted, words (with what tells whether a dot follows), and the marks that matter. */
+/** Comments and quoted parts, words (and whether a dot follows), and the relevant punctuation. */
 const tokens =
   /--[^\n]*|\/\*[\s\S]*?\*\/|\b[eE]'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$\w*\$)[\s\S]*?\1|([\p{L}_][\p{L}\p{N}_$]*)(?=\s*(\.)?)|[(),]|\S/gu;
 
-/** What a table's name comes after. */
+/** Words that a table's name follows. */
 const beforeTables = words("FROM USING JOIN INTO UPDATE TABLE REFERENCES ON");
-/** Those after which several may come, with commas between them. */
+/** Words that a comma-separated list of tables may follow. */
 const beforeLists = words("FROM USING TABLE");
-/** What may stand between such a word and the name. */
+/** Words that may stand between such a word and the name. */
 const between = words("ONLY LATERAL IF NOT EXISTS");
 const afterLists = words(
   "SELECT WHERE SET GROUP ORDER HAVING LIMIT OFFSET FETCH FOR WINDOW UNION INTERSECT EXCEPT RETURNING VALUES",
 );
 
 /**
- * Names only in the place of a table: elsewhere, as in `holdfast_session.id`
- * or `FOR UPDATE OF holdfast_session`, Postgres knows the table by its plain
- * name and takes no other.
+ * Qualifies names only in the place of a table. Elsewhere, as in `holdfast_session.id` or `FOR
+ * UPDATE OF holdfast_session`, Postgres knows the table only by its plain name.
  */
 export function qualified(text: string, schema: string): string {
   if (!/holdfast_/i.test(text)) return text;
-  /** Whether a table may come next, and whether one may after the next comma, here and around each parenthesis. */
+  /**
+   * True where a table may come next, and where one may follow the next comma, here and around each
+   * parenthesis.
+   */
   let isExpected = false;
   let isList = false;
   const around: boolean[] = [];
@@ -85,7 +87,7 @@ export function qualified(text: string, schema: string): string {
       else if (afterLists.has(upper)) isList = false;
     } else if (token === "(") {
       around.push(isList);
-      // `FROM (a CROSS JOIN b)`, and not `FROM f(a, b)`.
+      // True for `FROM (a CROSS JOIN b)`, false for `FROM f(a, b)`.
       isList = isExpected;
     } else if (token === ")") {
       isList = around.pop() ?? false;

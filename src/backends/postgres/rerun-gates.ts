@@ -1,36 +1,35 @@
 import type { Call } from "./call.ts";
 
-/** After so many conflicts bad luck has become crowding. */
+/** The number of conflicts after which crowding is more likely than bad luck. */
 const conflictsBeforeGate = 2;
 
-/** Keeps calls of a name, which no transaction has taken, from being taken. */
+/** Keeps waiting calls of a name from being taken by a transaction. */
 export interface Holding {
   hold(name: string): void;
   release(name: string): void;
 }
 
 /**
- * Lets re-runs of one operation of a user go one at a time in this process,
- * while the other calls of that name wait. Of many serializable calls that
- * change one row only one commits and all others are run again; of many that
- * lock two rows in opposing orders two suffice to stop all for as long as a
- * lock is waited for. Side by side they would get in each other's way until
- * the budget of some is spent. Each waits here without a connection.
+ * Lets reruns of one user operation run one at a time in this process, while the other calls of
+ * that name wait. Of many serializable calls that change one row, only one commits and all others
+ * are rerun. Of many calls that lock two rows in opposing orders, two suffice to stop all of them
+ * for as long as a lock wait lasts. Side by side they would block each other until some have spent
+ * their budget. Each waits here without a connection.
  *
- * A call that waits too long for a lock although it is alone is held up by
- * somebody else, whom this cannot keep away: it goes on outside, so that the
- * others of its name do not wait for a stranger.
+ * A call that waits too long for a lock although it is alone is blocked by another process, which
+ * this gate cannot hold back. That call leaves the gate, so that the others of its name do not wait
+ * for a stranger.
  */
 export class RerunGates {
   readonly #holding: Holding;
-  /** By the name of an operation: who holds its gate, and who waits for it. */
+  /** The holder of each operation's gate, and the calls that wait for it. */
   readonly #gates = new Map<string, { holder: Call; waiting: Call[] }>();
 
   constructor(holding: Holding) {
     this.#holding = holding;
   }
 
-  /** False when the call has to wait: then `leave` hands it out in its turn. */
+  /** True when the call may run now. Otherwise `leave` returns it in its turn. */
   mayGo(call: Call): boolean {
     if (!isCrowded(call)) return true;
     const { name } = call.body;
@@ -45,14 +44,17 @@ export class RerunGates {
     return false;
   }
 
-  /** The call has waited too long for a lock. @returns who goes next, if it was alone */
+  /**
+   * Records that the call has waited too long for a lock. @returns the next call, if this one was
+   * alone
+   */
   lockedOut(call: Call): Call | undefined {
     if (this.#gates.get(call.body.name)?.holder !== call) return undefined;
     call.isHeldUpElsewhere = true;
     return this.leave(call);
   }
 
-  /** To be told of every call that is settled. @returns who goes next */
+  /** Must be called for every settled call. @returns the next call */
   leave(call: Call): Call | undefined {
     const { name } = call.body;
     const gate = this.#gates.get(name);
@@ -66,7 +68,7 @@ export class RerunGates {
     return next;
   }
 
-  /** Takes out all who wait, for refusing them. */
+  /** Removes all waiting calls, so that they can be refused. */
   drain(): readonly Call[] {
     return [...this.#gates.values()].flatMap((gate) => gate.waiting.splice(0));
   }

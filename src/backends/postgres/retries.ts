@@ -4,19 +4,22 @@ import type { HoldfastError } from "../../model/errors.ts";
 import type { Call } from "./call.ts";
 import { isRacedOften } from "./failures.ts";
 
-/** As long as SQLite waits for other processes. */
+/** The same time for which SQLite waits for other processes. */
 const budgetMs = 15_000;
-/** What was in the way has long committed; more would only keep the caller waiting. */
+/**
+ * The conflicting transaction has long committed by then; a longer pause would only delay the
+ * caller.
+ */
 const conflictPauseMsMax = 64;
-/** A user's transaction has given up after a short wait, and its locks with it. */
+/** A user's transaction gave up after a short wait, and released its locks. */
 const userLockPauseMsMax = 200;
-/** A read changes nothing, so a broken connection is no reason to bother its caller. */
+/** A read changes nothing, so a broken connection need not concern its caller. */
 const readAttemptsMax = 3;
 
-/** As many idle connections as may have died unnoticed, and then some seconds. */
+/** Covers all idle connections that may have died unnoticed, and a few seconds more. */
 const beginningsMax = 15;
 
-/** How long to wait before the call is run again, or undefined when it has had its chances. */
+/** The pause before the call is rerun, or undefined when it has used up its attempts. */
 export function pauseBeforeRetry(
   call: Call,
   error: HoldfastError,
@@ -28,7 +31,7 @@ export function pauseBeforeRetry(
     case "CONNECTION_LOST":
       return call.access === "read" && call.attempts < readAttemptsMax ? 0 : undefined;
     case "DATABASE_BUSY":
-      // Others get the connection meanwhile.
+      // Other calls use the connection during the pause.
       return waitedMs < budgetMs
         ? jittered(
             call.body.isOurs
@@ -46,8 +49,8 @@ export function pauseBeforeRetry(
 }
 
 /**
- * Nothing had happened, so another connection may do for a write as well; a
- * server that answers, and refuses, would refuse it there too.
+ * The pause before a transaction that could not begin. Nothing had happened, so another connection
+ * may work for a write as well. A server that answers with a refusal would refuse it there too.
  */
 function pauseBeforeBeginning({ attempts }: Call, { code }: HoldfastError): number | undefined {
   return code === "CONNECTION_LOST" && attempts < beginningsMax
@@ -55,7 +58,7 @@ function pauseBeforeBeginning({ attempts }: Call, { code }: HoldfastError): numb
     : undefined;
 }
 
-/** Between a half and the whole of it, so that those who collided part. */
+/** Between half of the pause and all of it, so that colliding calls separate. */
 function jittered(pauseMs: number): number {
   const [byte = 0] = systemEntropy.bytes(1);
   return (pauseMs * (256 + byte)) / 512;

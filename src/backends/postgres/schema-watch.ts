@@ -4,13 +4,12 @@ import { newerSchema } from "./schema.ts";
 import type { ServiceSession } from "./service-session.ts";
 
 const everyMsMax = 60_000;
-/** One look for so many polls: migrations are rare. */
+/** The number of polls per look, because migrations are rare. */
 const pollsPerLook = 10;
 
 /**
- * Looks now and then whether a newer version has migrated the database while
- * we have it open. Its rules are not ours to write by, so that is the end of
- * our writes; a schema never goes back.
+ * Looks now and then whether a newer version has migrated the open database. This version does not
+ * know the new rules, so all writes stop for good: a schema never goes back.
  */
 export class SchemaWatch {
   readonly #session: ServiceSession;
@@ -36,7 +35,7 @@ export class SchemaWatch {
   async #look(): Promise<void> {
     const refusal = await this.#session
       .use(newerSchema)
-      // The server is away: nobody writes either.
+      // The server is away, so no process writes either.
       .catch(() => undefined);
     if (refusal !== undefined) this.#onNewer(refusal);
     else if (this.#cancel !== undefined) this.start();

@@ -9,29 +9,27 @@ const samplesMax = 5;
 const measureEveryMs = 60_000;
 /** After a jump the offset may be wrong, so a failed measurement is repeated soon. */
 const measureAgainMs = 1_000;
-/** Beyond it leases of processes that use their own clock would be cut or stretched. */
+/** Beyond this, leases of processes that use their own clock would be cut or stretched. */
 const skewMsMax = 1_000;
 
 /**
- * The server's time: what the machine counts by itself (monotonic time) plus an
- * offset that is measured now and then. All processes of one database so agree
- * on what is due and what has expired. It never goes back; when the offset
- * shrinks it stands still.
+ * The server's time: the machine's monotonic time plus an offset that is measured now and then. So
+ * all processes of one database agree on due and expired times. It never goes back; when the offset
+ * shrinks, it stands still.
  *
- * The machine's wall clock has no part in it, since it may be set back or
- * forward at any time: a worker would stop to renew its leases, or would take
- * those of others for expired. It only shows that something is wrong. A machine
- * that was suspended has not counted meanwhile, but its wall clock has gone on,
- * so when the two part the server is asked at once.
+ * The machine's wall clock is not used, since it may be set back or forward at any time. A worker
+ * would then stop renewing its leases, or consider other leases expired. The wall clock only shows
+ * that something is wrong. A suspended machine has not counted time, but its wall clock has moved
+ * on. So when the two diverge, the server is asked at once.
  */
 export class ServerClock implements Clock {
   readonly #warn: (warning: Warning) => void;
   readonly #wallMs: () => number;
   #latest = 0;
-  /** What was counted last, and what a count that began anew has lost. */
+  /** The last monotonic reading, and the time lost when the count was restarted. */
   #countedMs = 0;
   #lostMs = 0;
-  /** The server's time, and the wall clock's, minus what the machine has counted. */
+  /** The server's time, and the wall clock's, minus the machine's monotonic time. */
   #serverAheadMs: number;
   #wallAheadMs: number;
   #hasJumped = false;
@@ -72,7 +70,7 @@ export class ServerClock implements Clock {
     return () => cancel();
   }
 
-  /** Takes the sample with the shortest round trip: it can be wrong by half of that at most. */
+  /** Takes the sample with the shortest round trip: its error is at most half of that. */
   async measure(
     connection: Pick<Connection, "query">,
     samples: number = samplesMax,
@@ -80,7 +78,7 @@ export class ServerClock implements Clock {
     let shortestMs = Number.POSITIVE_INFINITY;
     for (let sample = 0; sample < samples; sample += 1) {
       const sentMs = this.#elapsedMs();
-      // Read before the answer: a suspension on the way is to be noticed afterwards.
+      // Read before the answer, so that a suspension in between is noticed afterwards.
       const wallAheadMs = this.#wallMs() - sentMs;
       const serverAt = await serverTime(connection);
       const tripMs = this.#elapsedMs() - sentMs;
@@ -120,7 +118,10 @@ export class ServerClock implements Clock {
     return this.#elapsedMs() + this.#serverAheadMs;
   }
 
-  /** Counted on when the count begins anew, as it does when a test replaces the timers. */
+  /**
+   * The elapsed time, which continues when the monotonic count restarts, as it does when a test
+   * replaces the timers.
+   */
   #elapsedMs(): number {
     const countedMs = monotonicMs();
     this.#lostMs += Math.max(0, this.#countedMs - countedMs);

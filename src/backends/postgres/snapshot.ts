@@ -1,4 +1,4 @@
-/** Which transactions the server counts as over: all below `next` but those running. */
+/** The transactions that the server counts as ended: all below `next` except the running ones. */
 export interface Snapshot {
   readonly next: number;
   readonly running: ReadonlySet<number>;
@@ -11,12 +11,12 @@ export function snapshotOf(text: string): Snapshot {
   return { next: Number(xmax), running: new Set(running) };
 }
 
-/** More than this are not looked at one by one. */
+/** Above this number, transactions are not checked one by one. */
 const endedMax = 10_000;
 
 /**
- * The transactions that ended between two snapshots, or undefined when they
- * are too many. Ids are given out densely, so every id in between is one.
+ * The transactions that ended between two snapshots, or undefined when there are too many. Ids are
+ * assigned densely, so every id in between is a transaction.
  */
 export function endedBetween(before: Snapshot, after: Snapshot): readonly number[] | undefined {
   if (after.next - before.next > endedMax) return undefined;

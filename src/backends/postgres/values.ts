@@ -15,7 +15,7 @@ const oid = {
   xid8: 5069,
 } as const;
 
-/** How the driver takes a type: its identifiers and both directions. */
+/** A type as the driver takes it: its identifiers and both directions. */
 interface DriverType {
   readonly to: number;
   readonly from: readonly number[];
@@ -26,10 +26,9 @@ interface DriverType {
 const unchanged = (value: unknown): string => String(value);
 
 /**
- * How values cross the wire, instead of the driver's own ideas: it would send
- * 1 as false, encode JSON text a second time, and read dates in the local
- * time zone. A value comes back as text, a number, bytes or null, as it does
- * from SQLite.
+ * The conversion of values on the wire, which replaces the driver's. The driver would send 1 as
+ * false, encode JSON text a second time, and read dates in the local time zone. A value comes back
+ * as text, a number, bytes or null, as it does from SQLite.
  */
 export const driverTypes: Readonly<Record<string, DriverType>> = {
   boolean: {
@@ -54,7 +53,7 @@ export const driverTypes: Readonly<Record<string, DriverType>> = {
     to: oid.numeric,
     from: [oid.numeric],
     serialize: unchanged,
-    // count() and sum() are whole; a column with decimals stays exact text.
+    // count() and sum() return integers; a column with decimals stays exact text.
     parse: (text) => (/^-?\d+$/.test(text) ? integerOf(text) : text),
   },
   json: {
@@ -71,7 +70,10 @@ export const driverTypes: Readonly<Record<string, DriverType>> = {
   },
 };
 
-/** A parser does not know its column, so what is too large stays a bigint until `checkRows`. */
+/**
+ * An integer. A parser does not know its column, so a value too large for a number stays a bigint
+ * until `checkRows`.
+ */
 function integerOf(text: string): number | bigint {
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : BigInt(text);
@@ -89,9 +91,8 @@ function isList(parameter: Parameter): parameter is readonly SqlValue[] {
 }
 
 /**
- * An array in Postgres' text form. The server knows the element type from the
- * statement's cast; the driver would take it from the first element and send
- * an array of bytes as bytes.
+ * An array in Postgres' text form. The server knows the element type from the statement's cast. The
+ * driver would take it from the first element and send an array of bytes as bytes.
  */
 function arrayLiteral(items: readonly SqlValue[]): string {
   return `{${items.map(arrayItem).join(",")}}`;
@@ -113,7 +114,10 @@ interface Column {
   readonly type: number;
 }
 
-/** @throws HoldfastError `CORRUPT_ROW` for an integer that no number can hold. */
+/**
+ * Checks the integers of rows.
+ * @throws HoldfastError `CORRUPT_ROW` for an integer that no number can hold.
+ */
 export function checkRows(rows: readonly object[], columns: readonly Column[] | undefined): void {
   for (const { name, type } of columns ?? []) {
     if (type !== oid.int8 && type !== oid.numeric && type !== oid.xid8) continue;

@@ -1,6 +1,6 @@
 import { sleep } from "../../host/timers.ts";
 
-/** @returns whether the work was done in time; it goes on either way. */
+/** Waits for work, up to a limit. @returns whether it finished in time; it continues either way. */
 export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   const done = new AbortController();
   const tooLate = sleep(timeoutMs, done.signal).then(

@@ -1,20 +1,20 @@
-/** What a lock needs of a connection; any driver's will do. */
+/** The connection that a lock needs; any driver's will do. */
 export interface LockConnection {
   exec(text: string): unknown;
   close(): void;
 }
 
 export interface LockFile {
-  /** Gives the lock back and leaves the file. */
+  /** Releases the lock and keeps the file. */
   close(): void;
-  /** Removes the file while the lock is held, then gives it back. */
+  /** Removes the file while the lock is held, then releases the lock. */
   release(): void;
 }
 
 /**
- * Holds the lock of a name that one process may work on at a time, or answers
- * undefined when another one does. The file is its owner's alone, and
- * another's lock is not waited for by default.
+ * Takes the lock of a name that one process may work on at a time. Returns undefined when another
+ * process holds it. Only its owner can access the file. By default it does not wait for another's
+ * lock.
  */
 export function holdLockFile(
   path: string,

@@ -5,7 +5,7 @@ import { isBusy, statementFailure } from "./write/failures.ts";
 import { threadError } from "./log/log-thread.ts";
 import type { LogThread } from "./log/log-thread.ts";
 
-/** A statement as it crosses to the thread. */
+/** A statement in the form sent to the thread. */
 interface Plain {
   readonly text: string;
   readonly parameters: readonly unknown[];
@@ -13,9 +13,9 @@ interface Plain {
 }
 
 /**
- * Switches the file to write-ahead logging. Flushes of the file and of its
- * folder belong to that, which is why it happens on the thread.
- * @returns the journal mode, which is another one where the switch is refused.
+ * Switches the file to write-ahead logging. The switch flushes the file and its folder, which is
+ * why it runs on the thread.
+ * @returns the journal mode, which is a different one when the switch is refused.
  */
 export async function switchToLog(thread: LogThread): Promise<unknown> {
   const [answer] = await execute(thread, [
@@ -25,19 +25,17 @@ export async function switchToLog(thread: LogThread): Promise<unknown> {
 }
 
 /**
- * Runs a body on the thread, in one transaction that has the write lock from
- * its beginning. The body is driven from here, and what it writes is sent
- * along with the next question it asks: a statement each way took four times
- * as long as the whole. So it is not told how many rows a statement changed.
+ * Runs a body on the thread, in one transaction that holds the write lock from its start. The body
+ * runs here, and its writes are sent together with its next query: a message per statement took
+ * four times as long as the whole. So the body does not learn how many rows a statement changed.
  */
 export function transactOnThread<T>(thread: LogThread, start: () => Tx<T>): Promise<T> {
   return runOnThread(thread, start, [control("COMMIT")]);
 }
 
 /**
- * Runs a body and what a restart of the log writes, and rolls them back: what
- * keeps them from succeeding shows before anything is changed. A transaction
- * that is rolled back leaves no trace in the log.
+ * Runs a body and the write that restarts the log, and rolls both back. Obstacles to them show
+ * before anything is changed. A transaction that is rolled back leaves no trace in the log.
  */
 export async function rehearseOnThread(thread: LogThread, start: () => Tx<unknown>): Promise<void> {
   await runOnThread(thread, start, [
@@ -72,7 +70,7 @@ async function runOnThread<T>(
     await execute(thread, [...unsent, ...end]);
     return step.value;
   } catch (error) {
-    // SQLite may have ended the transaction by itself; then there is nothing to undo.
+    // SQLite may have ended the transaction itself; then there is nothing to undo.
     await execute(thread, [control("ROLLBACK")]).catch(() => undefined);
     throw error;
   }
@@ -85,7 +83,7 @@ function control(text: string): Plain {
 function plain({ template, parameters }: Statement, returnsRows: boolean): Plain {
   return {
     text: template.sqlite,
-    // Drivers bind numbers as REAL; an integer must stay one.
+    // Drivers bind numbers as REAL, so integers are sent as bigint.
     parameters: parameters.map((parameter) =>
       Number.isInteger(parameter) ? BigInt(parameter as number) : parameter,
     ),
@@ -99,7 +97,7 @@ async function execute(
 ): Promise<readonly object[]> {
   const { value, failure } = await thread.ask({ mode: "EXECUTE", statements });
   if (failure === undefined) return value as readonly object[];
-  // Busy is for the caller, who tries again.
+  // Busy errors are for the caller, which retries.
   const error = threadError(failure);
   throw isBusy(error) ? error : statementFailure(error, "write", (table) => table);
 }

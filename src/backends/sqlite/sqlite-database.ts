@@ -6,42 +6,41 @@ import type { CheckOptions, RowsOptions } from "./heavy/heavy-reads.ts";
 import type { StoredSize } from "./heavy/sizes.ts";
 
 /**
- * What a database in a file can do beside what every database can. These reads
- * run off the event loop and beside writers, change nothing, and can be given
- * up; in memory they are refused with `DATABASE_PATH_INVALID`.
+ * Methods that only a database in a file has. These reads run off the event loop and beside
+ * writers, change nothing, and can be given up. In memory they are refused with
+ * `DATABASE_PATH_INVALID`.
  */
 export interface SqliteDatabase extends Database {
   /**
-   * Looks for damage. Quick: our tables, each in a snapshot of its own; the
-   * app's are named in `skipped`. Full: every page of the file, the app's
-   * included, in one snapshot that pins the log while it lasts. Progress counts
-   * tables. Damage is a finding, not an error.
+   * Looks for damage. A quick check reads our tables, each in its own snapshot, and lists the app's
+   * tables in `skipped`. A full check reads every page of the file, the app's included, in one
+   * snapshot that pins the log until it ends. Progress counts tables. Damage is a finding, not an
+   * error.
    * @example const { ok, problems } = await database.check({ full: true });
    */
   check(options?: CheckOptions): Promise<CheckReport>;
 
   /**
-   * Copies the database to a new file, as it is at one moment after the call,
-   * and resolves when the copy and all it holds are durable. It replaces
-   * nothing, and unless it resolves nothing is left. Progress counts bytes,
-   * against an estimate until the end. A signal or timeout ends it at any
-   * moment but the last, when the copy gets its name.
+   * Copies the database to a new file, as it is at one moment after the call. Resolves when the
+   * copy and all its contents are durable. It replaces nothing, and leaves nothing behind unless it
+   * resolves. Progress counts bytes against an estimate until the end. A signal or timeout can end
+   * it at any moment but the last, when the copy gets its name.
    *
-   * It is one snapshot, however long it takes: meanwhile the log cannot be
-   * restarted and grows with every write. Rows of tables without an INTEGER
-   * PRIMARY KEY may have other rowids in the copy.
-   * @throws HoldfastError `TARGET_EXISTS`, `TARGET_INVALID`, `TARGET_BUSY`, `DISK_FULL`, `BACKUP_FAILED`.
+   * The copy is one snapshot, however long it takes. Until it ends the log cannot be restarted and
+   * grows with every write. Rows of tables without an INTEGER PRIMARY KEY may have other rowids in
+   * the copy.
+   * @throws HoldfastError `TARGET_EXISTS`, `TARGET_INVALID`, `TARGET_BUSY`, `DISK_FULL`,
+   * `BACKUP_FAILED`.
    * @example const { bytes } = await database.backup("/mnt/backups/monday.db");
    */
   backup(to: string, options?: HeavyOptions): Promise<{ readonly bytes: number }>;
 
   /**
-   * Streams a table in the order of its key, a page when it is asked for. Each
-   * page is a snapshot of its own, and durable: under load a stream is no
-   * picture of one moment, but holds every row that was there all the while
-   * with an unchanged key. Damaged rows are named and passed over.
+   * Streams a table in the order of its key, one page per request. Each page is its own durable
+   * snapshot. Under load a stream is not the state of one moment. But it contains every row that
+   * existed throughout with an unchanged key. Damaged rows are listed and skipped.
    * @throws HoldfastError `TABLE_UNKNOWN`, `OPTION_INVALID` before anything is
-   *   read, and `DATABASE_DAMAGED` where SQLite cannot read on.
+   *   read, and `DATABASE_DAMAGED` where SQLite cannot read further.
    * @example
    * for await (const page of database.exportRows("account"))
    *   for (const account of page.rows) console.log(JSON.stringify(account));
@@ -49,9 +48,8 @@ export interface SqliteDatabase extends Database {
   exportRows(table: string, options?: RowsOptions): AsyncGenerator<RowPage, void, undefined>;
 
   /**
-   * What each table and index of the file takes, in bytes and rows, the app's
-   * included. Progress counts them. Each is measured in a snapshot of its own,
-   * so under load sums may disagree.
+   * The size of each table and index of the file, in bytes and rows, the app's included. Progress
+   * counts them. Each is measured in its own snapshot, so sums may disagree under load.
    */
   sizes(options?: HeavyOptions): Promise<readonly StoredSize[]>;
 }

@@ -8,13 +8,13 @@ import {
   type Workflow,
 } from "../../runtime/definition/definitions.ts";
 
-/** What the demo's steps leave outside: each a line of a file, written when the step begins. */
+/** A side effect of a demo step: a line of a file, written when the step starts. */
 export interface SideEffect {
   readonly order: string;
   readonly step: string;
   readonly process: number;
   readonly at: number;
-  /** The same for all attempts of one step of one order. */
+  /** The same key for all attempts of one step of one order. */
   readonly idempotencyKey: string;
 }
 
@@ -22,28 +22,28 @@ export interface OrdersContext {
   /** The file of side effects. */
   readonly file: string;
   readonly paceMs: number;
-  /** Told when a step begins, and when it is over. */
+  /** Called when a step starts, and when it ends. */
   readonly tell: (told: StepTold) => void;
 }
 
-/** What a worker says about the step it is in. */
+/** A worker's message about its current step. */
 export interface StepTold {
   readonly kind: "began" | "ended";
   readonly order: string;
   readonly step: string;
 }
 
-/** In the order in which an order goes through them. */
+/** The steps of an order, in sequence. */
 export const orderSteps = ["reserve stock", "charge card", "print label", "send mail"] as const;
 
-/** How many steps' time the courier takes. */
+/** The courier's time, in steps. */
 const courierPaces = 4;
-/** And the printer: it is what the kill interrupts, also on a machine that is slow to tell of it. */
+/** The printer's time, in steps: long enough for the kill to interrupt it on a slow machine. */
 const printerPaces = 3;
 
 /**
- * The workflow of the demo. A step that is killed has left its side effect and
- * no record, so it is run again: that is what the demo counts.
+ * The workflow of the demo. A killed step has left its side effect but no
+ * record, so it runs again: the demo counts these.
  */
 export function orderFunctions(context: OrdersContext): {
   readonly fulfil: Workflow<string, string>;

@@ -1,18 +1,18 @@
 import type { SideEffect } from "./orders.ts";
 
-/** How often a step of the demo ran, counted by what it left outside. */
+/** The count of one step of the demo, by its side effects. */
 export interface StepCount {
   readonly step: string;
-  /** Orders for which it ran at all. */
+  /** The number of orders for which it ran. */
   readonly orders: number;
   readonly times: number;
-  /** How often it ran for an order that it had run for before. */
+  /** The number of repeated runs. */
   readonly again: number;
-  /** True when each time for one order came with the same idempotency key. */
+  /** True if all runs for one order had the same idempotency key. */
   readonly hasSameKeys: boolean;
 }
 
-/** The lines of the file of side effects; a last one that was cut by the kill was not written. */
+/** Parses the file of side effects. A last line that the kill cut off counts as missing. */
 export function sideEffectsIn(text: string): readonly SideEffect[] {
   return text
     .split("\n")
@@ -44,7 +44,7 @@ export function countsOf(
   });
 }
 
-/** A table of them, in words. */
+/** Formats the counts as a table. */
 export function countLines(counts: readonly StepCount[]): readonly string[] {
   const widest = Math.max(4, ...counts.map(({ step }) => step.length));
   const line = (step: string, orders: string, times: string, remark: string): string =>
@@ -65,17 +65,17 @@ function remarkOn({ orders, again, hasSameKeys }: StepCount): string {
 }
 
 /**
- * True when each step ran for each order, none more than twice, and none again
- * that had been recorded. A step that ended just before the kill may have been
- * killed before its record, so what the workers say of themselves does not
- * decide it: the record does, which is later than a second time.
+ * True if each step ran for each order, none more than twice, and none again
+ * after its record. A step that ended just before the kill may have died before
+ * its record. So the messages of the workers do not decide: a second run must
+ * precede the record.
  */
 export function isProven(
   effects: readonly SideEffect[],
   expected: {
     readonly orders: number;
     readonly steps: readonly string[];
-    /** When a step of an order was recorded, by `stepOfOrder`. */
+    /** The instant at which a step was recorded, by `stepOfOrder`. */
     readonly recordedAt: ReadonlyMap<string, number>;
   },
 ): boolean {

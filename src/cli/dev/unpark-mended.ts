@@ -2,9 +2,9 @@ import { isHoldfastError } from "../../model/errors.ts";
 import type { Holdfast } from "../../runtime/client/holdfast.ts";
 
 /**
- * Unparks runs of some functions that were parked since their code did not fit
- * their record: it has been loaded anew, and may fit now. Those parked for
- * another reason stay. Answers with their ids.
+ * Unparks runs of some functions that were parked because their code did not
+ * match their record: the reloaded code may match. Runs parked for another
+ * reason stay parked. Returns the ids of the unparked runs.
  */
 export async function unparkMended(
   { executions }: Pick<Holdfast, "executions">,
@@ -28,7 +28,7 @@ export async function unparkMended(
           await executions.unpark(id);
           unparked.push(id);
         } catch (error) {
-          // It was cancelled or unparked by somebody else meanwhile.
+          // Another caller has cancelled or unparked it since.
           if (!isHoldfastError(error)) throw error;
         }
       }

@@ -5,7 +5,7 @@ import { spokenDuration } from "../../model/time/spoken.ts";
 import { clipped, fitted, widthOf } from "../text/text-width.ts";
 import type { RunsView } from "./watch-runs.ts";
 
-/** What a frame is drawn for. */
+/** The target of a frame. */
 export interface Canvas {
   readonly columns: number;
   readonly style: Style;
@@ -31,7 +31,7 @@ const functionColumnsMax = 24;
 const statusColumns = 10;
 const timeColumns = 7;
 
-/** One line for each run and one for those that are not shown, none wider than the canvas. */
+/** Draws one line for each run and one for the hidden ones, none wider than the canvas. */
 export function frameOf(view: RunsView, canvas: Canvas): readonly string[] {
   const { rows } = view;
   const widest = (text: (row: RunRow) => string, columnsMax: number): number =>
@@ -64,7 +64,7 @@ function moreOf({ hidden, isHiddenMore }: RunsView): string | undefined {
   return isHiddenMore ? `… and more than ${count} more` : `… and ${count} more`;
 }
 
-/** Cells beside each other, cut where the canvas ends; colours take no columns. */
+/** Joins cells into a line and cuts it to the canvas; colours take no columns. */
 function lineOf(
   cells: readonly (readonly [string, Colour | undefined])[],
   { columns, style }: Canvas,
@@ -81,7 +81,7 @@ function lineOf(
   return line.trimEnd();
 }
 
-/** The runs that have changed between two views, oldest first, as things happened. */
+/** The runs that changed between two views, oldest first. */
 export function changedRows(before: RunsView | undefined, after: RunsView): readonly RunRow[] {
   const known = new Map(before?.rows.map((row) => [row.id, row]));
   return after.rows
@@ -92,7 +92,7 @@ export function changedRows(before: RunsView | undefined, after: RunsView): read
     .toReversed();
 }
 
-/** One of them in a line: for output that is no terminal. */
+/** A changed run as one line, for output without a terminal. */
 export function changeLine(row: RunRow, now: number): string {
   const time = spokenDuration((row.endedAt ?? now) - row.startedAt);
   const doing = oneLine(row.doing);

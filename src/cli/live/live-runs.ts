@@ -6,26 +6,26 @@ import { watchRuns, type RunsView } from "./watch-runs.ts";
 
 export interface LiveRunsOptions {
   readonly timeZone: string;
-  /** Lines above the runs; asked at every drawing. */
+  /** The lines above the runs, computed for every drawing. */
   readonly header?: () => readonly string[];
-  /** What the runs are changed to before they are shown: to add what the database does not know. */
+  /** Changes the view before it is shown, to add facts that the database does not have. */
   readonly toShow?: (view: RunsView) => RunsView;
   readonly rowsMax?: number;
 }
 
 export interface LiveRuns {
-  /** Draws again what is known: after the header has changed. */
+  /** Redraws the current view after the header has changed. */
   draw(): void;
   stop(): Promise<void>;
 }
 
-/** How often durations are drawn anew while nothing changes. */
+/** The interval in milliseconds at which durations are redrawn. */
 const tickMs = 1_000;
 const defaultRowsMax = 20;
 
 /**
- * Shows the runs of a database on a screen: drawn in place on a terminal, as a
- * line for each change elsewhere.
+ * Shows the runs of a database: drawn in place on a terminal, elsewhere as one
+ * line for each change.
  */
 export function showRuns(
   holdfast: Pick<Holdfast, "database" | "executions">,

@@ -5,7 +5,7 @@ import type { Executions } from "../../stores/execution/executions.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
 import { everyItem } from "../every-page.ts";
 
-/** What runs wait for, and what of it has ended. Not what steps returned: there may be many, and large ones. */
+/** The events that open or end waits. Results of steps are left out, since they may be many and large. */
 const askingKinds: readonly ExecutionEvent["kind"][] = [
   "childRequested",
   "delayRequested",
@@ -18,8 +18,8 @@ const asksMax = 200;
 const answersMax = 1_000;
 
 /**
- * What a run waits for, by the last things that it asked for, however much it
- * did since. Empty when too much came in between to be read for a view.
+ * The open waits of a run, from its last requests, however long ago. Empty if
+ * too many responses arrived since to read them for a view.
  */
 export async function openAsks(
   executions: Pick<Executions, "events" | "responses">,
@@ -34,14 +34,14 @@ export async function openAsks(
   const asked = items.filter(({ version }) => version >= state.historyFrom).toReversed();
   const first = asked[0]?.event;
   if (first === undefined) return [];
-  // Answers that its code had before went to nothing that is among these.
+  // Earlier responses belong to none of these requests.
   const from = isHistoryEvent(first) ? first.seen + 1 : 0;
   const answers = await everyItem(
     (page) => executions.responses(id, { ...page, from }),
     answersMax,
   );
   if (answers.isCut) return [];
-  // The end of a step was not read: one that failed is open as long as its next attempt is to come.
+  // Ends of steps were not read, so a failed step counts as open until its next attempt is due.
   return openWaits(asked, answers.items, now).filter(
     (wait) => wait.kind !== "retry" || wait.until > now,
   );

@@ -3,17 +3,17 @@ import { isDurableFunction, type DurableFunction } from "../../runtime/definitio
 import type { Holdfast } from "../../runtime/client/holdfast.ts";
 import { isScheduled } from "../../runtime/schedules/schedule.ts";
 
-/** What a module of the user's gives to `work`. */
+/** The functions of a user's module for `work`. */
 export interface ModuleFunctions {
   /** Its workflows and activities. */
   readonly functions: readonly DurableFunction<never, unknown>[];
-  /** Those and its schedules. */
+  /** Its workflows, activities and schedules. */
   readonly all: Parameters<Holdfast["work"]>[0];
 }
 
 /**
- * The workflows, activities and schedules that a module exports: by name, by
- * default, or in lists; each once, in the order of the exports.
+ * The workflows, activities and schedules that a module exports by name, by
+ * default, or in lists. Each comes once, in the order of the exports.
  *
  * @throws HoldfastError `MODULE_WITHOUT_FUNCTIONS`
  */

@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { MessageChannel } from "node:worker_threads";
 
-/** The form of hooks that newer versions of Node have. */
+/** The hooks of newer versions of Node. */
 interface SyncHooks {
   readonly registerHooks?: (hooks: {
     resolve(
@@ -15,8 +15,8 @@ interface SyncHooks {
 }
 
 /**
- * From now on tells of each file of the user's that is loaded: not Node's own
- * modules, nor those of installed packages.
+ * Reports each user file that is loaded from now on. Skips Node's own modules
+ * and installed packages.
  */
 export function onImported(tell: (file: string) => void): void {
   const known = new Set<string>();
@@ -46,7 +46,7 @@ export function onImported(tell: (file: string) => void): void {
   });
 }
 
-/** What `require` has loaded, which hooks of older versions of Node are not asked about. */
+/** Files loaded by `require`, which the hooks of older versions of Node do not see. */
 export function requiredFiles(): readonly string[] {
   const { cache } = createRequire(import.meta.url);
   return Object.keys(cache).filter(

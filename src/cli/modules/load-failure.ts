@@ -2,9 +2,9 @@ import { spawnSync } from "node:child_process";
 import { isHoldfastError } from "../../model/errors.ts";
 
 /**
- * Why a module could not be loaded, with the place in it, on a few lines. Of a
- * mistake in plain JavaScript Node tells the place only when it runs the file
- * itself, so it is asked to.
+ * The reason why a module could not be loaded, with its position, on a few
+ * lines. For a syntax error in plain JavaScript, Node reports the position only
+ * when it runs the file itself, so this asks Node to.
  */
 export function loadFailureText(error: unknown, files: readonly string[]): string {
   const cause = isHoldfastError(error) ? error.cause : error;
@@ -16,7 +16,7 @@ export function loadFailureText(error: unknown, files: readonly string[]): strin
       .find((text) => text !== "");
     if (place !== undefined) return place;
   }
-  // A user who is told how to load TypeScript needs no stack of Node's.
+  // Advice on loading TypeScript needs no stack of Node.
   if ("code" in cause && isHoldfastError(error)) {
     const isOwnAdvice = !error.message.includes(cause.message);
     if (isOwnAdvice) return error.message;
@@ -24,7 +24,7 @@ export function loadFailureText(error: unknown, files: readonly string[]): strin
   return withoutOthers(cause.stack ?? cause.message);
 }
 
-/** What `node --check` has against a file. */
+/** The complaint of `node --check` about a file. */
 function checked(file: string): string {
   const { status, stderr } = spawnSync(process.execPath, ["--check", file], {
     encoding: "utf8",
@@ -33,7 +33,7 @@ function checked(file: string): string {
   return status === 0 ? "" : withoutOthers(stderr);
 }
 
-/** Without the lines about the code of Node, packages and ours. */
+/** Removes the stack lines of Node, packages and Holdfast. */
 function withoutOthers(stack: string): string {
   return stack
     .split("\n")

@@ -2,13 +2,12 @@ import { statSync, watch, type FSWatcher } from "node:fs";
 import path from "node:path";
 import { after } from "../../host/timers.ts";
 
-/** Editors write a file in several steps, and people several files. */
+/** The quiet time before a change counts, since editors write a file in several steps. */
 const quietMs = 100;
 
 /**
- * Watches files for changes. It is their folders that are watched: many
- * editors put a new file in the place of the old one, and a file that is
- * missing can still come.
+ * Watches files for changes, by watching their folders: many editors replace
+ * a file with a new one, and a missing file can still appear.
  */
 export class WatchedFiles {
   readonly #onChange: (file: string) => void;
@@ -17,7 +16,7 @@ export class WatchedFiles {
   #cancel: () => void = () => undefined;
   #isEveryModule = false;
 
-  /** Told one of the files that changed, once they rest. */
+  /** Called with one of the changed files, once no more changes come. */
   constructor(onChange: (file: string) => void) {
     this.#onChange = onChange;
   }
@@ -32,11 +31,11 @@ export class WatchedFiles {
       watcher.on("error", () => this.#forget(folder));
       this.#folders.set(folder, watcher);
     } catch {
-      // A folder that is gone: the files in it are, too.
+      // A removed folder takes its files along.
     }
   }
 
-  /** Whether any module beside them counts: what a broken one lacks may be a file that is not there. */
+  /** True if any module beside them counts, since a broken module may need a missing file. */
   watchAllModules(isEveryModule: boolean): void {
     this.#isEveryModule = isEveryModule;
   }
@@ -69,7 +68,7 @@ export class WatchedFiles {
   }
 }
 
-/** Changes when the file does; reading it does not change it. */
+/** A mark that changes with the file, but not when the file is read. */
 function signatureOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false });
   return found === undefined ? "missing" : `${found.mtimeMs} ${found.size} ${found.ino}`;

@@ -1,13 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 
-/** Processes of ours that still run: they go when this one does. */
+/** Running child processes, which end with this process. */
 const started = new Set<ChildProcess>();
 let isListening = false;
 
 /**
- * Starts this program again with other arguments, as a process that can be
- * killed, with a channel for messages. What it prints comes by its pipes.
+ * Starts this program with other arguments as a child process, with a channel
+ * for messages. Its output arrives through pipes.
  */
 export function startOwnProcess(
   args: readonly string[],
@@ -17,7 +17,7 @@ export function startOwnProcess(
   } = {},
 ): ChildProcess {
   const [, script = ""] = process.argv;
-  // A debugger of this process has its port already.
+  // A debugger of this process already uses its port.
   const options = process.execArgv.filter((option) => !/^--(inspect|debug)/.test(option));
   const child = spawn(process.execPath, [...options, script, ...args], {
     ...where,
@@ -34,12 +34,12 @@ export function startOwnProcess(
   return child;
 }
 
-/** In such a process: resolves when the one that started it is gone, however early that was. */
+/** Resolves in a child process when its parent has ended, even if it ended earlier. */
 export async function untilAbandoned(): Promise<void> {
   if (process.connected) await once(process, "disconnect");
 }
 
-/** How to call this program from the shell that it was called from. */
+/** The command that starts this program from the user's shell. */
 export function ownCommand(): string {
   const [, script = ""] = process.argv;
   return script.endsWith(".ts") ? "npx tsx src/cli/main.ts" : "npx holdfast";

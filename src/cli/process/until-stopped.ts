@@ -1,6 +1,6 @@
 import { keepAlive } from "../../host/timers.ts";
 
-/** Resolves when a command is told to stop; keeps the process alive until then. */
+/** Resolves when a command gets a stop signal; keeps the process alive until then. */
 export function untilStopped(stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (stop.aborted) return resolve();

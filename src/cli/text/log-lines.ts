@@ -10,7 +10,7 @@ const colours: Readonly<Record<RuntimeEvent["level"], Colour>> = {
   error: "red",
 };
 
-/** Prints what runs and the runtime say: a JSON document per line, or for a person at a terminal a line of text. */
+/** Prints messages of runs and the runtime: JSON lines, or lines of text on a terminal. */
 export function logOn(context: CliContext): (event: RuntimeEvent) => void {
   const isForPeople = !context.isJson && context.host.stdout.isTTY === true;
   const { style } = context;

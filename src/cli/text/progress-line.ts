@@ -3,7 +3,7 @@ import type { CliContext } from "../context.ts";
 import { oneLine } from "./style.ts";
 import { clipped } from "./text-width.ts";
 
-/** One line on a terminal that is written over and over; nothing elsewhere. */
+/** A line on a terminal that is overwritten; prints nothing elsewhere. */
 export class ProgressLine {
   readonly #context: CliContext;
   readonly #isShown: boolean;
@@ -21,7 +21,7 @@ export class ProgressLine {
     stderr.write(`\r\u001B[2K${clipped(oneLine(text), columnsOf(stderr) - 1)}`);
   }
 
-  /** Before anything else is printed. */
+  /** Erases the line; call it before any other output. */
   clear(): void {
     if (this.#isDrawn) this.#context.host.stderr.write("\r\u001B[2K");
     this.#isDrawn = false;

@@ -6,7 +6,7 @@ import type { CliContext } from "../context.ts";
 import type { Colour } from "./style.ts";
 import { tableLines } from "./table.ts";
 
-/** What needs somebody is red or yellow, what goes its way is not. */
+/** The colour of a status: red or yellow if it needs attention. */
 export function statusColour(status: ExecutionStatus | "unserved"): Colour {
   switch (status) {
     case "completed":
@@ -29,13 +29,13 @@ export function statusColour(status: ExecutionStatus | "unserved"): Colour {
   }
 }
 
-/** Where a run stands, in words. */
+/** The state of a run in words. */
 export function standingText(context: CliContext, run: Standing): string {
   const { timeZone } = context.host;
   return spokenStanding(run, { now: context.now(), timeZone });
 }
 
-/** Runs as a table; what is told of one in a list is known without its log. */
+/** A table of runs, in words that need no log. */
 export function runTable(
   context: CliContext,
   runs: readonly ExecutionSummary[],

@@ -1,20 +1,20 @@
 import { oneLine, type Colour, type Style } from "./style.ts";
 import { clipped, fitted, widthOf } from "./text-width.ts";
 
-/** A cell: what it says, and in which colour. */
+/** A cell: its text and colour. */
 export type Cell = string | { readonly text: string; readonly colour: Colour };
 
 export interface TableOptions {
   readonly headings: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
   readonly style: Style;
-  /** Longer lines are cut; without it they are left whole, for other programs. */
+  /** The width at which lines are cut; undefined keeps them whole, for other programs. */
   readonly width: number | undefined;
 }
 
 const gap = "  ";
 
-/** Columns as wide as their widest cell, the last one cut to the terminal. */
+/** Formats columns as wide as their widest cell, the last one cut to the terminal. */
 export function tableLines({ headings, rows, style, width }: TableOptions): readonly string[] {
   const texts = rows.map((row) => row.map((cell) => oneLine(textOf(cell))));
   const widths = headings.map((heading, column) =>

@@ -1,4 +1,4 @@
-/** How many columns text takes on a terminal, and how to cut it to some. It is on one line and harmless. */
+/** The width of text on a terminal, and cutting to a width. The text is one line without control characters. */
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
@@ -11,14 +11,14 @@ function columnsOf(grapheme: string): number {
 }
 
 export function widthOf(text: string): number {
-  // Most is: then each character is a column.
+  // The usual case: each character is one column.
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length;
   let columns = 0;
   for (const { segment } of graphemes.segment(text)) columns += columnsOf(segment);
   return columns;
 }
 
-/** The beginning of a text that is too wide, with an ellipsis. */
+/** Cuts a text that is too wide, and adds an ellipsis. */
 export function clipped(text: string, columnsMax: number): string {
   if (widthOf(text) <= columnsMax) return text;
   if (columnsMax < 1) return "";
@@ -32,7 +32,7 @@ export function clipped(text: string, columnsMax: number): string {
   return `${kept}…`;
 }
 
-/** Exactly as many columns: cut, or filled up with blanks. */
+/** Cuts or pads a text to an exact width. */
 export function fitted(text: string, columns: number): string {
   const cut = clipped(text, columns);
   return cut + " ".repeat(Math.max(0, columns - widthOf(cut)));

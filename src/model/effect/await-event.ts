@@ -1,41 +1,41 @@
-/** How an await-event ended. `revoked` has no outcome: it can be neither answered nor waited for. */
+/** The end of an await-event. A `revoked` one can be neither answered nor waited for. */
 export type AwaitEnd = "resolved" | "failed" | "timedOut" | "cancelled" | "revoked";
 
-/** The outcome of an await-event, for those who wait for it. */
+/** The outcome of an await-event, as its waiters see it. */
 export type AwaitOutcome<Value, Failure> =
   | { readonly kind: "resolved"; readonly value: Value }
   | { readonly kind: "failed"; readonly error: Failure }
-  /** It was not answered within the time that was given when it was opened. */
+  /** No answer came within the time given when the event was opened. */
   | { readonly kind: "timedOut" }
   | { readonly kind: "cancelled" };
 
-/** What decides how an await-event may end. */
+/** The facts that decide how an await-event may end. */
 export interface AwaitState {
   readonly state: "open" | AwaitEnd;
-  /** From this instant on it has timed out; null for never. */
+  /** The instant of its timeout; null for never. */
   readonly dueAt: number | null;
-  /** Equal for equal answers; null for ends that are no answer. */
+  /** The hash of the answer, equal for equal answers; null when the event ended without one. */
   readonly hash: string | null;
 }
 
-/** How a caller wants to end it. */
+/** The ending that a caller asks for. */
 export type AwaitWish =
   | { readonly kind: "resolved" | "failed"; readonly hash: string }
   | { readonly kind: "cancelled" | "revoked" | "timedOut" };
 
 export type AwaitDecision =
-  /** It ends this way, now. */
+  /** The event ends this way now. */
   | { readonly kind: "settle"; readonly end: AwaitEnd; readonly at: number }
-  /** It ended this way before, by the same wish. */
+  /** The event already ended this way, by an equal request. */
   | { readonly kind: "replayed" }
-  /** It ended in another way before. */
+  /** The event already ended in another way. */
   | { readonly kind: "late" }
-  /** Its time is not over yet, and that was all that was wished. */
+  /** The caller asked only for the timeout, and the time has not passed. */
   | { readonly kind: "open" };
 
 /**
- * Decides how an await-event ends: the first wish wins, and an instant that is
- * over is the first of all, also when that is not recorded yet.
+ * Decides how an await-event ends. The first request wins. A timeout that has passed counts as
+ * first, even before it is recorded.
  */
 export function decideAwait(
   { state, dueAt, hash }: AwaitState,
@@ -46,12 +46,13 @@ export function decideAwait(
     const isSame = wish.kind === state && (!("hash" in wish) || wish.hash === hash);
     return { kind: isSame ? "replayed" : "late" };
   }
-  // When it was over, not when that was noticed: groups put their members in that order.
+  // The instant of the timeout, not the instant at which it was noticed: groups order their members
+  // by it.
   if (dueAt !== null && dueAt <= now) return { kind: "settle", end: "timedOut", at: dueAt };
   return wish.kind === "timedOut" ? { kind: "open" } : { kind: "settle", end: wish.kind, at: now };
 }
 
-/** Whether its time is over and that is not recorded yet. */
+/** True when the timeout has passed and is not recorded yet. */
 export function isOverdue(
   { state, dueAt }: Pick<AwaitState, "state" | "dueAt">,
   now: number,
@@ -67,7 +68,7 @@ const ends: Readonly<Record<AwaitEnd, true>> = {
   revoked: true,
 };
 
-/** Whether a stored await-event can have been written by us. */
+/** True for a stored await-event that Holdfast could have written. */
 export function isAwaitState(found: {
   readonly state: string;
   readonly settledAt: number | null;
@@ -83,7 +84,7 @@ export function isAwaitState(found: {
   );
 }
 
-/** The outcome of one that has ended; undefined when that was by being revoked. */
+/** Returns the outcome of an ended await-event; undefined for a revoked one. */
 export function outcomeOf<Value, Failure>(
   end: AwaitEnd,
   read: { readonly value: () => Value; readonly error: () => Failure },

@@ -2,15 +2,17 @@ import { notSerializable } from "../values/not-serializable.ts";
 import { pathText } from "../values/value-path.ts";
 import type { PathStep } from "../values/value-path.ts";
 
-/** What is asked for: the name of a kind, and all that the outcome depends on. */
+/**
+ * The request of an effect: the name of a kind, and an input with everything that the outcome
+ * depends on.
+ */
 export interface EffectEnvelope {
   readonly kind: string;
   readonly input: unknown;
 }
 
 /**
- * An envelope is compared and kept for as long as its scope, so bytes have no
- * place in it.
+ * Refuses bytes in an envelope, which is compared and kept for the lifetime of its scope.
  *
  * @throws HoldfastError `NOT_SERIALIZABLE` naming the place of the first bytes
  */
@@ -29,7 +31,7 @@ function pathOfBytes(value: unknown, path: readonly PathStep[]): readonly PathSt
   return undefined;
 }
 
-/** Where two envelopes first differ; another kind says more than any input. */
+/** Returns the first difference of two envelopes. A different kind is reported before any input. */
 export function envelopeDifference(a: unknown, b: unknown): string | undefined {
   const kindOf = (envelope: unknown): unknown =>
     (Object(envelope) as { readonly kind?: unknown }).kind;
@@ -37,10 +39,9 @@ export function envelopeDifference(a: unknown, b: unknown): string | undefined {
 }
 
 /**
- * Where two stored values first differ, as a path into them; undefined where
- * they do not. Both have been through the codec, so that what is stored alike
- * is alike here. The order of an object's keys does not matter, that of a Map
- * or Set does.
+ * Returns the path of the first difference between two stored values, or undefined when they are
+ * equal. Both went through the codec, so values that are stored alike are equal here. The order of
+ * an object's keys does not matter; the order of a Map or Set does.
  */
 export function differenceOf(a: unknown, b: unknown): string | undefined {
   const path = firstDifference(a, b, []);
@@ -74,7 +75,7 @@ function firstDifference(
 
 type Part = readonly [step: PathStep, value: unknown];
 
-/** What is one step further in: items, fields, or the keys and values of a Map or Set. */
+/** Returns the parts one step further in: items, fields, or the keys and values of a Map or Set. */
 function partsOf(value: unknown): readonly Part[] {
   if (Array.isArray(value)) return value.map((item, at) => [at, item]);
   if (value instanceof Map)
@@ -105,7 +106,7 @@ function shapeOf(value: unknown): string {
   return Array.isArray(value) ? "array" : Object.prototype.toString.call(value);
 }
 
-/** Of what has no parts: a Date, an error, bytes, or what is no object. */
+/** Returns a text for a value without parts: a Date, an error, bytes, or a non-object. */
 function textOf(value: unknown): string {
   if (value instanceof Date) return value.toISOString();
   if (value instanceof Error) {

@@ -1,36 +1,36 @@
 import { HoldfastError, unreachable } from "../errors.ts";
 
-/** What a group waits for: its first member to end, or all of them. */
+/** The goal of a group: its first member ends, or all of them end. */
 export type GroupKind = "race" | "all";
 
-/** One of those that are waited for together, all of one scope. */
+/** One member of a group. All members share a scope. */
 export type GroupMember =
   | {
       readonly kind: "effect";
       readonly key: string;
-      /** As many as may be made; a transient failure before the last is not the end. */
+      /** The maximum number of attempts. A transient failure before the last one is not the end. */
       readonly attempts: number;
     }
   | { readonly kind: "awaitEvent"; readonly key: string };
 
-/** Where a member stands: its own record, not the group's. */
+/** The end of a member, from its own record and not the group's. */
 export interface MemberEnd {
   readonly ordinal: number;
-  /** The attempt at an effect that was the last to count; null for an await-event. */
+  /** The last attempt that counted for an effect; null for an await-event. */
   readonly attempt: number | null;
   readonly isSuccess: boolean;
   readonly at: number;
 }
 
-/** A member that has ended, with its number in the order in which they did. */
+/** An ended member, with its number in the order of ending. */
 export interface MemberPlace extends MemberEnd {
-  /** From 1 on, without gaps. */
+  /** Counted from 1 without gaps. */
   readonly place: number;
 }
 
 /**
- * Puts members that have ended behind those that have their places already.
- * What ended first comes first; at the same instant, what was named first.
+ * Places newly ended members behind those that already have places. They are ordered by the instant
+ * of ending, and at the same instant by their order in the group.
  */
 export function nextPlaces(taken: number, ended: readonly MemberEnd[]): readonly MemberPlace[] {
   return ended
@@ -41,12 +41,12 @@ export function nextPlaces(taken: number, ended: readonly MemberEnd[]): readonly
 /** The outcome of a group so far. */
 export type GroupDecision =
   | { readonly kind: "undecided" }
-  /** Of a race: this member was the first. Of all: it was the first that did not succeed. */
+  /** For a race, the first member to end. For all, the first member that did not succeed. */
   | { readonly kind: "one"; readonly ordinal: number }
-  /** All have succeeded. */
+  /** All members have succeeded. */
   | { readonly kind: "all" };
 
-/** Decides a group by the recorded order alone: whatever its members do later does not matter. */
+/** Decides a group by the recorded order only. Later changes of its members do not matter. */
 export function decideGroup(
   kind: GroupKind,
   size: number,
@@ -68,7 +68,7 @@ export function decideGroup(
   }
 }
 
-/** Where two descriptions of a group differ; undefined when they do not. */
+/** Returns the first difference of two descriptions of a group; undefined when equal. */
 export function groupDifference(
   recorded: {
     readonly kind: GroupKind;
@@ -101,5 +101,5 @@ export function groupInvalid(path: string, what: string): HoldfastError {
   );
 }
 
-/** Each is asked about with every look. */
+/** The limit of members, since every look at a group reads each of them. */
 export const groupMembersMax = 100;

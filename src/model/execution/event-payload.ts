@@ -1,6 +1,6 @@
 import type { ExecutionEvent } from "./event.ts";
 
-/** The field of each kind that holds a user's value; kinds without one are missing. */
+/** The field of each kind that holds a user's value. Kinds without such a field are missing. */
 const payloadFields = {
   created: "input",
   continued: "input",

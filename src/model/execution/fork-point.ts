@@ -1,16 +1,15 @@
 import { isHistoryKind } from "./history-event.ts";
 
-/** As much of an event as tells whether a run that is tried again keeps it. */
+/** The part of an event that decides whether a retried run keeps it. */
 export interface Tried {
   readonly kind: string;
-  /** Of a step, or of one in a transaction. */
+  /** The outcome of a step, or of a step in a transaction. */
   readonly outcome?: unknown;
 }
 
 /**
- * True when a run that is tried again may keep this event. What it failed on
- * and what it only waited for goes; everything it had achieved stays, so that
- * no recorded result is computed again.
+ * True when a retried run may keep this event. It drops the events of its failure and of mere
+ * waiting. It keeps everything that it achieved, so that no recorded result is computed again.
  */
 export function isKeptOnRetry({ kind, outcome }: Tried): boolean {
   switch (kind) {
@@ -19,7 +18,7 @@ export function isKeptOnRetry({ kind, outcome }: Tried): boolean {
     case "joinNextTried":
     case "waiting":
     case "stepAttemptFailed":
-    // A run that is tried again is not being cancelled.
+    // A retried run is not being cancelled.
     case "cancellationDelivered":
       return false;
     case "stepFinished":
@@ -30,12 +29,12 @@ export function isKeptOnRetry({ kind, outcome }: Tried): boolean {
   }
 }
 
-/** True when what comes after a point that is before this event may come out otherwise. */
+/** True when events after a point before this event may turn out differently. */
 export function isFailureOfStep({ kind, outcome }: Tried): boolean {
   return kind === "stepAttemptFailed" || (isOutcomeOfStep(kind) && outcome !== "completed");
 }
 
-/** True when events of this kind say in `outcome` how a step ended. */
+/** True for kinds whose events record in `outcome` how a step ended. */
 export function isOutcomeOfStep(kind: string): boolean {
   return kind === "stepFinished" || kind === "transactionFinished";
 }

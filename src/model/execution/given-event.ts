@@ -2,9 +2,8 @@ import type { ExecutionEvent } from "./event.ts";
 import type { ExecutionResult } from "./result.ts";
 
 /**
- * An event as a caller gives it: values instead of their hashes, which the
- * codec computes, and `call` and `seen` only where they are not 0. What has a
- * call of its own (`create`, `fork`) cannot be given.
+ * An event as a caller passes it: with values instead of their hashes, which the codec computes.
+ * `call` and `seen` default to 0. Kinds with their own method (`create`, `fork`) cannot be passed.
  */
 export type GivenEvent = Given<ExecutionEvent<unknown>>;
 
@@ -18,9 +17,12 @@ type Given<E extends ExecutionEvent<unknown>> = E extends {
       ? {
           readonly kind: "continued";
           readonly input: unknown;
-          /** The last response that the code had been given; defaults to 0. */
+          /** The last response that the code had received; defaults to 0. */
           readonly seen?: number;
-          /** Of what it had been given, the signals that it has not read; by default all that were not taken by name. */
+          /**
+           * The unread signals among the received ones; defaults to all that were not taken by
+           * name.
+           */
           readonly unread?: readonly number[];
         }
       : E extends { readonly call: number }
@@ -30,13 +32,13 @@ type Given<E extends ExecutionEvent<unknown>> = E extends {
 type GivenFact<E extends { readonly kind: string }> = E extends {
   readonly kind: "childRequested";
 }
-  ? /** The input is taken from `children` when what is asked for is created with it. */
+  ? /** The input comes from `children` when the child is created by the same append. */
     Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
   : E extends { readonly kind: "scheduled" }
-    ? /** What it starts is among the `children` of the append. */
+    ? /** The `children` of the append contain the execution that it starts. */
       Omit<E, "call" | "seen" | "inputHash" | "outcome">
     : E extends { readonly kind: "stepFinished" | "transactionFinished" }
-      ? /** Without an input nothing is compared when it is replayed. */
+      ? /** Without an input, replay compares none. */
         Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
       : E extends { readonly kind: "externalResolved" }
         ? Omit<E, "call" | "seen" | "resultHash"> & {

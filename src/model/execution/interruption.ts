@@ -1,6 +1,6 @@
 import type { CancellationCause, ExecutionEvent } from "./event.ts";
 
-/** Since when and why an execution does not simply go on. `kind` is its lifecycle. */
+/** The interruption of an execution, with its start and reason. `kind` is the lifecycle. */
 export type Interruption =
   | { readonly kind: "paused"; readonly since: number }
   | {
@@ -12,14 +12,14 @@ export type Interruption =
   | {
       readonly kind: "parked";
       readonly since: number;
-      /** What the reason is about, such as `NONDETERMINISM`. */
+      /** The code of the reason, such as `NONDETERMINISM`. */
       readonly code: string;
       readonly reason: string;
-      /** The code under which it was parked. */
+      /** The code version under which it was parked. */
       readonly codeVersion: string | null;
     };
 
-/** What an event at an instant has interrupted; undefined for one that interrupts nothing. */
+/** Returns the interruption that an event causes; undefined when it causes none. */
 export function interruptionBy(event: ExecutionEvent, since: number): Interruption | undefined {
   switch (event.kind) {
     case "paused":

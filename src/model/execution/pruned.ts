@@ -1,9 +1,9 @@
 import type { ExecutionEvent } from "./event.ts";
 
 /**
- * What stays of the history before a new start when that is pruned, besides
- * the creation and the new start: the log must still tell who held the run
- * last, how it is retried, and with which version of the code it was run.
+ * Selects the lock events to keep when the history before a new start is pruned, besides the
+ * creation and the new start. The log must still show the last holder of the run, its retry policy
+ * and the version of its code.
  */
 export class LastLocks {
   readonly #versions = new Set<number>();
@@ -11,10 +11,10 @@ export class LastLocks {
   #hasRetry = false;
   #hasCodeVersion = false;
 
-  /** Looks at an event that comes before all that it was shown already. */
+  /** Reads an event that comes before all events it has read. */
   look(version: number, event: ExecutionEvent): void {
     if (event.kind === "forked") {
-      // What a copy was made from was held by others.
+      // The events before were copied from an execution with other holders.
       if (!this.#hasHolder) this.#versions.add(version);
       this.#hasHolder = true;
     }
@@ -27,7 +27,10 @@ export class LastLocks {
     this.#hasCodeVersion ||= isNamed;
   }
 
-  /** True when nothing that comes before can be needed: a lock that names its code also has a holder and a policy. */
+  /**
+   * True when no earlier event can be needed: a lock that names its code also has a holder and a
+   * policy.
+   */
   get isComplete(): boolean {
     return this.#hasCodeVersion;
   }

@@ -5,24 +5,24 @@ const offsetBasis = 0xcbf2_9ce4_8422_2325n;
 const prime = 0x0000_0100_0000_01b3n;
 
 /**
- * The 64-bit seed of an execution's own random numbers: FNV-1a over the whole
- * id, mixed so that siblings get unrelated seeds. Replays depend on it, so it
- * never changes (pinned in the tests).
+ * Returns the 64-bit seed of an execution's own random numbers: FNV-1a over the whole id, mixed so
+ * that siblings get unrelated seeds. Replays depend on it, so it never changes (pinned in the
+ * tests).
  */
 export function executionSeed(id: ExecutionId): bigint {
   return seedOf(id);
 }
 
 /**
- * The same of a run under the id, by how often it was started anew: nothing
- * that it draws repeats what the runs before it drew.
+ * Returns the seed of one run under the id, by its number of new starts. Its random numbers do not
+ * repeat those of earlier runs.
  */
 export function runSeed(id: ExecutionId, continuations: number): bigint {
-  // No id has the character between the two.
+  // No id contains the separator.
   return seedOf(continuations === 0 ? id : `${id}#${continuations}`);
 }
 
-/** Every lock computes it: about 1 µs. In halves of 32 bits it takes no less. */
+/** Every lock computes it, in about 1 µs. Halves of 32 bits are no faster. */
 function seedOf(text: string): bigint {
   let hash = offsetBasis;
   for (let at = 0; at < text.length; at += 1) {

@@ -3,15 +3,18 @@ import type { ResultKind } from "./event.ts";
 import { isSleeping, type ExecutionState } from "./state.ts";
 
 /**
- * The one word that tells a reader where an execution stands. Each execution
- * has exactly one: what keeps it from going on comes before what it waits for.
+ * The one-word status of an execution, for readers. Each execution has exactly one. A paused,
+ * cancelling or parked lifecycle takes precedence over a wait.
  */
 export type ExecutionStatus =
   /** Due: a worker may take it. */
   | "pending"
   /** Due later. */
   | "scheduled"
-  /** A worker has it: it is locked, or goes on in the memory of the one that kept it while it waited. */
+  /**
+   * A worker has it: it is locked, or it resumes in the memory of the worker that kept it while it
+   * waited.
+   */
   | "running"
   /** It waits for something. */
   | "blocked"
@@ -20,7 +23,7 @@ export type ExecutionStatus =
   | "parked"
   | ResultKind;
 
-/** All of them, as data: what a filter accepts and a count is made of. */
+/** All statuses as data, for filters and counts. */
 const isStatus: Readonly<Record<ExecutionStatus, true>> = {
   pending: true,
   scheduled: true,
@@ -52,7 +55,7 @@ export function statusOf(
   switch (pending.kind) {
     case "pending":
       if (isSleeping(pending) && pending.wakeAt > now) return "blocked";
-      // Its answer or its time has come, and the worker that keeps it goes on with it.
+      // Its answer or its time has come, and the worker that keeps it resumes it.
       if (pending.leaseUntil !== null && pending.leaseUntil > now) return "running";
       return pending.dueAt > now ? "scheduled" : "pending";
     case "locked":

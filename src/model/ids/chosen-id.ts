@@ -2,7 +2,7 @@ import { malformedId } from "./malformed-id.ts";
 
 const charactersMax = 256;
 
-/** An id that its owner chose, as a name. @throws HoldfastError `ID_MALFORMED` */
+/** Checks an id that its owner chose, such as a name. @throws HoldfastError `ID_MALFORMED` */
 export function parseChosenId(what: string, text: string): string {
   const isStorable = typeof text === "string" && !text.includes("\0") && text.isWellFormed();
   const isName = isStorable && text.trim().length > 0 && text.length <= charactersMax;

@@ -3,14 +3,14 @@ import { HoldfastError } from "../errors.ts";
 import { excerpt } from "../values/excerpt.ts";
 import { spokenKind } from "../values/spoken-kind.ts";
 
-/** The name under which a workflow or an activity is known, such as `orders/fulfil`. */
+/** The registered name of a workflow or an activity, such as `orders/fulfil`. */
 export type FunctionName = Branded<"FunctionName">;
 
 const pattern = /^[A-Za-z0-9_/-]{1,128}$/;
 
 /** @throws HoldfastError `NAME_INVALID`. */
 export function parseFunctionName(text: string): FunctionName {
-  // A pattern alone would take nothing at all for "undefined".
+  // The pattern would accept undefined as the text "undefined".
   const isText = typeof text === "string";
   if (isText && pattern.test(text)) return text as FunctionName;
   throw new HoldfastError(

@@ -5,8 +5,8 @@ import type { DeploymentId, ExecutorId, OwnerId, RunId } from "./prefixed-id.ts"
 import { encodeUlid, ulidRandomBytes } from "./ulid.ts";
 
 /**
- * What can be minted, by prefix. Delay ids are missing because they are always
- * derived from the execution that waits (delay-id.ts).
+ * The ids that can be minted, by prefix. Delay ids are missing because they are always derived from
+ * the waiting execution (delay-id.ts).
  */
 interface IdByPrefix {
   readonly E: ExecutionId;
@@ -17,14 +17,14 @@ interface IdByPrefix {
 }
 
 export interface IdSource {
-  /** A new id such as `E_01ARZ3NDEKTSV4RRFFQ69G5FAV`, greater than all before it. */
+  /** Returns a new id such as `E_01ARZ3NDEKTSV4RRFFQ69G5FAV`, greater than all before it. */
   nextId<Prefix extends keyof IdByPrefix>(prefix: Prefix): IdByPrefix[Prefix];
 }
 
 /**
- * Mints ids that only grow, also within one millisecond and when the clock is
- * set back: the random part then counts up. That makes neighbours guessable,
- * which is fine: ids are names, not capabilities.
+ * Mints ids that only grow, even within one millisecond and when the clock is set back: the random
+ * part then counts up. That makes neighbours guessable, which is fine, because ids are names and
+ * not capabilities.
  */
 export function idSource(sources: { readonly clock: Clock; readonly entropy: Entropy }): IdSource {
   const { clock, entropy } = sources;
@@ -45,7 +45,7 @@ export function idSource(sources: { readonly clock: Clock; readonly entropy: Ent
   };
 }
 
-/** Adds one to a big-endian number; false when it overflowed. */
+/** Adds one to a big-endian number; false on overflow. */
 function increment(bytes: Uint8Array): boolean {
   for (let at = bytes.length - 1; at >= 0; at -= 1) {
     const sum = (bytes[at] ?? 0) + 1;

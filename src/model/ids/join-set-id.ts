@@ -4,20 +4,19 @@ import { excerpt } from "../values/excerpt.ts";
 import { malformedId } from "./malformed-id.ts";
 
 /**
- * The set of children and delays that an execution waits for together, as
- * `<kind>:<name>`. The kinds keep the namespaces apart: a set the user named
- * "7" (`n:7`) is not the one made for call 7 (`o:7`). After a new start under
- * the same id the kind is followed by the number of that start (`n2:7`), so
- * that names may be used again.
+ * The id of a set of children and delays that an execution waits for together, as `<kind>:<name>`.
+ * The kinds separate the namespaces: a set that the user named "7" (`n:7`) is not the one made for
+ * call 7 (`o:7`). After a new start under the same id, the number of that start follows the kind
+ * (`n2:7`), so names may be reused.
  */
 export type JoinSetId = Branded<"JoinSetId">;
 
-// Without "_", "." and ":", which separate the parts of derived ids.
+// Excludes "_", "." and ":", which separate the parts of derived ids.
 const nameAlphabet = "[A-Za-z0-9/-]{1,64}";
 const namePattern = new RegExp(`^${nameAlphabet}$`);
 const idPattern = new RegExp(`^[ong]([1-9][0-9]{0,15})?:${nameAlphabet}$`);
 
-/** A set that the user named, in the run that was started anew so often. */
+/** Returns the set that the user named, in the run after the given number of new starts. */
 export function namedJoinSet(name: string, continuation = 0): JoinSetId {
   if (typeof name === "string" && namePattern.test(name)) return setOf("n", name, continuation);
   const given = typeof name === "string" ? name : typeof name;
@@ -28,17 +27,17 @@ export function namedJoinSet(name: string, continuation = 0): JoinSetId {
   );
 }
 
-/** The set made for a single call (a child, a sleep), named by the call's number. */
+/** Returns the set made for a single call (a child, a sleep), named by the call's number. */
 export function oneOffJoinSet(callNumber: number, continuation = 0): JoinSetId {
   return setOf("o", numbered(callNumber), continuation);
 }
 
-/** The set for which the user gave no name: the how-manieth of the run it is. */
+/** Returns a set without a name from the user, named by its number in the run. */
 export function generatedJoinSet(counter: number, continuation = 0): JoinSetId {
   return setOf("g", numbered(counter), continuation);
 }
 
-/** How often the run was started anew that the set belongs to. */
+/** Returns the number of new starts before the run of this set. */
 export function continuationOf(joinSet: JoinSetId): number {
   return Number(joinSet.slice(1, joinSet.indexOf(":")));
 }

@@ -1,7 +1,7 @@
 import { malformedId, type IdFault } from "./malformed-id.ts";
 import { isJoinSetId, type JoinSetId } from "./join-set-id.ts";
 
-/** The place of a child or a delay: its set, and its number there from 1 on. */
+/** The place of a child or a delay: its set, and its number there, counted from 1. */
 export interface JoinSetMember {
   readonly joinSet: JoinSetId;
   readonly index: number;
@@ -9,7 +9,7 @@ export interface JoinSetMember {
 
 const decimal = /^[1-9][0-9]{0,15}$/;
 
-/** `<join set>_<index>`, the part that derived ids append after a dot. */
+/** Returns `<join set>_<index>`, the part that derived ids append after a dot. */
 export function memberText(joinSet: JoinSetId, index: number): string {
   if (!Number.isSafeInteger(index) || index < 1) {
     throw malformedId(`the index of a member of join set ${joinSet}`, String(index), "index");
@@ -17,10 +17,9 @@ export function memberText(joinSet: JoinSetId, index: number): string {
   return `${joinSet}_${index}`;
 }
 
-/** Why the text is no member, or undefined when it is one. */
+/** Returns the fault of a member's text, or undefined when it is valid. */
 export function memberFault(text: string): IdFault | undefined {
-  // At the last underscore, so that the split stays right should join set
-  // names ever be allowed to contain one.
+  // Splits at the last underscore, so that it stays right if join set names may ever contain one.
   const split = text.lastIndexOf("_");
   if (split <= 0) return "segment";
   if (!isJoinSetId(text.slice(0, split))) return "joinSet";
@@ -31,7 +30,7 @@ export function memberFault(text: string): IdFault | undefined {
   return undefined;
 }
 
-/** The parts of a text in which `memberFault` found nothing. */
+/** Returns the parts of a text that `memberFault` accepted. */
 export function splitMember(text: string): JoinSetMember {
   const split = text.lastIndexOf("_");
   return {

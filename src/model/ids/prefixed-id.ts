@@ -2,14 +2,14 @@ import type { Branded } from "./brand.ts";
 import { malformedId } from "./malformed-id.ts";
 import { isUlid } from "./ulid.ts";
 
-/** One worker instance: a process and the functions it serves. */
+/** The id of a worker instance: a process and the functions it serves. */
 export type ExecutorId = Branded<"ExecutorId">;
-/** One round of locking by an executor, shared by all it locked then. */
+/** The id of one round of locking by an executor, shared by all executions locked in it. */
 export type RunId = Branded<"RunId">;
-/** One version of the user's code as it was rolled out. */
+/** The id of one rolled-out version of the user's code. */
 export type DeploymentId = Branded<"DeploymentId">;
 
-/** One process that has a database open. */
+/** The id of a process that has a database open. */
 export type OwnerId = Branded<"OwnerId">;
 
 /** @throws HoldfastError `ID_MALFORMED`, `details.reason` "prefix" or "ulid". */

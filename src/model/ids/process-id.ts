@@ -1,7 +1,7 @@
 import type { Branded } from "./brand.ts";
 import { parseChosenId } from "./chosen-id.ts";
 
-/** A process, by the name that its caller chose. */
+/** The id of a process: the name that its caller chose. */
 export type ProcessId = Branded<"ProcessId">;
 
 /** @throws HoldfastError `ID_MALFORMED` */

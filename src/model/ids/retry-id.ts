@@ -1,19 +1,18 @@
 import { ownKeyCharactersMax } from "./execution-id.ts";
 
 const prefix = "retry:";
-/** The number of a copy that is at least the second, and what all of them are copies of. */
+/** The number of a second or later copy, and the original of all copies. */
 const numbered = /^([2-9]|[1-9]\d{1,8})@(.*)$/;
-/** Names of a caller's own that would read as one of the forms below. */
+/** Callers' own ids that would read as one of the forms below. */
 const likeOurs = /^(\d+|sha256)@/;
 
 /**
- * The id of the copy under which a failed run is tried again: `retry:<id>`, and
- * for a copy that has failed too `retry:2@<id>`, `retry:3@<id>` and so on, so
- * that trying again and again does not make it longer. A name that is too long
- * for that, or that looks like one of these, has its hash there.
+ * Returns the id of the copy that retries a failed run: `retry:<id>`. If that copy fails too, the
+ * next ids are `retry:2@<id>`, `retry:3@<id>` and so on, so repeated retries do not make the id
+ * longer. If the id would be too long, or looks like one of these forms, its hash is used instead.
  *
- * The same run always gives the same id, which makes trying again repeatable,
- * and two runs never give one id.
+ * The same run always gives the same id, which makes a retry repeatable. Two runs never give the
+ * same id.
  */
 export function retryId(source: string, sha256Hex: (text: string) => string): string {
   const id = readableId(source);

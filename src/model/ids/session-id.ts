@@ -1,7 +1,7 @@
 import type { Branded } from "./brand.ts";
 import { parseChosenId } from "./chosen-id.ts";
 
-/** A session, by the name its host gave it. */
+/** The id of a session: the name that its host chose. */
 export type SessionId = Branded<"SessionId">;
 
 /** @throws HoldfastError `ID_MALFORMED` */

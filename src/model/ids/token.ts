@@ -3,15 +3,14 @@ import { hexOf } from "../values/hex.ts";
 
 const tokenBytes = 16;
 
-/** A text that nobody can guess: who shows it was given it. */
+/** Returns an unguessable text. A caller that presents it must have received it. */
 export function newToken(entropy: Entropy): string {
   return hexOf(entropy.bytes(tokenBytes));
 }
 
 /**
- * Whether two tokens are the same. It takes the same time wherever they
- * differ, so that nobody learns a token piece by piece; only a different
- * length shows, and tokens have one length.
+ * Compares two tokens in constant time, so that no caller learns a token piece by piece. Only a
+ * different length shows, and all tokens have the same length.
  */
 export function isSameToken(a: string, b: string): boolean {
   if (a.length !== b.length) return false;

@@ -3,13 +3,13 @@ import { HoldfastError } from "../errors.ts";
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const canonical = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
-/** 80 bits. */
+/** The random part: 80 bits. */
 export const ulidRandomBytes = 10;
 const timeMsMax = 2 ** 48 - 1;
 
 /**
- * A ULID: 48 bits of time and 80 random bits in 26 characters of Crockford's
- * base32. Text order is time order, which keeps indexes compact.
+ * Encodes a ULID: 48 bits of time and 80 random bits in 26 characters of Crockford's base32. Text
+ * order is time order, which keeps indexes compact.
  */
 export function encodeUlid(timeMs: number, random: Uint8Array): string {
   if (!Number.isInteger(timeMs) || timeMs < 0 || timeMs > timeMsMax) {
@@ -24,14 +24,14 @@ export function encodeUlid(timeMs: number, random: Uint8Array): string {
 }
 
 /**
- * Only the canonical upper-case form: were other spellings accepted, two texts
- * would name one thing and equality in the database would be wrong.
+ * Accepts only the canonical upper-case form. With other spellings two texts would name one thing,
+ * and equality in the database would be wrong.
  */
 export function isUlid(text: string): boolean {
   return canonical.test(text);
 }
 
-/** When a ULID was minted; the text must have passed `isUlid`. */
+/** Returns the instant at which a ULID was minted. The text must have passed `isUlid`. */
 export function ulidTimeMs(ulid: string): number {
   let timeMs = 0;
   for (const character of ulid.slice(0, 10)) {

@@ -2,9 +2,9 @@ import { coreTypes } from "./event-type.ts";
 import type { ProcessEventFacts, ProcessState, SessionScope } from "./process.ts";
 
 /**
- * The state that a log says a process is in, each part read from the whole
- * log. It is written apart from `afterProcessEvent` on purpose: the property
- * tests hold the stored state, which that made, to this.
+ * Returns the state of a process according to its log, each part read from the whole log. It is
+ * written separately from `afterProcessEvent` on purpose: property tests compare the stored state,
+ * which that function made, with it.
  */
 export function foldProcess(
   events: readonly ProcessEventFacts[],

@@ -2,22 +2,22 @@ import { coreTypes, endTypes } from "./event-type.ts";
 import { signalType } from "./process.ts";
 
 /**
- * The replay keys that the registry gives its own events. Callers' keys live
- * beside them in one column, so theirs may not begin as these do.
+ * The replay keys of the registry's own events. Callers' keys share a column with them, so a
+ * caller's key must not start like one of these.
  */
 export const registryKeys = {
   end: (type: string): string => `process:terminal:${type}`,
   cancelRequest: (hash: string): string => `process:cancel_requested:${hash}`,
-  /** One for each lease. */
+  /** One per lease. */
   start: (fence: number): string => `process:started:${fence}`,
-  /** One for each process, so that the second one finds the first. */
+  /** One per process, so that a second reference finds the first. */
   externalRef: "process:external_ref",
   signal: (name: string, key: string): string => `signal:${name}:${key}`,
 } as const;
 
 /**
- * True for a key of the registry under which it would not record this event:
- * a caller that took it would stand in the way of what belongs there.
+ * True for a key of the registry that does not belong to this event. A caller's event under it
+ * would block the event that belongs there.
  */
 export function isForeignKey(
   replayKey: string,

@@ -1,26 +1,25 @@
 /**
- * Every node knows its parent and two ancestors further up: the nearest one
- * whose depth is a multiple of 64, and of 4,096. All of it follows from the
- * parent's row, so appending looks nothing up, and climbing a path of n nodes
- * takes about n / 4,096 + 128 steps: 100,000 nodes in at most 152, where the
- * walk over parents took 100,000.
+ * The distance to the ancestors that every node knows besides its parent: the nearest one whose
+ * depth is a multiple of 64, and of 4,096. Both follow from the parent's row, so an append needs no
+ * lookup. Climbing a path of n nodes takes about n / 4,096 + 128 steps: at most 152 for 100,000
+ * nodes, where a walk over parents takes 100,000.
  */
 export const skipSpan = 64;
 export const farSpan = 4_096;
 
-/** Where a node is in its graph. */
+/** The position of a node in its graph. */
 export interface NodePoint {
   readonly key: number;
   readonly depth: number;
   /** The key of the nearest ancestor whose depth is a multiple of 64; null at a root. */
   readonly skip: number | null;
-  /** The same for 4,096. */
+  /** The key of the nearest ancestor whose depth is a multiple of 4,096; null at a root. */
   readonly far: number | null;
-  /** How many messages of users there are from the root to here. */
+  /** The number of users' messages from the root to this node. */
   readonly messages: number;
 }
 
-/** What is counted as a message of a user. */
+/** True for a node that counts as a message of a user. */
 export function isUserMessage(node: {
   readonly kind: string;
   readonly role?: string | null;
@@ -28,7 +27,7 @@ export function isUserMessage(node: {
   return node.kind === "message" && node.role === "user";
 }
 
-/** Where a node goes that follows another one, or none. */
+/** Returns the position of a node after a parent, or of a root. */
 export function pointAfter(
   parent: NodePoint | undefined,
   node: { readonly kind: string; readonly role?: string | null },

@@ -1,8 +1,8 @@
 const readableMax = 80;
 
 /**
- * The name of the file that holds a session: what can be read of its id, and
- * enough of its hash that two ids never share one.
+ * Returns the name of a session's file: the readable part of its id, and enough of its hash that
+ * two ids never share a file.
  */
 export function sessionFileName(id: string, sha256Hex: (text: string) => string): string {
   const readable = id

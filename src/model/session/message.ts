@@ -1,11 +1,11 @@
 const imagePlaceholder = "[Image attached]";
-/** What a list shows of a message; the whole of it is in the graph. */
+/** The longest text of a message in a list. The graph has the whole message. */
 const charactersMax = 500;
 
 /**
- * The text of a message, for lists of sessions: its parts without tool calls
- * and results, an image as a placeholder, joined by a blank line. Knows the
- * usual shapes: a text, or an object with `text`, `content` or `parts`.
+ * Returns the text of a message for lists of sessions: its parts without tool calls and results,
+ * joined by a blank line, with a placeholder for each image. Accepts the usual shapes: a text, or
+ * an object with `text`, `content` or `parts`.
  */
 export function messageText(payload: unknown): string {
   const text = [...textsOf(payload)]
@@ -45,7 +45,7 @@ function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   );
 }
 
-/** Cut between characters, never inside one. */
+/** Cuts between characters, never inside one. */
 function shortened(text: string): string {
   if (text.length <= charactersMax) return text;
   return text

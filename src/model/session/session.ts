@@ -1,12 +1,12 @@
 import type { SessionId } from "../ids/session-id.ts";
 
-/** A session as its holder knows it. A handle of a deleted generation is fenced. */
+/** A holder's reference to a session. A handle of a deleted generation is fenced. */
 export interface SessionHandle {
   readonly id: SessionId;
   readonly generation: number;
 }
 
-/** Where a session comes from: it stands alone, or another one caused it. */
+/** The origin of a session: independent, or caused by another session. */
 export type SessionRelation =
   | { readonly kind: "root" }
   | {
@@ -15,7 +15,7 @@ export type SessionRelation =
       readonly causedBy: string | null;
     };
 
-/** What a host says about a session. */
+/** The host's description of a session. */
 export interface SessionMeta {
   readonly name: string;
   readonly model: string | null;
@@ -23,10 +23,13 @@ export interface SessionMeta {
   readonly relation: SessionRelation;
 }
 
-/** One entry of a conversation's graph. Never changed once appended. */
+/** One entry of a conversation's graph. It never changes once appended. */
 export interface SessionNode {
   readonly id: string;
-  /** Null for a root, and where the parent is gone. One that is only hidden is named until `vacuum` removes it. */
+  /**
+   * Null for a root, and when the parent was removed. A hidden parent is named until `vacuum`
+   * removes it.
+   */
   readonly parent: string | null;
   readonly turn: string;
   readonly at: number;
@@ -37,25 +40,25 @@ export interface SessionNode {
   readonly payload: unknown;
 }
 
-/** One agent's stretch of work within a session, with what it needs to go on. */
+/** One agent's stretch of work within a session, with the state it needs to resume. */
 export interface SessionFrame {
   readonly id: string;
   readonly reason: string;
   readonly data: unknown;
-  /** Anything the host keeps for the frame, bytes included; null when there is none. */
+  /** The host's own state for the frame, which may contain bytes; null when there is none. */
   readonly state: unknown;
 }
 
-/** One part of the checkpoint, as it was when it last changed. */
+/** One part of the checkpoint, as of its last change. */
 export interface SessionComponent {
   /** The host's own format number. */
   readonly version: number;
-  /** The head's revision at which it last changed. */
+  /** The head's revision at its last change. */
   readonly revision: number;
   readonly value: unknown;
 }
 
-/** Tokens by kind. What is read from a cache is not part of the input count. */
+/** Tokens by kind. Tokens read from a cache are not part of the input count. */
 export interface TokenUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -64,13 +67,13 @@ export interface TokenUsage {
   readonly reasoningTokens: number;
 }
 
-/** What one source used of one model. */
+/** The usage of one model by one source. */
 export interface UsageEntry extends TokenUsage {
   readonly source: string;
   readonly model: string;
 }
 
-/** The same as it is given: a kind that is left out counts 0. */
+/** The same as a caller passes it. An omitted kind counts as 0. */
 export interface NewUsage extends Partial<TokenUsage> {
   readonly source: string;
   readonly model: string;

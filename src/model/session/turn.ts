@@ -2,16 +2,19 @@ import { nodeExists, turnInvalid } from "./errors.ts";
 import { tokenKinds } from "./session.ts";
 import type { NewUsage, UsageEntry } from "./session.ts";
 
-/** A node to be appended. */
+/** A node to append. */
 export interface NewNode {
-  /** Unless given, derived from session, generation, turn and place in the turn. */
+  /**
+   * The id of the node. By default it is derived from session, generation, turn and position in the
+   * turn.
+   */
   readonly id?: string;
   /**
-   * By id, or by its place in this turn; null makes a root. Unless given, the
-   * node follows the one before it in this turn, and the first one the leaf.
+   * The parent, by id or by its position in this turn; null makes a root. By default a node follows
+   * the previous node of this turn, and the first node follows the leaf.
    */
   readonly parent?: NodeChoice | null;
-  /** `message`, or any name of the host's own. */
+  /** `message`, or any kind of the host's own. */
   readonly kind: string;
   readonly role?: string | null;
   readonly frame?: string | null;
@@ -21,12 +24,12 @@ export interface NewNode {
 
 export type NodeChoice = { readonly id: string } | { readonly ordinal: number };
 
-/** A frame as the head will hold it. */
+/** A frame as the head will store it. */
 export interface NewFrame {
   readonly id: string;
   readonly reason: string;
   readonly data?: unknown;
-  /** Null removes it. Unless given, what is stored under the same id is kept. */
+  /** Null removes it. By default the stored state under the same id is kept. */
   readonly state?: unknown;
 }
 
@@ -36,22 +39,22 @@ interface NewComponent {
   readonly value: unknown;
 }
 
-/** What a queue claim completes. */
+/** The batches of a queue claim that the turn completes. */
 export interface TurnClaim {
   readonly claim: string;
   readonly batches: readonly string[];
 }
 
-/** What a turn changes. All that is left out stays as it is. */
+/** The changes of a turn. Omitted parts stay unchanged. */
 export interface TurnContent {
   readonly nodes?: readonly NewNode[];
-  /** Where the conversation goes on; unless given, at the last new node. */
+  /** The node at which the conversation continues; defaults to the last new node. */
   readonly leaf?: NodeChoice | null;
-  /** Parts of the checkpoint by name; null removes one. */
+  /** Parts of the checkpoint by name; null removes a part. */
   readonly components?: Readonly<Record<string, NewComponent | null>>;
   readonly usage?: readonly NewUsage[];
   readonly claims?: readonly TurnClaim[];
-  /** Attachments that this turn refers to. */
+  /** The attachments that this turn refers to. */
   readonly attachments?: readonly string[];
   readonly config?: unknown;
   /** All frames, in order. */
@@ -59,7 +62,7 @@ export interface TurnContent {
   readonly currentFrame?: string | null;
 }
 
-/** Where a new node goes. */
+/** The resolved parent of a new node. */
 export type NodePlace =
   | { readonly kind: "root" }
   | { readonly kind: "leaf" }
@@ -67,11 +70,11 @@ export type NodePlace =
   | { readonly kind: "id"; readonly id: string };
 
 /**
- * Where each node of a turn goes. A parent named by the id of an earlier node
- * of the same turn is that node.
+ * Returns the place of each node of a turn. A parent id that an earlier node of the same turn has
+ * refers to that node.
  *
- * @throws HoldfastError `NODE_EXISTS` for an id given twice, `TURN_INVALID`
- *   for a node that would be its own ancestor.
+ * @throws HoldfastError `NODE_EXISTS` for a repeated id, `TURN_INVALID` for a node that would be
+ * its own ancestor.
  */
 export function nodePlaces(session: string, nodes: readonly NewNode[]): readonly NodePlace[] {
   const ordinals = new Map<string, number>();
@@ -104,7 +107,7 @@ function isOrdinal(value: unknown, length: number): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < length;
 }
 
-/** In the order in which a conflict names them. */
+/** The parts in the order in which a conflict names them. */
 const turnParts = ["nodes", "components", "usage", "claims", "attachments", "head"] as const;
 
 export type TurnPart = (typeof turnParts)[number];
@@ -117,14 +120,14 @@ export interface TurnIdentity {
   readonly parts: TurnPartHashes;
 }
 
-/** Equal for equal values of one domain; `ValueCodec.hash`. */
+/** Returns equal hashes for equal values of one domain; see `ValueCodec.hash`. */
 export type HashValue = (domain: string, version: number, value: unknown) => string;
 
 /**
- * What makes a turn the same turn when it is committed again: its session and
- * id, payloads (each hashed by itself, so that none is nested deeper than it is) and parents of its nodes, and all else it changes; not the ids
- * of its nodes, and nothing about when, at which revision or under which lease
- * it is committed.
+ * Returns the identity of a turn, equal when the turn is committed again. It covers the session and
+ * the turn id, the payloads and parents of its nodes, and all its other changes. Each payload is
+ * hashed by itself, so that hashing adds no nesting. The ids of its nodes are not part of it, nor
+ * are the time, the revision and the lease of the commit.
  */
 export function turnIdentity(
   hash: HashValue,
@@ -215,7 +218,7 @@ function some<T>(list: readonly T[] | undefined): list is readonly T[] {
   return list !== undefined && list.length > 0;
 }
 
-/** An entry with all its counts. */
+/** Returns an entry with all its counts. */
 export function usageGiven({ source, model, ...counts }: NewUsage): UsageEntry {
   const {
     inputTokens = 0,
@@ -235,7 +238,7 @@ export function usageGiven({ source, model, ...counts }: NewUsage): UsageEntry {
   };
 }
 
-/** The first part in which two turns differ, if any. */
+/** Returns the first part in which two turns differ, if any. */
 export function firstDifference(
   recorded: TurnPartHashes,
   given: TurnPartHashes,
@@ -243,7 +246,7 @@ export function firstDifference(
   return turnParts.find((part) => recorded[part] !== given[part]);
 }
 
-/** What tells whether a part of the checkpoint has changed, by name. */
+/** Returns hashes by name that reveal whether a part of the checkpoint has changed. */
 export function componentHashesOf(
   hash: HashValue,
   components: TurnContent["components"] = {},
@@ -254,7 +257,7 @@ export function componentHashesOf(
   return hashes;
 }
 
-/** The ids of nodes that the caller gave none, by their place in the turn. */
+/** Returns the ids of nodes without an id from the caller, by their position in the turn. */
 export function derivedNodeIds(
   sha256Hex: (text: string) => string,
   owner: {

@@ -28,20 +28,18 @@ const unitMs = {
 type Unit = keyof typeof unitMs;
 
 /**
- * A length of time: milliseconds, or an amount with its unit such as "500ms",
- * "1.5 h" or "2 days". Months and years are absent because they have no fixed
- * length.
+ * A length of time: milliseconds, or an amount with its unit such as "500ms", "1.5 h" or "2 days".
+ * Months and years are missing because they have no fixed length.
  */
 export type Duration = number | `${number}${"" | " "}${Unit}`;
 
 const amountAndUnit = /^(\d{1,16})(?:\.(\d{1,9}))? ?([a-z]+)$/;
 
 /**
- * The length in whole milliseconds. Fractions round up, so that nothing
- * happens earlier than asked. Takes any text, since durations also come from
- * configuration files; case does not matter there.
+ * Returns the length in whole milliseconds. Fractions round up, so that nothing happens earlier
+ * than asked. Takes any text, since durations also come from configuration files, and ignores case.
  *
- * @throws HoldfastError `DURATION_INVALID`, naming `what` was being set.
+ * @throws HoldfastError `DURATION_INVALID`, which names `what` was being set.
  */
 export function durationMs(value: number | string, what: string = "a duration"): number {
   const ms = typeof value === "string" ? textMs(value) : numberMs(value);
@@ -55,23 +53,22 @@ export function durationMs(value: number | string, what: string = "a duration"):
   );
 }
 
-/** Texts come from configuration files, so they are shown; of other things only what they are. */
+/** Shows a text, which comes from a configuration file. For other values it shows only the kind. */
 function spoken(value: unknown): string {
   if (typeof value === "string") return excerpt(value);
   return typeof value === "number" ? String(value) : spokenKind(value);
 }
 
 function numberMs(value: number): number | undefined {
-  // Written so that NaN and other types fail the comparison; adding 0 turns -0
-  // into 0.
+  // Written so that NaN and other types fail the comparison. Adding 0 turns -0 into 0.
   return typeof value === "number" && value >= 0 ? Math.ceil(value) + 0 : undefined;
 }
 
 function textMs(text: string): number | undefined {
   const [, whole, fraction = "", unit] = amountAndUnit.exec(text.toLowerCase()) ?? [];
   if (whole === undefined || unit === undefined || !isUnit(unit)) return;
-  // In integers, because 1.1 * 1000 is slightly more than 1100 in floating
-  // point and would round up to 1101.
+  // Uses integers, because 1.1 * 1000 is slightly more than 1100 in floating point and would round
+  // up to 1101.
   const numerator = BigInt(whole + fraction) * BigInt(unitMs[unit]);
   const denominator = 10n ** BigInt(fraction.length);
   return Number((numerator + denominator - 1n) / denominator);

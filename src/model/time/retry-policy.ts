@@ -1,23 +1,23 @@
 import type { ExecutionRole } from "../execution/event.ts";
 
-/** How failures are retried. */
+/** The rules for retrying failures. */
 export interface RetryPolicy {
-  /** Attempts after the first; null retries for ever. */
+  /** The number of attempts after the first; null retries forever. */
   readonly maxRetries: number | null;
-  /** The pause before the first retry; it doubles with each one after. */
+  /** The pause before the first retry. Each further retry doubles it. */
   readonly backoffMs: number;
-  /** No pause is longer. */
+  /** The longest pause. */
   readonly backoffMaxMs: number;
 }
 
-/** The default of activities. */
+/** The default for activities. */
 const defaultRetryPolicy: RetryPolicy = {
   maxRetries: 5,
   backoffMs: 100,
   backoffMaxMs: 60_000,
 };
 
-/** What workflows get: their failures are the machine's, so they never run out. */
+/** The policy of workflows. Their failures are the machine's, so retries never end. */
 export const unlimitedRetryPolicy: RetryPolicy = {
   ...defaultRetryPolicy,
   maxRetries: null,
@@ -28,8 +28,8 @@ export function retryPolicyFor(role: ExecutionRole): RetryPolicy {
 }
 
 /**
- * The pause before the attempt that follows the `failure`-th one, or undefined
- * when there is none. The pauses are b, 2b, 4b … up to the maximum.
+ * Returns the pause after the `failure`-th failure, or undefined when no attempt is left. The
+ * pauses are b, 2b, 4b … up to the maximum.
  */
 export function retryPauseMs(policy: RetryPolicy, failure: number): number | undefined {
   const { maxRetries, backoffMs, backoffMaxMs } = policy;
@@ -39,8 +39,8 @@ export function retryPauseMs(policy: RetryPolicy, failure: number): number | und
 }
 
 /**
- * Shortens a pause by up to a quarter, so that what failed together does not
- * come back together. `random` is a number below 1.
+ * Shortens a pause by up to a quarter, so that runs that failed together do not retry together.
+ * `random` is a number below 1.
  */
 export function jittered(pauseMs: number, random: number): number {
   return pauseMs - Math.floor((pauseMs * random) / 4);

@@ -1,4 +1,4 @@
-/** Times as people say them. Pure: the time zone is an argument. */
+/** Times in words. Pure: the time zone is an argument. */
 
 const second = 1_000;
 const minute = 60 * second;
@@ -70,7 +70,7 @@ type Parts = Readonly<Record<Intl.DateTimeFormatPartTypes, string>>;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** In the common calendar, whatever the language of the machine. */
+/** The parts in the Gregorian calendar, in any locale of the machine. */
 function partsOf(at: number, timeZone: string): Parts {
   const format =
     formats.get(timeZone) ??
@@ -90,7 +90,7 @@ function partsOf(at: number, timeZone: string): Parts {
   return Object.fromEntries(parts.map(({ type, value }) => [type, value])) as unknown as Parts;
 }
 
-/** By the calendar: from 23:59 to 00:01 it is one. */
+/** Calendar days: from 23:59 to 00:01 is one. */
 function daysBetween(from: Parts, to: Parts): number {
   const number = ({ year, month, day: date }: Parts): number =>
     Date.UTC(Number(year), Number(month) - 1, Number(date)) / day;

@@ -1,34 +1,34 @@
 import type { Instants, Search } from "./schedule-cadence.ts";
 
 /**
- * What happens to instants that have passed while no scheduler ran to fire
- * them: `skip` fires none of them, `latest` the last one, `all` each.
+ * The handling of instants that passed while no scheduler ran. `skip` fires none of them, `latest`
+ * fires the last one, `all` fires each.
  */
 export type CatchUp = "skip" | "latest" | "all";
 
 export const catchUps: readonly CatchUp[] = ["skip", "latest", "all"];
 
-/** Instants that will not fire: from the first one up to, and without, the other. */
+/** The instants that will not fire, from the first one up to the other, which is excluded. */
 export interface SkippedInstants {
   readonly from: number;
   readonly before: number;
 }
 
 export interface SchedulePlan {
-  /** To be fired, in order. */
+  /** The instants to fire, in order. */
   readonly fire: readonly number[];
   readonly skipped: SkippedInstants | undefined;
   /** The first instant that is not due yet; undefined when there is none. */
   readonly next: number | undefined;
 }
 
-/** An instant that is fired within so much time of it is on time: what `skip` still fires. */
+/** The delay within which an instant counts as on time; `skip` still fires such an instant. */
 const onTimeMs = 60_000;
 
 /**
- * What to do about a schedule whose next instant has come. Every instant from
- * that one up to now is either fired or named as skipped. The stored instant
- * counts though the cadence may no longer know it: rules of time zones change.
+ * Plans a schedule whose next instant has come. Every instant from that one up to now is either
+ * fired or named as skipped. The stored instant counts even if the cadence no longer contains it,
+ * because time zone rules change.
  */
 export function* planDue(
   instants: Instants,
@@ -43,8 +43,8 @@ export function* planDue(
   },
   at: number,
 ): Search<SchedulePlan> {
-  // That it has come was seen a moment ago. A clock that was set back since
-  // would bring instants again that have fired.
+  // The instant was already seen as due. With a clock that was set back since, fired instants would
+  // come again.
   const now = Math.max(at, nextAt);
   const count = catchUp === "all" ? catchUpMax : 1;
   const later = yield* instants.latest(nextAt, now, count);
@@ -64,8 +64,8 @@ export function* planDue(
 const backoffMsMin = 1_000;
 const backoffMsMax = 60_000;
 
-/** How long a schedule waits after so many failures in a row. */
+/** Returns the wait of a schedule after consecutive failures. */
 export function backoffMs(failures: number): number {
-  // Beyond 16 doublings the limit is reached many times over.
+  // 16 doublings are far beyond the limit.
   return Math.min(backoffMsMin * 2 ** Math.min(failures, 16), backoffMsMax);
 }

@@ -5,15 +5,15 @@ const noDigit = 255;
 const digitOf = new Uint8Array(256).fill(noDigit);
 characterOf.forEach((character, digit) => (digitOf[character] = digit));
 
-// Written out because Buffer belongs to Node alone, Uint8Array.toBase64 is
-// newer than our oldest Node, and btoa needs a string of the bytes first.
+// Written by hand, because Buffer exists only in Node, Uint8Array.toBase64 is newer than the oldest
+// supported Node, and btoa needs a string of the bytes first.
 
-/** Standard base64 with padding. */
+/** Returns standard base64 with padding. */
 export function encodeBase64(bytes: Uint8Array): string {
   const text = new Uint8Array(Math.ceil(bytes.length / 3) * 4).fill(padding);
   let to = 0;
   for (let from = 0; from < bytes.length; from += 3) {
-    // Beyond the end the bytes read as 0, which is what padding stands for.
+    // Beyond the end the bytes read as 0, as padding requires.
     const bits =
       ((bytes[from] ?? 0) << 16) | ((bytes[from + 1] ?? 0) << 8) | (bytes[from + 2] ?? 0);
     const digits = Math.min(4, bytes.length - from + 1);
@@ -26,8 +26,8 @@ export function encodeBase64(bytes: Uint8Array): string {
 }
 
 /**
- * The bytes, or undefined when the text is not what `encodeBase64` writes:
- * every byte string has one spelling, so equal bytes have equal hashes.
+ * Returns the bytes, or undefined when the text is not in the form that `encodeBase64` writes. Each
+ * byte string has exactly one spelling, so equal bytes have equal hashes.
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
   if (text.length % 4 !== 0) return undefined;

@@ -1,7 +1,7 @@
 import { HoldfastError } from "../errors.ts";
 import { pathText, type PathStep } from "./value-path.ts";
 
-/** The error for a value that cannot be stored: what was found, where, and what to do. */
+/** The error for a value that cannot be stored: the value found, its place, and the remedy. */
 export function notSerializable(
   found: string,
   advice: string,
@@ -17,7 +17,7 @@ export function notSerializable(
   );
 }
 
-/** The same for a value of a type that is not among those we store. */
+/** The error for a value of an unsupported type. */
 export function unsupportedType(value: unknown, path: readonly PathStep[]): HoldfastError {
   const { found, advice } = describe(value);
   return notSerializable(found, advice, path);

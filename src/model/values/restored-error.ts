@@ -16,8 +16,8 @@ const builtIns: Readonly<Record<string, ErrorConstructor>> = {
 };
 
 /**
- * An error to throw or inspect again. Built-in classes come back as
- * themselves, so `instanceof TypeError` holds; others as Error with their name.
+ * Restores an error to throw or inspect. Built-in classes return as themselves, so `instanceof
+ * TypeError` holds. Others return as Error with their name.
  */
 export function restoredError(stored: StoredError): Error {
   const options = stored.cause === undefined ? {} : { cause: restoredError(stored.cause) };
@@ -32,9 +32,9 @@ export function restoredError(stored: StoredError): Error {
 }
 
 /**
- * The same for how something ended: what Holdfast refused is a HoldfastError
- * again, with the details that were recorded. What the store once said of
- * itself stays an Error with that name, since it says nothing about now.
+ * Restores the recorded failure of a run, an effect or an answer. A refusal becomes a HoldfastError again, with the
+ * recorded details. A store's failure stays an Error with that name, since it says nothing about
+ * the store now.
  */
 export function restoredFailure(stored: StoredError): Error {
   const error = restoredError(stored);
@@ -71,7 +71,7 @@ function construct(stored: StoredError, options: ErrorOptions): Error {
   return new (Class ?? Error)(stored.message, options);
 }
 
-/** Sets a property the way Error itself does: not enumerable. */
+/** Sets a non-enumerable property, as Error itself does. */
 function hide(error: Error, key: PropertyKey, value: unknown): void {
   Object.defineProperty(error, key, {
     value,

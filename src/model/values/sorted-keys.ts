@@ -1,7 +1,7 @@
 /**
- * A plain JSON value with the keys of every object in the order of UTF-16 code
- * units, so that JSON.stringify writes its canonical text; itself where they
- * are in order already. Undefined when no JavaScript object has that order.
+ * Returns a plain JSON value with the keys of every object in the order of UTF-16 code units, so
+ * that JSON.stringify writes its canonical text. Returns the value itself when its keys are already
+ * in order. Returns undefined when no JavaScript object can have that order.
  */
 export function withSortedKeys(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
@@ -25,14 +25,14 @@ function withSortedFields(fields: object): unknown {
   const keys = Object.keys(fields);
   const isOrdered = inOrder(keys);
   if (!isOrdered) {
-    // An object lists keys that look like numbers first, whatever is done.
+    // An object always lists keys that look like numbers first.
     if (keys.some(startsWithDigit)) return undefined;
     keys.sort();
   }
   const sorted: Record<string, unknown> = {};
   let isSame = isOrdered;
   for (const key of keys) {
-    // Assigning this one would not make a property.
+    // Assigning to `__proto__` would not create a property.
     if (key === "__proto__") return undefined;
     const field = (fields as Readonly<Record<string, unknown>>)[key];
     const inner = withSortedKeys(field);

@@ -1,6 +1,6 @@
 import { safely } from "../safely.ts";
 
-/** What a value is, for messages that must not repeat it. */
+/** The kind of a value, for messages that must not repeat it. */
 export function spokenKind(value: unknown): string {
   if (value === null) return "null";
   if (value === undefined) return "nothing";

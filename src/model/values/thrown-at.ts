@@ -1,12 +1,12 @@
-/** Where in a run an error was thrown. */
+/** The place in a run where an error was thrown. */
 export interface ThrownAt {
   /** Absent for the attempt of an activity as a whole. */
   readonly step?: string;
-  /** From 1 on. */
+  /** Counted from 1. */
   readonly attempt: number;
 }
 
-/** Errors that were recorded carry it out of sight, so that it is known wherever they are let pass to. */
+/** A hidden property of recorded errors, which keeps the place wherever they are passed on. */
 export const thrownAt: unique symbol = Symbol.for("holdfast.thrownAt") as never;
 
 export function isThrownAt(value: unknown): value is ThrownAt {

@@ -10,11 +10,11 @@ export type ObjectKind =
   | { readonly kind: "set"; readonly value: ReadonlySet<unknown> }
   | { readonly kind: "error"; readonly value: Error };
 
-/** Which of them an object is; undefined when it is none. */
+/** Returns the kind of an object; undefined when it cannot be stored. */
 export function objectKind(value: object): ObjectKind | undefined {
   if (Array.isArray(value)) return { kind: "array", value };
   if (isPlainObject(value)) return { kind: "plain", value };
-  // An instant whatever its class: fake timers put a subclass in Date's place.
+  // Accepts subclasses too: fake timers replace Date with one.
   if (value instanceof Date) return { kind: "date", value };
   if (isBytes(value)) return { kind: "bytes", value };
   if (isExactly(value, Map)) return { kind: "map", value };
@@ -23,20 +23,20 @@ export function objectKind(value: object): ObjectKind | undefined {
   return undefined;
 }
 
-/** True also for objects of another realm, whose Object.prototype is another. */
+/** True also for objects of another realm, which has its own Object.prototype. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** True for Buffers too, and across realms: file contents arrive as these. */
+/** True also for Buffers, and across realms: file contents arrive as these. */
 function isBytes(value: object): value is Uint8Array {
   return (
     ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === "[object Uint8Array]"
   );
 }
 
-/** No subclass: its own fields and behaviour would be lost without a word. */
+/** Excludes subclasses, whose own fields and behaviour would be lost silently. */
 function isExactly<T extends object>(value: object, Class: { readonly prototype: T }): value is T {
   return Object.getPrototypeOf(value) === Class.prototype;
 }

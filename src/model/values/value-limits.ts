@@ -3,8 +3,8 @@ import { pathText, type PathStep } from "./value-path.ts";
 
 export interface ValueLimits {
   /**
-   * The longest text a value may become, in characters (UTF-16 units, which
-   * cost nothing to count; on disk each takes one to three bytes).
+   * The longest text of a value, in characters (UTF-16 units, which cost nothing to count; on disk
+   * each takes one to three bytes).
    */
   readonly charactersMax: number;
 }
@@ -14,12 +14,12 @@ export const defaultValueLimits: ValueLimits = {
 };
 
 /**
- * How deeply containers may nest. Far above what data needs, far below what
- * exhausts the stack (recursion here overflows at several thousand levels).
+ * The deepest nesting of containers. It is far above what data needs and far below what exhausts
+ * the stack: recursion here overflows at several thousand levels.
  */
 export const depthMax = 200;
 
-/** `size` is a lower bound: writing stops where the limit is crossed. */
+/** The error for a value that is too large. `size` is a lower bound: writing stops at the limit. */
 export function tooLarge(size: number, limit: number): HoldfastError {
   return new HoldfastError(
     "VALUE_TOO_LARGE",

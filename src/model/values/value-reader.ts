@@ -7,20 +7,19 @@ import { marker, type Tag } from "./value-tags.ts";
 type Fields = Record<string, unknown>;
 
 /**
- * Replaces the tags in freshly parsed JSON by what they stand for. Works in
- * place: assigning to a property that exists never runs a setter, so an own
- * `__proto__` stays data.
+ * Replaces the tags in freshly parsed JSON by the values they represent. It works in place:
+ * assigning to an existing property never runs a setter, so an own `__proto__` stays data.
  */
 export function restoreTags(value: unknown, depth: number = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
-  // One level more than the writer's containers, for a tag in the deepest.
+  // One level more than the writer's containers, for a tag in the deepest one.
   if (depth > depthMax) throw malformed("it nests too deeply");
   if (Array.isArray(value)) return restoreItems(value, depth);
   if (Object.hasOwn(value, marker)) return restoreTag(value as Fields, depth);
   return restoreFields(value as Fields, depth);
 }
 
-/** Says what is wrong without quoting the text, which is the user's data. */
+/** The error for an unreadable value. It does not quote the text, which is the user's data. */
 export function malformed(why: string): HoldfastError {
   return new HoldfastError(
     "VALUE_MALFORMED",
@@ -50,7 +49,7 @@ function restoreTag(tagged: Fields, depth: number): unknown {
     typeof tag === "string" && Object.hasOwn(restorers, tag)
       ? restorers[tag as Tag](value, depth)
       : undefined;
-  // Only what the writer writes: nothing beside marker and value.
+  // Accepts only the writer's form: nothing beside marker and value.
   const keyCount = tag === "undefined" ? 1 : 2;
   if (restored === undefined || Object.keys(tagged).length !== keyCount) {
     throw malformed("a tag is unknown or incomplete");
@@ -64,7 +63,7 @@ interface Restored {
 
 const integer = /^(?:0|-?[1-9][0-9]*)$/;
 
-/** How each tag is read; undefined when its value is not what the writer writes. */
+/** The reader of each tag. It returns undefined for a value that the writer never writes. */
 const restorers: Readonly<Record<Tag, (value: unknown, depth: number) => Restored | undefined>> = {
   undefined: () => ({ value: undefined }),
   date: (text) => {

@@ -1,5 +1,5 @@
 /**
- * What JSON cannot say is written as a tagged object:
+ * The marker of a tagged object, which holds a value that JSON cannot express:
  *
  *     {"$holdfast":"date","value":"2026-01-02T03:04:05.678Z"}
  *
@@ -14,9 +14,9 @@
  * | error     | a StoredError                                  |
  * | object    | a user's object that has the marker as a key   |
  *
- * The last one is the escape rule: every object with the marker as its own key
- * is a tag, and a user's object that has it is wrapped in one, so user data is
- * never taken for a tag. Tags are on users' disks: add some, change none.
+ * The last one is the escape rule. Every object with the marker as its own key is a tag. A user's
+ * object with that key is wrapped in one, so user data is never taken for a tag. Tags are on users'
+ * disks: new ones may be added, but none may change.
  */
 export const marker = "$holdfast";
 

@@ -6,19 +6,18 @@ import { marker } from "./value-tags.ts";
 import { writeValue } from "./value-writer.ts";
 
 /**
- * The text under which a value is stored: JSON, with tags (value-tags.ts) for
- * Date, bigint, Uint8Array, Map, Set, undefined and Error. What is plain JSON
- * stays exactly what JSON.stringify writes, keys in insertion order.
+ * Returns the text under which a value is stored: JSON, with tags (value-tags.ts) for Date, bigint,
+ * Uint8Array, Map, Set, undefined and Error. Plain JSON stays exactly as JSON.stringify writes it,
+ * with keys in insertion order.
  *
- * Parts that are shared come back as copies. An array keeps its items, not
- * other properties; an object without prototype comes back with the usual one;
- * -0 comes back as 0.
+ * Shared parts come back as copies. An array keeps its items and no other properties. An object
+ * without a prototype comes back with the usual one. -0 comes back as 0.
  *
- * @throws HoldfastError `NOT_SERIALIZABLE` naming the place of anything else,
- *   `VALUE_TOO_LARGE` beyond the limits.
+ * @throws HoldfastError `NOT_SERIALIZABLE` naming the place of any other value, `VALUE_TOO_LARGE`
+ * beyond the limits.
  */
 export function encodeValue(value: unknown, limits: ValueLimits = defaultValueLimits): string {
-  // Undefined also when a getter throws: the writer says which.
+  // Undefined also when a getter throws: the writer then names it.
   const text = isPlainJson(value, limits.charactersMax)
     ? safely(() => JSON.stringify(value), undefined)
     : undefined;
@@ -30,19 +29,18 @@ export function encodeValue(value: unknown, limits: ValueLimits = defaultValueLi
 }
 
 /**
- * The value that `encodeValue` wrote.
+ * Returns the value that `encodeValue` wrote.
  *
- * @throws HoldfastError `VALUE_MALFORMED` when the text is something else.
+ * @throws HoldfastError `VALUE_MALFORMED` for any other text.
  */
 export function decodeValue(text: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // Its message would quote the text, which is the user's data.
+    // The parser's message would quote the text, which is the user's data.
     throw malformed("it is not JSON");
   }
-  // The writer never escapes a character of the marker, so a text without it
-  // has no tags.
+  // The writer never escapes a character of the marker, so a text without the marker has no tags.
   return text.includes(marker) ? restoreTags(value) : value;
 }

@@ -4,22 +4,22 @@ import type { MovedTable } from "../../backends/move/tables.ts";
 import type { MoveTarget } from "../../backends/move/target.ts";
 import { moveMismatch, refuseAborted } from "./refusals.ts";
 
-/** How far a move is; told after every slice, and once when the target has everything. */
+/** Progress of a move, reported after every slice, and once when the target has everything. */
 export type MoveProgress = TableProgress | { readonly phase: "arrived" };
 
 interface TableProgress {
   readonly phase: "copying" | "verifying";
   readonly table: string;
-  /** From 1 on, of `tables`. */
+  /** Counts from 1 to `tables`. */
   readonly number: number;
   readonly tables: number;
-  /** Of this table. */
+  /** Rows of this table. */
   readonly rows: number;
-  /** Of all tables so far, in about bytes of content. */
+  /** Approximate bytes of content in all tables so far. */
   readonly bytes: number;
 }
 
-/** A table that was copied, and the checksum that both databases have of it. */
+/** A copied table, with the checksum that both databases agree on. */
 export interface CopiedTable {
   readonly name: string;
   readonly rows: number;
@@ -33,8 +33,8 @@ export interface CopyOptions {
 }
 
 /**
- * Copies every table in slices, then reads each back from the target and
- * compares: a target is complete and right before anybody can see it.
+ * Copies every table in slices, then reads each back from the target and compares. A target is
+ * complete and verified before any process can see it.
  * @throws HoldfastError `MOVE_MISMATCH`, `ABORTED`
  */
 export async function copyTables(

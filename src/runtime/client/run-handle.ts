@@ -11,41 +11,41 @@ import { resultOf, runStatus } from "./run-result.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { validated } from "../definition/schema.ts";
 
-/** A run, wherever its code is. Made by `start`, `get` and `fork`. */
+/** A run, whichever process executes it. Made by `start`, `get` and `fork`. */
 export interface Run<out Out> {
   readonly id: string;
   /**
-   * What it returned, once it has.
-   * @throws RunFailedError when it failed, was cancelled or timed out
+   * Resolves with the run's result once it has completed.
+   * @throws RunFailedError when the run failed, was cancelled or timed out
    * @throws HoldfastError `DEADLINE_EXCEEDED` after `timeout`, `ABORTED`, `EXECUTION_NOT_FOUND`
    */
   result(options?: WaitOptions): Promise<Out>;
   /**
-   * One word: `pending`, `scheduled`, `running`, `blocked`, `paused`,
-   * `cancelling`, `parked`, or how it ended. `unserved` when it has been due
-   * for two seconds and no worker runs anything of its function.
+   * Returns one word: `pending`, `scheduled`, `running`, `blocked`, `paused`, `cancelling`,
+   * `parked`, or the run's outcome. It is `unserved` when the run has been due for two seconds
+   * and no worker executes a run of its function.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`
    */
   status(): Promise<ExecutionStatus | "unserved">;
-  /** What its code last gave to `ctx.setProgress`. */
+  /** The last value that the code gave to `ctx.setProgress`. */
   progress(): Promise<unknown>;
   /**
-   * Asks it to end. Its code is told, cleans up, and ends. With `force` it and
-   * its children end without running any more code.
+   * Asks the run to end. Its code is notified, cleans up, and ends. With `force` the run and
+   * its children end without executing any more code.
    */
   cancel(options?: { readonly reason?: string; readonly force?: boolean }): Promise<void>;
   /**
-   * Nothing new is begun until `resume`; what runs is recorded first.
-   * @throws HoldfastError `EXECUTION_RUNNING` for an activity of which an attempt runs, `EXECUTION_FINISHED`
+   * Starts nothing new until `resume`. Code that is running first records its outcome.
+   * @throws HoldfastError `EXECUTION_RUNNING` for an activity with a running attempt, `EXECUTION_FINISHED`
    */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Lets a parked run be tried again. */
+  /** Returns a parked run to the workers, which retry it. */
   unpark(): Promise<void>;
   /**
-   * Sends it a message, which is kept until it asks. Sending twice under one
-   * key is sending once. Without a value `true` is sent, so that what comes can
-   * be told from a wait whose time is over.
+   * Sends the run a message, which is kept until the run receives it. Repeated calls under one
+   * key send one message. A call without a value sends `true`, so that the run can tell the
+   * message from a timeout.
    * @throws HoldfastError `EXECUTION_FINISHED`, `SIGNAL_CONFLICT`, `INPUT_INVALID`
    */
   signal<In>(
@@ -54,30 +54,30 @@ export interface Run<out Out> {
       ? [value?: true, options?: { readonly key?: string }]
       : [value: NoInfer<In>, options?: { readonly key?: string }]
   ): Promise<void>;
-  /** Its log, by version. */
+  /** The run's log, by version. */
   events: Executions["events"] extends (id: string, options?: infer O) => infer R
     ? (options?: O) => R
     : never;
   /**
-   * What was recorded of it, or of its last pass, as a plain JSON document
-   * with its values in the clear: to be kept in a file, and given to
-   * `replayHistory` of `holdfast/testing` when the code has changed.
+   * The record of the run, or of its last pass, as a plain JSON document with its values in the
+   * clear. Keep it in a file, and give it to `replayHistory` of `holdfast/testing` when the
+   * code has changed.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_ERASED`
    * @example await writeFile("test/order-42.json", JSON.stringify(await run.history(), null, 2));
    */
   history(): Promise<RunHistory>;
-  /** A copy that goes on from after an event of this run. */
+  /** Copies the run; the copy continues from just after the given event. */
   fork(atVersion: number, options?: { readonly id?: string }): Promise<Run<Out>>;
   /**
-   * A copy of a run that failed, timed out or was cancelled; it goes on from
-   * before that. What the run did afterwards is forgotten: one that has undone
-   * its work is better started anew, under another id.
+   * Copies a run that failed, timed out or was cancelled. The copy continues from just before
+   * that. Later work of the run, such as compensation, is dropped. If the run has compensated
+   * its work, start a new run under another id instead.
    */
   retry(options?: { readonly id?: string }): Promise<Run<Out>>;
   /**
-   * Removes all that a run which has ended, and those below it, were given,
-   * recorded, returned or logged. Its id stays taken, so that it is not run
-   * again by mistake, until retention removes it.
+   * Removes all inputs, records, results and log lines of a run that has ended, and of the runs
+   * below it. Its id stays taken until retention removes it, so that the run is not repeated by
+   * mistake.
    * @throws HoldfastError `EXECUTION_UNFINISHED`, `EXECUTION_NOT_FOUND`, `ABORTED`
    */
   erase: Executions["erase"] extends (id: string, options?: infer O) => infer R
@@ -85,7 +85,7 @@ export interface Run<out Out> {
     : never;
 }
 
-/** A handle; nothing is looked up. */
+/** Makes a handle; nothing is looked up. */
 export function runOf<Out>(context: RuntimeContext, name: string, id: string): Run<Out> {
   const {
     pages: { executions },
@@ -148,7 +148,7 @@ async function send(
   await executions.signal(id, name, checked, options);
 }
 
-/** Methods of a handle that are refused when the run is another function's. */
+/** Methods of a handle that are refused when the run belongs to another function. */
 const checkedMethods = [
   "result",
   "status",
@@ -165,7 +165,7 @@ const checkedMethods = [
   "erase",
 ] as const satisfies readonly (keyof Run<unknown>)[];
 
-/** A handle of a run that was started before: when it is first asked, it is made sure that the run is of the function. */
+/** Makes a handle of a run that was started before. Its first call checks that the run belongs to the function. */
 export function foundRunOf<Out>(context: RuntimeContext, name: string, id: string): Run<Out> {
   const run = runOf<Out>(context, name, id);
   let isKnown = false;
@@ -186,7 +186,7 @@ export function foundRunOf<Out>(context: RuntimeContext, name: string, id: strin
   return run;
 }
 
-/** Undefined when there is no such run, or it cannot be read: whoever asks is told so in its own way. */
+/** Undefined when the run is missing or unreadable: each method reports that in its own way. */
 async function functionOf(
   { pages: { executions } }: RuntimeContext,
   id: string,

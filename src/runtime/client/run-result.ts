@@ -4,7 +4,7 @@ import { statusOf, type ExecutionStatus } from "../../model/execution/status.ts"
 import type { WaitOptions } from "../../sql/database.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
-/** How a run ended, once it has. A wait whose time is over says how the run stands. */
+/** Waits for the outcome of a run. The error of a wait that times out names the run's status. */
 export async function resultOf(
   context: RuntimeContext,
   id: string,
@@ -24,7 +24,7 @@ async function withStatus(
   id: string,
   error: HoldfastError,
 ): Promise<HoldfastError> {
-  // A database that has not answered would not tell the status either.
+  // A database that has not answered would not answer for the status either.
   if (error.details["isUnanswered"] === true) return error;
   try {
     const run = await context.pages.executions.get(id);
@@ -42,7 +42,7 @@ async function withStatus(
   }
 }
 
-/** How a run stands; one that is due and that nobody seems to run is unserved. */
+/** The status of a run. A due run that no worker seems to execute is unserved. */
 export async function runStatus(
   { clock, unserved }: RuntimeContext,
   {

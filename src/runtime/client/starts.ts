@@ -16,7 +16,7 @@ const startNames = [
   "concurrencyKey",
 ] as const satisfies readonly (keyof StartOptions)[];
 
-/** One run to start, from what a caller said of it; later when a schema must look at it first. */
+/** Makes one checked draft from a caller's arguments; asynchronous only if a schema is. */
 export function startOf(
   { name, kind, schema }: Definition,
   input: unknown,
@@ -25,7 +25,7 @@ export function startOf(
   const given = optionsOf<StartOptions>(options, startNames);
   if (given.id !== undefined) parseOwnExecutionId(given.id);
   const draft = { ...given, function: name, role: kind };
-  // A promise is no value: awaited here, it would be one that `ctx.call` refuses.
+  // A promise is not a value: awaited here, it would become a value that `ctx.call` refuses.
   return schema === undefined
     ? { ...draft, input }
     : validated(`The input of ${name}`, schema, input, (valid) => ({
@@ -34,13 +34,13 @@ export function startOf(
       }));
 }
 
-/** How many are encoded before others have their turn: about a millisecond. */
+/** The number of drafts encoded before other work gets its turn: about a millisecond. */
 const checksPerTurn = 100;
 
 /**
- * The same for many. All of each is checked, so that a start which can never
- * be leaves none of those beside it. What is started is a copy of what was
- * checked, whatever the caller does with its own meanwhile.
+ * Makes checked drafts for many starts. All drafts are checked first, so that one invalid start
+ * leaves no others behind. The runs get a copy of the checked input, which the caller cannot
+ * change.
  * @throws HoldfastError as `start` does, with the place in the list: `details.index`
  */
 export async function startsOf(
@@ -57,7 +57,7 @@ export async function startsOf(
         throw placed(from + index, error);
       }),
     );
-    // The first in the list is told, whichever answers first.
+    // The first error in the list is reported, whichever check fails first.
     for (const checked of await Promise.allSettled(turn)) {
       if (checked.status === "rejected") throw checked.reason;
       drafts.push(checked.value);
@@ -84,7 +84,7 @@ async function checkedStart(
   };
 }
 
-/** An id that is only looked at is not taken from those to come. */
+/** Gives no ids: a draft that is only checked must not use up an id. */
 const noIds: IdSource = {
   nextId: () => "E_00000000000000000000000000" as ExecutionId as never,
 };

@@ -5,9 +5,9 @@ import type { ExecutionContext } from "../../stores/execution/context.ts";
 import { findUnserved } from "../../stores/execution/read/unserved.ts";
 import type { Notice } from "../runtime-event.ts";
 
-/** So long something may be due before one asks whether anybody runs it. */
+/** The time for which work may be due before the process checks that a worker serves it. */
 const patienceMs = 2_000;
-/** How often workers look at what others may have left. */
+/** The pause between two checks of work that other processes may have left. */
 const againMs = 60_000;
 
 interface UnservedParts {
@@ -18,16 +18,16 @@ interface UnservedParts {
 }
 
 /**
- * Functions whose runs nobody takes: not given to `work`, or under another
- * name. Nobody keeps a list of who serves what; it is judged by what is to be
- * seen in the database: something has been due for two seconds, and no run of
- * the function is running anywhere. Each function is warned about once.
+ * Finds functions whose runs no worker takes: they were not given to `work`, or have another
+ * name. No list of served functions exists. A function is unserved when the database shows work
+ * that has been due for two seconds, and no run of the function is executing anywhere. Each
+ * function is reported once.
  */
 export class UnservedFunctions {
   readonly #parts: UnservedParts;
   readonly #servedHere = new Set<string>();
   readonly #told = new Set<string>();
-  /** What was started here, and when first: looked at once that was long enough ago. */
+  /** Functions started here, with the time of the first start: checked once that is long enough ago. */
   readonly #asked = new Map<string, number>();
   #asksAll = false;
   #lookAt: number | undefined;
@@ -38,21 +38,21 @@ export class UnservedFunctions {
     this.#parts = parts;
   }
 
-  /** A worker of this process serves these, and looks at all others now and then. */
+  /** A worker of this process serves these functions, and checks all others now and then. */
   serve(functions: Iterable<string>): void {
     for (const name of functions) this.#servedHere.add(name);
     this.#asksAll = true;
     this.#lookIn(patienceMs);
   }
 
-  /** Something of this function was started here. */
+  /** A run of this function was started here. */
   started(name: string): void {
     if (this.#servedHere.has(name) || this.#told.has(name)) return;
     if (!this.#asked.has(name)) this.#asked.set(name, this.#parts.clock.now());
     this.#lookIn(patienceMs);
   }
 
-  /** Whether nobody seems to serve the function of a run that has been due since an instant. */
+  /** True if no worker seems to serve the function of a run that has been due since an instant. */
   async isUnserved(name: string, dueAt: number): Promise<boolean> {
     const dueBy = this.#parts.clock.now() - patienceMs;
     if (dueAt > dueBy || this.#servedHere.has(name)) return false;
@@ -92,7 +92,7 @@ export class UnservedFunctions {
         : (await Promise.all(names.map((only) => database.read(find, { only, dueBy })))).flat();
       for (const each of found) this.#warn(each.function, each.id);
     } catch {
-      // Who cannot read is told so elsewhere.
+      // Other calls report an unreadable database.
     }
     if (this.#asked.size > 0) this.#lookIn(patienceMs);
     if (this.#asksAll) this.#lookIn(againMs);

@@ -1,18 +1,27 @@
 import type { RunLog } from "./workflow-context.ts";
 
-/** What the code of an activity is given. */
+/** The context of one attempt of an activity. */
 export interface ActivityContext {
-  /** Of this run of the activity. */
+  /** The id of this run of the activity. */
   readonly id: string;
-  /** From 1 on. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
-  /** Aborted when it is cancelled, its time is over, or another worker has taken it. Pass it on. */
+  /**
+   * Aborted when the run is cancelled, the attempt times out, or another worker
+   * takes the run. Pass it to the calls that you make.
+   */
   readonly abortSignal: AbortSignal;
-  /** The same for all attempts: for services that take one. */
+  /**
+   * The same for all attempts, and for runs that `retry` makes of this one.
+   * Pass it to services that take one.
+   */
   readonly idempotencyKey: string;
   readonly log: RunLog;
-  /** What the attempts before last gave to `heartbeat`; undefined if nothing. */
+  /** The last value that an earlier attempt gave to `heartbeat`; undefined if there is none. */
   readonly lastHeartbeat: unknown;
-  /** Tells how far it has come; the next attempt is given it. Also shown as the run's progress. */
+  /**
+   * Reports the attempt's progress. The next attempt gets the value, and
+   * readers of the run see it as its progress.
+   */
   heartbeat(details?: unknown): void;
 }

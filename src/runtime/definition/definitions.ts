@@ -9,17 +9,17 @@ import { retryPolicyOf, type RetryOptions } from "./retries.ts";
 import { givenSchema, type Schema } from "./schema.ts";
 import type { WorkflowContext } from "./workflow-context.ts";
 
-/** What both kinds of functions can be told. */
+/** Options that workflows and activities share. */
 interface FunctionOptions {
-  /** How many may run at once, counted over all processes. One that waits does not count. */
+  /** The most runs at once, over all processes. A waiting run does not count. */
   readonly concurrency?: number;
-  /** The same for each concurrency key. */
+  /** The most runs at once for each concurrency key. */
   readonly concurrencyPerKey?: number;
   /**
-   * How long a run that was started is kept after it has ended, with all below
-   * it; workers that serve the function remove it soon afterwards, and who
-   * then asks for its result is told that there is no such run. Defaults to
-   * for ever. Children are kept as long as what called them.
+   * The time for which a started run is kept after its end, with all runs below
+   * it. Workers that serve the function remove it soon afterwards. A caller that
+   * then asks for its result is told that the run does not exist. Defaults to
+   * forever. Children are kept as long as the run that called them.
    * @example workflow("poll", { keep: "30 days", keepFailed: "365 days" }, async (ctx) => …)
    */
   readonly keep?: Duration;
@@ -28,7 +28,7 @@ interface FunctionOptions {
 }
 
 export interface WorkflowOptions extends FunctionOptions {
-  /** How long a run that was cancelled may take to clean up; defaults to 5 minutes. */
+  /** The longest time that a cancelled run may take to clean up; defaults to 5 minutes. */
   readonly cleanupTimeout?: Duration;
 }
 
@@ -38,33 +38,37 @@ export interface ActivityOptions extends FunctionOptions {
   readonly timeout?: Duration;
 }
 
-/** A function whose code may stop anywhere and goes on elsewhere. Made by `workflow`. */
+/** A function whose code may stop anywhere and resume elsewhere. Made by `workflow`. */
 export interface Workflow<in In, out Out> {
   readonly kind: "workflow";
   readonly name: string;
   readonly [types]?: (input: In) => Out;
 }
 
-/** A function that does something outside, tried until it succeeds. Made by `activity`. */
+/** A function with side effects, retried until it succeeds. Made by `activity`. */
 export interface Activity<in In, out Out> {
   readonly kind: "activity";
   readonly name: string;
   readonly [types]?: (input: In) => Out;
 }
 
-/** There only for the compiler. */
+/** Exists only for the compiler. */
 declare const types: unique symbol;
 
-/** Either of them. */
+/** A workflow or an activity. */
 export type DurableFunction<In, Out> = Workflow<In, Out> | Activity<In, Out>;
 
-/** A message that a run can be sent, and waits for with `ctx.receive`. What is sent may be `In`, of which a schema makes `T`. Made by `signal`. */
+/**
+ * A message that a caller sends to a run, and that the run receives with
+ * `ctx.receive`. The sender gives an `In`, of which a schema makes a `T`. Made
+ * by `signal`.
+ */
 export interface Signal<out T, in In = T> {
   readonly name: string;
   readonly [types]?: (sent: In) => T;
 }
 
-/** What the runtime knows of a function. */
+/** A function as the runtime knows it. */
 export interface Definition {
   readonly kind: "workflow" | "activity";
   readonly name: FunctionName;
@@ -75,7 +79,7 @@ export interface Definition {
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
   readonly cleanupMs: number;
-  /** Undefined for ever. */
+  /** Undefined: keep forever. */
   readonly keepMs: number | undefined;
   readonly keepFailedMs: number | undefined;
 }
@@ -88,8 +92,8 @@ type Body<Ctx, In, Out> = (ctx: Ctx, input: In) => Promise<Out> | Out;
 
 /**
  * Makes a workflow: an async function that survives the death of its process.
- * Everything it does outside goes through `ctx`; the rest of its code must do
- * the same whenever it is run again with the same results.
+ * All its side effects go through `ctx`. The rest of its code must do the
+ * same each time it runs with the same results.
  *
  * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `DURATION_INVALID`
  * @example
@@ -118,10 +122,10 @@ export function workflow(name: string, ...rest: unknown[]): never {
 }
 
 /**
- * Makes an activity: a function that does something outside and is tried again
- * when it fails, on any worker. What it returned is recorded and never done
- * again; what was interrupted is, so give `ctx.idempotencyKey` to those who can
- * use one.
+ * Makes an activity: a function with side effects, which any worker runs and
+ * retries. Its result is recorded, and a completed activity never runs again.
+ * An interrupted attempt is repeated, so pass `ctx.idempotencyKey` to services
+ * that take one.
  *
  * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `DURATION_INVALID`
  * @example
@@ -147,8 +151,8 @@ export function activity(name: string, ...rest: unknown[]): never {
 }
 
 /**
- * Names a message that runs can be sent. A schema checks what is sent. One
- * that is sent without a value is received as `true`.
+ * Names a message that callers can send to runs. A schema checks each value
+ * that is sent. A signal that is sent without a value is received as `true`.
  *
  * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`
  * @example const approval = signal<{ ok: boolean }>("approval");
@@ -206,7 +210,7 @@ function msOf(name: string, time: Duration | undefined): number | undefined {
   return time === undefined ? undefined : durationMs(time, name);
 }
 
-/** Another function under the same name and with the same options. */
+/** Makes another function with the same name and options. */
 export function activityLike(made: Definition, body: Definition["body"], more: object): object {
   const { kind, name } = made;
   return Object.freeze({
@@ -217,7 +221,7 @@ export function activityLike(made: Definition, body: Definition["body"], more: o
   });
 }
 
-/** What was given to `workflow` or `activity`. @throws HoldfastError `OPTION_INVALID` */
+/** Returns the definition of a workflow or an activity. @throws HoldfastError `OPTION_INVALID` */
 export function definitionOf(given: unknown, place: string): Definition {
   const made =
     typeof given === "object" && given !== null
@@ -227,7 +231,7 @@ export function definitionOf(given: unknown, place: string): Definition {
   throw givenInvalid(place, "what workflow() or activity() returned", given);
 }
 
-/** True for what `workflow` or `activity` returned, here or in another copy of the package. */
+/** True for a result of `workflow` or `activity`, from this or another copy of the package. */
 export function isDurableFunction(given: unknown): given is DurableFunction<never, unknown> {
   if (typeof given !== "object" || given === null) return false;
   return safely(() => definition in given, false);
@@ -250,7 +254,10 @@ export function signalOf(given: unknown): {
   throw givenInvalid("signal", "what signal() returned", given);
 }
 
-/** Functions by name, but for what is something else. @throws HoldfastError `FUNCTION_CONFLICT` when two different ones share a name. */
+/**
+ * Collects functions by name and skips all other values.
+ * @throws HoldfastError `FUNCTION_CONFLICT` when two different functions share a name.
+ */
 export function definitionsOf(
   functions: readonly unknown[],
   isOther: (given: unknown) => boolean = () => false,

@@ -2,13 +2,13 @@ import { checkedCount, optionsOf } from "../../model/shape.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { retryPolicyFor, type RetryPolicy } from "../../model/time/retry-policy.ts";
 
-/** How failures of a step or an activity are retried. */
+/** The retry rules of a step or an activity. */
 export interface RetryOptions {
   /** Attempts after the first; defaults to 5. */
   readonly maxRetries?: number;
-  /** The pause before the first retry; it doubles with each. Defaults to 100 ms. */
+  /** The pause before the first retry; it doubles with each retry. Defaults to 100 ms. */
   readonly backoff?: Duration;
-  /** No pause is longer; defaults to a minute. */
+  /** The longest pause; defaults to a minute. */
   readonly maxBackoff?: Duration;
 }
 

@@ -3,8 +3,8 @@ import { storedError } from "../../model/values/stored-error.ts";
 import { givenInvalid, readGiven } from "../../model/shape.ts";
 
 /**
- * A schema of any library that speaks Standard Schema (Zod, Valibot, ArkType
- * and others): the part of it that is used here.
+ * The part of Standard Schema that is used here (Zod, Valibot, ArkType and
+ * other libraries implement it).
  */
 export interface Schema<In = unknown, Out = In> {
   readonly "~standard": {
@@ -37,9 +37,9 @@ export function givenSchema(place: string, given: Schema | undefined): Schema | 
 }
 
 /**
- * What is made of the value as the schema gives it back, which is what is
- * stored: at once, unless the schema answers later, so that nobody can change
- * the value in between.
+ * Validates a value and makes something of the schema's output, which is the
+ * value that is stored. It does so at once unless the schema answers later, so
+ * nobody can change the value in between.
  * @throws HoldfastError `INPUT_INVALID`
  */
 export function validated<Made>(
@@ -68,8 +68,8 @@ async function validatedLater(
 }
 
 /**
- * The same without waiting, for calls of a workflow: its code must not go on
- * at another moment than it will when it is run again.
+ * Validates without waiting, for calls of a workflow. The workflow's code must
+ * not resume at another moment than on replay.
  * @throws HoldfastError `INPUT_INVALID`
  */
 export function validatedNow(what: string, schema: Schema | undefined, value: unknown): unknown {
@@ -87,7 +87,7 @@ export function validatedNow(what: string, schema: Schema | undefined, value: un
   });
 }
 
-/** A schema of one's own may throw, and so may what it answers when it is read. */
+/** Converts errors of the schema: a custom schema may throw, and so may reading its answer. */
 function guarded<T>(what: string, check: () => T): T {
   try {
     return check();

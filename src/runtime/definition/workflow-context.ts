@@ -4,7 +4,7 @@ import type { Tx } from "../../sql/operation.ts";
 import type { DurableFunction, Signal } from "./definitions.ts";
 import type { RetryOptions } from "./retries.ts";
 
-/** The input of a function, which may be left out when it takes none, and then options. */
+/** The arguments after a function: its input, optional if the function takes none, then options. */
 export type InputAnd<In, Options> =
   TakesNone<In> extends true
     ? [input?: undefined, options?: Options]
@@ -12,7 +12,10 @@ export type InputAnd<In, Options> =
       ? [input?: NoInfer<In>, options?: Options]
       : [input: NoInfer<In>, options?: Options];
 
-/** Whether a function has no input. One that takes `any` has: that alone is in `void` and has all in it. */
+/**
+ * True for a function without input. A function that takes `any` has an input:
+ * only `any` is in `void` and contains every type.
+ */
 export type TakesNone<In> = [unknown] extends [In] ? false : [In] extends [void] ? true : false;
 
 /** One of many starts of a function. */
@@ -20,15 +23,15 @@ export type StartOf<In> = StartOptions &
   (undefined extends In ? { readonly input?: NoInfer<In> } : { readonly input: NoInfer<In> });
 
 export interface CallOptions {
-  /** It ends as timed out when it is not done by then. */
+  /** The run ends as timed out if it has not ended by then. */
   readonly deadline?: Duration;
   readonly tags?: readonly string[];
   readonly concurrencyKey?: string;
 }
 
-/** What `start` can be told. */
+/** Options of a start. */
 export interface StartOptions extends CallOptions {
-  /** Chosen by the caller, so that starting twice is starting once; defaults to a new `E_…`. */
+  /** Chosen by the caller, so that a repeated start finds the same run; defaults to a new `E_…`. */
   readonly id?: string;
   /** Defaults to `"now"`. */
   readonly startAt?: StartAt;
@@ -41,60 +44,68 @@ export interface StepOptions {
   readonly timeout?: Duration;
 }
 
-/** What the body of a step is given. */
+/** The context of one attempt of a step. */
 export interface StepContext {
-  /** From 1 on. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
-  /** Aborted when the run is cancelled, loses its lock, or the attempt has timed out. */
+  /** Aborted when the run is cancelled, the run loses its lock, or the attempt times out. */
   readonly abortSignal: AbortSignal;
-  /** The same for all attempts of this step, and no other's: for services that take one. */
+  /**
+   * The same for all attempts of this step, and different for every other step.
+   * Pass it to services that take one. A run made by `retry` keeps the keys of
+   * the failed run. A run made by `fork` has its own.
+   */
   readonly idempotencyKey: string;
 }
 
 /** A child that runs on its own and ends with its parent. */
 export interface Child<out Out> {
   readonly id: string;
-  /** What it returned. @throws RunFailedError when it did not complete */
+  /** Resolves with the child's result. @throws RunFailedError when the child did not complete */
   result(): Promise<Out>;
-  /** Asks it to end. Its result rejects once it has. */
+  /** Asks the child to end. Its result rejects once it has ended. */
   cancel(): void;
 }
 
-/** A run that was started and goes its own way. */
+/** A started run that does not depend on its starter. */
 export interface Detached {
   readonly id: string;
-  /** True when it was there already, with the same function and input. */
+  /** True when the run existed already, with the same function and input. */
   readonly existed: boolean;
 }
 
-/** Something that somebody outside resolves with `holdfast.resolve(token, value)`. */
+/** A value that an outside caller resolves with `holdfast.resolve(token, value)`. */
 export interface External<out T> {
-  /** For those who may resolve it; nobody can guess it. */
+  /** The token for callers that may resolve it; nobody can guess it. */
   readonly token: string;
   result(): Promise<T>;
 }
 
-/** Children whose results are taken in the order in which they come. */
+/** Children whose results are taken in the order in which they arrive. */
 export interface JoinSet<Out> extends AsyncIterable<Out> {
   spawn<In, O extends Out>(
     fn: DurableFunction<In, O>,
     ...args: InputAnd<In, CallOptions>
   ): Child<O>;
-  /** The next result, undefined when all were taken; children that return nothing are told apart by `for await`. @throws RunFailedError when that child did not complete */
+  /**
+   * Resolves with the next result, or with undefined once all were taken. Use
+   * `for await` for children that return nothing.
+   * @throws RunFailedError when that child did not complete
+   */
   next(): Promise<Out | undefined>;
-  /** The next result if it is there; does not wait. */
+  /** Takes the next result if it is there; does not wait. */
   try():
     | { readonly kind: "found"; readonly value: Out }
     | { readonly kind: "pending" }
     | { readonly kind: "allTaken" };
-  /** Cancels what has not ended, newest first, and waits for it. */
+  /** Cancels the children that have not ended, newest first, and waits for them. */
   close(): Promise<void>;
 }
 
 /**
- * Lines for people: told to `onEvent` of `openHoldfast` and kept with the run,
- * with its step and attempt. Replay does not write them again; those behind
- * the last thing recorded may come twice after a crash.
+ * Log lines for people. `onEvent` of `openHoldfast` gets them, and the run
+ * keeps them with its step and attempt. Replay does not write them again. After
+ * a crash, lines behind the last recorded event may appear twice.
  */
 export interface RunLog {
   debug(message: string, data?: unknown): void;
@@ -104,30 +115,32 @@ export interface RunLog {
 }
 
 /**
- * What the code of a workflow does the world with. Each call is recorded;
- * when the code is run again, it is answered from the record. `Next` is what
- * its next pass is given; helpers that call `continueWith` name it to have it
- * checked.
+ * The operations that a workflow's code may use. Each call is recorded. When
+ * the code runs again, the record answers the call. `Next` is the input of the
+ * next pass; a helper that calls `continueWith` names it to have it checked.
  */
 export interface WorkflowContext<Next = unknown> {
-  /** Of this run. */
+  /** The id of this run. */
   readonly id: string;
-  /** Aborted once the run is asked to cancel. */
+  /** Aborted once a caller asks the run to cancel. */
   readonly abortSignal: AbortSignal;
   readonly log: RunLog;
 
   /**
    * Runs another function as a child, on any worker and with its own retries,
    * and waits for its result.
-   * @throws RunFailedError when it failed, was cancelled or timed out
+   * @throws RunFailedError when the child failed, was cancelled or timed out
    * @throws HoldfastError `INPUT_INVALID` when its schema refuses the input
    * @example const payment = await ctx.call(charge, order);
    */
   call<In, Out>(fn: DurableFunction<In, Out>, ...args: InputAnd<In, CallOptions>): Promise<Out>;
-  /** Begins a child without waiting. A child never outlives its parent: it is cancelled when that ends. */
+  /**
+   * Starts a child without waiting. A child never outlives its parent: it is
+   * cancelled when the parent ends.
+   */
   spawn<In, Out>(fn: DurableFunction<In, Out>, ...args: InputAnd<In, CallOptions>): Child<Out>;
   /**
-   * Starts a run of its own, which outlives this one.
+   * Starts an independent run, which outlives this one.
    * @throws HoldfastError `EXECUTION_EXISTS` when the id is taken by another run
    */
   start<In, Out>(
@@ -135,28 +148,31 @@ export interface WorkflowContext<Next = unknown> {
     ...args: InputAnd<In, StartOptions>
   ): Promise<Detached>;
   /**
-   * Runs a function here and records what it returns: once recorded, it never
-   * runs again. Interrupted, it does. Calls of `ctx` inside are refused.
+   * Runs a function in this process and records its result. A recorded step
+   * never runs again. An interrupted step does. Calls of `ctx` inside the
+   * function are refused.
    * @example const label = await ctx.step("print label", () => printer.print(order));
    * @example const rate = await ctx.step("rate", { retry: { maxRetries: 2 }, timeout: "5s" }, ({ abortSignal }) => getRate(abortSignal));
    */
   step<T>(name: string, body: StepBody<T>): Promise<Awaited<T>>;
   step<T>(name: string, options: StepOptions, body: StepBody<T>): Promise<Awaited<T>>;
   /**
-   * Writes to your own tables in the transaction that records it: it happens
-   * exactly once.
+   * Writes to your own tables in the transaction that records the call, so the
+   * writes happen exactly once. If the database interrupts it, it is retried
+   * like a step. An error that the body throws is its outcome.
+   * @throws HoldfastError `EXECUTION_CHANGED_INSIDE` when the body ends, cancels or pauses this run
    * @example
    * await ctx.transaction("book", function* () {
    *   yield* run(sql`UPDATE account SET cents = cents - 500 WHERE id = 'ada'`);
    * });
    */
   transaction<T>(name: string, body: () => Tx<T>): Promise<T>;
-  /** Waits without holding anything, for milliseconds or years. */
+  /** Waits for milliseconds or years. No worker place or connection is held while it waits. */
   sleep(time: Duration): Promise<void>;
   sleepUntil(instant: Date | number): Promise<void>;
   /**
-   * Waits for a message; those that came before are kept, oldest first. With
-   * a timeout it gives undefined when none came in time.
+   * Waits for a message. Messages that arrived earlier are kept, oldest first.
+   * With a timeout it resolves with undefined when no message arrives in time.
    * @example const reply = await ctx.receive(approval, { timeout: "1 day" });
    */
   receive<T>(signal: Signal<T, never>): Promise<T>;
@@ -164,32 +180,36 @@ export interface WorkflowContext<Next = unknown> {
     signal: Signal<T, never>,
     options: { readonly timeout: Duration },
   ): Promise<T | undefined>;
-  /** Something that somebody outside resolves, who is given its token. */
+  /** Creates a value that an outside caller resolves. Give its token to that caller. */
   external<T = unknown>(): External<T>;
   /**
-   * Children whose results are taken as they come. A name is part of their ids.
-   * @throws HoldfastError `JOIN_SET_EXISTS` when another set of the run has it
+   * Creates a set of children whose results are taken as they arrive. The name
+   * is part of their ids.
+   * @throws HoldfastError `JOIN_SET_EXISTS` when another set of the run has the name
    */
   joinSet<Out = unknown>(name?: string): JoinSet<Out>;
 
-  /** The time, as far as the run knows: that of the last thing delivered to it, at first when it was due. */
+  /**
+   * The time as the run knows it: the time of the last delivery to it, and
+   * before the first delivery the time at which it was due.
+   */
   now(): number;
-  /** At least 0 and below 1, the same when run again. */
+  /** A number of at least 0 and below 1, the same on replay. */
   random(): number;
-  /** Different for each call and run, the same when run again. */
+  /** Different for each call and run, the same on replay. */
   uuid(): string;
-  /** Shows a value to those who look at the run. */
+  /** Shows a value to readers of the run. */
   setProgress(value: unknown): void;
   /**
-   * True for runs that get here for the first time: lets new code stand beside
-   * old while runs of both go on.
+   * True for runs that reach this call for the first time. It lets new code
+   * stand beside old code while runs of both continue.
    * @example if (ctx.patched("send-mail-too")) await ctx.call(sendMail, order);
    */
   patched(id: string): boolean;
   /**
-   * Ends this pass and begins the next under the same id, with an empty
-   * history: `return ctx.continueWith(next)`. It is what the code is given
-   * then; a schema is not asked again.
+   * Ends this pass and starts the next under the same id, with an empty
+   * history: `return ctx.continueWith(next)`. The next pass gets this input; a
+   * schema does not check it again.
    */
   continueWith(input: Next): never;
 }

@@ -2,12 +2,12 @@ import type { Executions } from "../../stores/execution/executions.ts";
 import { eventsAfter, loadedWhole, responsesAfter } from "../worker/hot/history.ts";
 import { historyDocument, type RunHistory } from "./run-history.ts";
 
-/** Kinds that say how the log was made, not what the run did. */
+/** Kinds that tell how the log was made, not what the run did. */
 const unrecorded: ReadonlySet<string> = new Set(["created", "forked"]);
 
 /**
- * The history of a run, as far as it has come. Read in pages while it may go
- * on: events first, since what came to it before them is there by then.
+ * Reads the history of a run so far. It is read in pages while the run may continue: events
+ * first, since their earlier responses are there by then.
  */
 export async function historyOf(
   executions: Executions,
@@ -19,7 +19,7 @@ export async function historyOf(
     const loaded = await executions.load(id);
     const { codeVersion } = await executions.get(id);
     const events = await eventsAfter(pages, loaded.id, loaded.historyFrom);
-    // It has begun anew since: what was read is of the pass before.
+    // The run has started its next pass since: the events belong to the earlier pass.
     if (events.some(({ event }) => event.kind === "continued")) continue;
     const later = await responsesAfter(pages, loaded.id, loaded.responsesFrom);
     const { unreadSignals } = await loadedWhole(pages, {

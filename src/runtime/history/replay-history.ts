@@ -13,20 +13,19 @@ import { historyInvalid, readHistory } from "./read-history.ts";
 import type { RunHistory } from "./run-history.ts";
 
 interface ReplayOptions {
-  /** The payload codec of the database that it was recorded in, when inputs are hashed with its key. */
+  /** The payload codec of the source database, if inputs are hashed with its key. */
   readonly payload?: PayloadCodec;
-  /** Shown in the error, beside the version that recorded it. */
+  /** The code version that the error shows beside the recorded one. */
   readonly codeVersion?: string;
 }
 
 /**
- * Runs the code of a workflow against the history of a run, without running a
- * step or writing anything: is changed code safe for runs that went this way?
- * `matches` when it did all that was recorded and would go on from there,
- * `ends` when it came to its end by then, `differs` with the error that shows
- * the recorded and the actual call.
+ * Replays a run's history against the code of a workflow, without running a step or writing
+ * anything. It tells if changed code is safe for runs with such a history. `matches`: the code
+ * did all that was recorded and would continue. `ends`: the code also ended. `differs`: an
+ * error shows the recorded and the actual call.
  *
- * @throws HoldfastError `HISTORY_INVALID` for what is no history, one of a newer format or of another function, `OPTION_INVALID`
+ * @throws HoldfastError `HISTORY_INVALID` for an invalid history, one of a newer format or of another function, `OPTION_INVALID`
  * @example
  * const history = JSON.parse(await readFile("test/order-42.json", "utf8"));
  * expect(await replayHistory(fulfil, history)).toEqual({ kind: "matches" });
@@ -61,7 +60,7 @@ export async function replayHistory(
   return replayLog(context, definition, loaded, codeVersion ?? null);
 }
 
-/** What a replay needs, without a database. */
+/** The context that a replay needs, without a database. */
 function contextOf(payload: PayloadCodec | undefined): ReplayContext {
   const clock = manualClock();
   const refuse = (): never => {

@@ -4,9 +4,9 @@ import { encodeValue } from "../../model/values/values.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 
 /**
- * A recorded run as a document: plain JSON that can be written to a file and
- * kept beside the code. Instants are milliseconds since 1970. Values stand as
- * they are stored: what is JSON as it is, a Date or a bigint with a tag.
+ * A recorded run as a document: plain JSON, to be written to a file and kept beside the code.
+ * Instants are milliseconds since 1970. Values have their stored form: JSON as it is, a Date or
+ * a bigint with a tag.
  */
 export interface RunHistory {
   readonly format: "holdfast-history";
@@ -14,25 +14,25 @@ export interface RunHistory {
   /** The id of the run. */
   readonly run: string;
   readonly function: string;
-  /** Of the worker that had it last; null when it had none. */
+  /** The code version of the last worker that had the run; null if no worker had it. */
   readonly codeVersion: string | null;
   readonly startedAt: number;
   readonly scheduledAt: number;
-  /** What its random numbers follow from. */
+  /** The seed of the run's random numbers. */
   readonly seed: string;
-  /** How often it had begun anew by `ctx.continueWith`. */
+  /** The number of earlier passes, each of which ended with `ctx.continueWith`. */
   readonly continuations: number;
   /** The payload codec under which inputs were hashed; null for none. */
   readonly payload: string | null;
   readonly cancellation: LoadedExecution["cancellation"];
   readonly input: unknown;
-  /** What happened to it since it began, or began anew, in order. */
+  /** The events since the run began, or since its last pass began, in order. */
   readonly events: readonly {
     readonly version: number;
     readonly at: number;
     readonly event: Readonly<Record<string, unknown>>;
   }[];
-  /** What came to it from elsewhere, in order. */
+  /** The responses that reached the run from elsewhere, in order. */
   readonly responses: readonly {
     readonly seq: number;
     readonly at: number;
@@ -40,10 +40,10 @@ export interface RunHistory {
   }[];
 }
 
-/** What this version writes, and reads up to. */
+/** The format that this version writes, and the newest that it reads. */
 export const formatVersion = 1;
 
-/** What is written down of a run. */
+/** The parts of a run that are recorded. */
 interface Recorded {
   readonly loaded: LoadedExecution;
   readonly codeVersion: string | null;
@@ -80,7 +80,7 @@ export function historyDocument(recorded: Recorded): RunHistory {
   };
 }
 
-/** A run that has ended is not being cancelled any more; its log says that it was. */
+/** A run that has ended is no longer being cancelled; its log tells that it was. */
 function requestIn(events: readonly LoggedEvent<unknown>[]): LoadedExecution["cancellation"] {
   const request = events.findLast(({ event }) => event.kind === "cancellationRequested");
   if (request?.event.kind !== "cancellationRequested") return null;
@@ -101,7 +101,7 @@ function withPlain(whole: object, field: string | undefined): Readonly<Record<st
 
 const unlimited = { charactersMax: Number.MAX_SAFE_INTEGER };
 
-/** A value as it is stored, as JSON. */
+/** The stored form of a value, as JSON. */
 function plain(value: unknown): unknown {
   return JSON.parse(encodeValue(value, unlimited)) as unknown;
 }

@@ -3,9 +3,8 @@ import { spokenError } from "../../model/values/stored-error.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
- * Something went wrong with a run that neither its code nor the store can be
- * told of: a payload codec that fails, or a bug of ours. The run is parked
- * with what it has recorded; the others go on.
+ * Parks a run after a fault that neither its code nor the store can handle: a failing payload
+ * codec, or a bug in this package. Its records stay, and the other runs continue.
  */
 export function broke(run: RunState, error: unknown): void {
   if (run.isOver) return;

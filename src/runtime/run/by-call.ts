@@ -1,7 +1,7 @@
 /**
- * What belongs to calls of a run, in the order of their numbers. Most runs
- * have one at a time: a Map that is emptied and filled again makes its table
- * anew each time, which took a microsecond of each step.
+ * Items of calls of a run, in the order of the call numbers. Most runs have one item at a time.
+ * A Map that is emptied and refilled rebuilds its table each time, which cost a microsecond of
+ * each step.
  */
 export class ByCall<T extends { readonly call: number }> {
   readonly #items: T[] = [];
@@ -10,7 +10,7 @@ export class ByCall<T extends { readonly call: number }> {
     return this.#items.length;
   }
 
-  /** In place of what the call had before. */
+  /** Puts an item, in place of the call's earlier item. */
   put(item: T): void {
     const items = this.#items;
     const last = items.at(-1);
@@ -26,7 +26,7 @@ export class ByCall<T extends { readonly call: number }> {
     return item?.call === call ? item : undefined;
   }
 
-  /** What the call had; it has nothing any more. */
+  /** Takes the call's item, and removes it. */
   take(call: number): T | undefined {
     const items = this.#items;
     if (items.at(-1)?.call === call) return items.pop();
@@ -38,12 +38,12 @@ export class ByCall<T extends { readonly call: number }> {
     this.#items.length = 0;
   }
 
-  /** As they are now: what is put and taken meanwhile changes nothing about it. */
+  /** A copy of the current items, which later changes do not affect. */
   all(): readonly T[] {
     return [...this.#items];
   }
 
-  /** Of the first whose number is not less. */
+  /** The index of the first item whose call number is not less. */
   #placeOf(call: number): number {
     const items = this.#items;
     let low = 0;

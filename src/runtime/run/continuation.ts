@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { RunState, Settled } from "./run-state.ts";
 
-/** Returned by code that is to begin anew under its id: `return ctx.continueWith(input)`. */
+/** Returned by code that starts its next pass under its id: `return ctx.continueWith(input)`. */
 export class Continuation {
   readonly input: unknown;
 
@@ -10,7 +10,7 @@ export class Continuation {
   }
 }
 
-/** Without its `return` a run that should go on for years would end, and nobody would notice. */
+/** True if the `return` is missing: a run meant to continue for years would end, and nobody would notice. */
 export function isContinuationLost({ isContinuing }: RunState, settled: Settled): boolean {
   return isContinuing && settled.kind === "returned" && !(settled.value instanceof Continuation);
 }

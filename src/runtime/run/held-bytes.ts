@@ -1,16 +1,16 @@
 import { payloadField } from "../../model/execution/event-payload.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 
-/** What a run takes besides its values: closures, promises, a few maps. */
+/** The memory of a run besides its values: closures, promises, a few maps. */
 const bareRunBytes = 4_000;
-/** What an event takes besides the value in it. */
+/** The memory of an event besides its value. */
 const bareEventBytes = 200;
-/** What an object, a property or an item takes besides what is in it. */
+/** The memory of an object, a property or an item besides its content. */
 const partBytes = 16;
-/** Parts of one value that are looked at; the rest is taken to be like them. */
+/** The most parts of one value that are measured; the rest is assumed to be like them. */
 const partsMax = 10_000;
 
-/** About how many bytes a run holds once its code has been given all of this. */
+/** About the number of bytes that a run holds once its code has been given all of this. */
 export function loadedBytes({ input, history, responses, unreadSignals }: LoadedExecution): number {
   let bytes = bareRunBytes + roughBytes(input);
   for (const { event } of history) {
@@ -24,7 +24,7 @@ export function loadedBytes({ input, history, responses, unreadSignals }: Loaded
   return bytes;
 }
 
-/** About how many bytes a value takes: enough to tell kilobytes from megabytes. */
+/** About the number of bytes of a value: enough to tell kilobytes from megabytes. */
 export function roughBytes(value: unknown): number {
   if (typeof value === "string") return partBytes + value.length;
   if (typeof value !== "object") return partBytes;

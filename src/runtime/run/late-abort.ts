@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 
-/** An abort signal that is made when somebody looks at it: few do, and it costs more than the rest of a step. */
+/** An abort signal that is made on first access: few bodies look at it, and it costs more than the rest of a step. */
 export class LateAbort {
   #controller: AbortController | undefined;
   #abort: { readonly reason: unknown } | undefined;
@@ -8,7 +8,7 @@ export class LateAbort {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      // Each join set and each call of the user's may listen: Node takes more than ten for a leak.
+      // Each join set and each call of the user may listen: Node takes more than ten listeners for a leak.
       setMaxListeners(0, this.#controller.signal);
       if (this.#abort !== undefined) this.#controller.abort(this.#abort.reason);
     }

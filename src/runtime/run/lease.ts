@@ -1,10 +1,10 @@
 import type { RunState } from "./run-state.ts";
 
 /**
- * Whether somebody else may have the run by now: its lease is over, as after
- * the process was stopped, the machine slept, or the database answered late.
- * Nothing is begun then, or steps would be run that another has recorded. What
- * rests, or is being given back, begins nothing anyway.
+ * True if another worker may have the run by now: its lease has expired, as after the process
+ * was stopped, the machine slept, or the database answered late. Nothing starts then, or steps
+ * that another worker has recorded would run again. A run that rests or is being released
+ * starts nothing anyway.
  */
 export function isStale(run: RunState): boolean {
   const { host, isWaiting, isOver, leaving, leaseUntil } = run;
@@ -13,7 +13,10 @@ export function isStale(run: RunState): boolean {
   return leaseUntil <= host.clock.now();
 }
 
-/** Goes on once its lock is renewed; lost, it is dropped. Nothing else is done meanwhile, as during an append. */
+/**
+ * Renews the lock, then continues. A run that lost its lock is dropped. Nothing else happens
+ * until then, as during an append.
+ */
 export function renewFirst(run: RunState): boolean {
   run.isAppending = true;
   void run.host.renew(run).then(() => {
@@ -23,7 +26,7 @@ export function renewFirst(run: RunState): boolean {
   return false;
 }
 
-/** Whether anything may still be delivered to its code. */
+/** True if anything may still be delivered to the code. */
 export function isListening({ settled, poison, leaving }: RunState): boolean {
   return settled === undefined && poison === undefined && leaving === undefined;
 }

@@ -4,26 +4,26 @@ import type { LoggedResponse } from "../../model/execution/event.ts";
 export interface Receiver {
   readonly call: number;
   readonly signal: string;
-  /** Its time is over at this instant; null waits for ever. */
+  /** The instant at which the wait times out; null waits forever. */
   readonly expiresAt: number | null;
 }
 
 type Sent = Extract<LoggedResponse<unknown>["response"], { kind: "signal" }>;
 
-/** A signal that was delivered and that no call has taken. */
+/** A delivered signal that no call has taken. */
 interface Kept {
   readonly seq: number;
   readonly value: unknown;
 }
 
-/** Signals of a run: those that wait to be asked for, and the calls that wait for one. */
+/** The signals of a run: signals that no call has taken, and calls that wait for one. */
 export class Mailbox {
   readonly #kept = new Map<string, Kept[]>();
   readonly #receivers = new Map<string, Receiver[]>();
-  /** Those whose time is over, which is about to be recorded. */
+  /** Receivers that timed out, which is about to be recorded. */
   readonly #expired = new Set<Receiver>();
 
-  /** The oldest signal of a name, if one is there. */
+  /** Takes the oldest signal of a name, if there is one. */
   take(signal: string): { readonly value: unknown } | undefined {
     const kept = this.#kept.get(signal);
     const first = kept?.shift();
@@ -37,7 +37,7 @@ export class Mailbox {
     else waiting.push(receiver);
   }
 
-  /** The call that gets a signal which has come: the one that has waited longest. Kept when there is none. */
+  /** Returns the call that gets a new signal: the call that has waited longest. The signal is kept if there is none. */
   deliver(seq: number, { signal, value }: Sent): Receiver | undefined {
     const receiver = this.#receivers.get(signal)?.[0];
     if (receiver !== undefined) {
@@ -51,9 +51,9 @@ export class Mailbox {
   }
 
   /**
-   * Those whose time is over, each told of once, in the order of their calls.
-   * They wait on until that is delivered: of many only some fit into an
-   * append, and a signal that comes before the next one finds them on replay.
+   * Returns calls that timed out, each once, in the order of the calls. They wait on until the
+   * timeout is delivered: only some of many fit into one append, and a signal that arrives
+   * before the next append finds them on replay.
    */
   expire(now: number): readonly Receiver[] {
     const over = this.receivers.filter(
@@ -72,26 +72,26 @@ export class Mailbox {
     else this.#receivers.set(receiver.signal, left);
   }
 
-  /** The call waits no longer. */
+  /** Removes a call that no longer waits. */
   forgetCall(call: number): void {
     const receiver = this.receivers.find((other) => other.call === call);
     if (receiver !== undefined) this.forget(receiver);
   }
 
-  /** No call waits any longer. */
+  /** Removes all waiting calls. */
   dropReceivers(): void {
     this.#receivers.clear();
     this.#expired.clear();
   }
 
-  /** In the order of their calls. */
+  /** All waiting calls, in their order. */
   get receivers(): readonly Receiver[] {
     return [...this.#receivers.values()].flat().toSorted((a, b) => a.call - b.call);
   }
 
-  /** When the first of them has waited long enough that has not been told of. */
+  /** The first timeout of a call that `expire` has not returned yet. */
   get nextExpiry(): number | undefined {
-    // Asked at each rest, where an iterator over nothing shows.
+    // Read at each rest, where an iterator over nothing is measurable.
     if (this.#receivers.size === 0) return undefined;
     let next: number | undefined;
     for (const waiting of this.#receivers.values())
@@ -103,7 +103,7 @@ export class Mailbox {
     return next;
   }
 
-  /** The numbers of what nobody has taken, for the pass that comes next. */
+  /** The numbers of signals that no call has taken, for the next pass. */
   get unread(): readonly number[] {
     return [...this.#kept.values()]
       .flat()

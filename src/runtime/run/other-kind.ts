@@ -5,9 +5,8 @@ import type { Definition } from "../definition/definitions.ts";
 const spoken = { workflow: "a workflow", activity: "an activity" } as const;
 
 /**
- * Why a run is parked whose function is of another kind here: the two are
- * given different things and are retried differently, so neither can be run
- * as the other.
+ * The reason to park a run whose function is of another kind here. Workflows and activities get
+ * different contexts and different retries, so neither can run as the other.
  */
 export function otherKind(
   { id, role }: Pick<LoadedExecution, "id" | "role">,

@@ -23,9 +23,9 @@ import type { Notice } from "../runtime-event.ts";
 import { watchMove } from "../worker/move-watch.ts";
 
 /**
- * Fires the schedules of some names while a worker runs: starts what is due,
- * and what waits once nothing is in its way any more. Any number of processes
- * may; which of them does it is decided in the transaction.
+ * Fires the schedules of some names while a worker runs: starts due instants, and waiting
+ * instants once no run is in their way. Any number of processes may do so. The transaction
+ * decides which of them starts a run.
  */
 export class Firing {
   readonly #context: RuntimeContext;
@@ -52,11 +52,11 @@ export class Firing {
       names,
     );
     this.#waiting = this.#startWaiting();
-    // Its instants fire where the database is now; the worker says so.
+    // The instants fire in the moved database from now on. The worker reports the move.
     this.#stopMoveWatch = watchMove(context, () => void this.close());
   }
 
-  /** What is being started is finished first. */
+  /** Finishes the starts that are under way. */
   async close(): Promise<void> {
     this.#stopMoveWatch();
     this.#end.abort();
@@ -74,7 +74,7 @@ export class Firing {
         const { ready, unfinished } = await this.#nextReady(awaited, signal);
         awaited = unfinished;
         const isStuck = !(await this.#startAll(ready));
-        // It stays ready, so waiting for it would not wait.
+        // The instant stays ready, so waiting for it would not wait.
         if (isStuck) await pauseBefore(clock, failures, signal);
         failures = isStuck ? failures + 1 : 0;
       } catch (error) {
@@ -85,7 +85,7 @@ export class Firing {
       }
   }
 
-  /** One that fails does not hold up the others, and is told of once. True when none did. */
+  /** Starts what is ready. A failing schedule does not hold up the others and is reported once. True if none failed. */
   async #startAll(names: readonly string[]): Promise<boolean> {
     const { database, store } = this.#context;
     let haveStarted = true;
@@ -103,7 +103,7 @@ export class Firing {
     return haveStarted;
   }
 
-  /** Resolves when an instant that waits can be started, or other runs are in the way than those that are listened to. */
+  /** Resolves when a waiting instant can be started, or when runs other than the awaited ones are in the way. */
   #nextReady(awaited: readonly string[], signal: AbortSignal): Promise<Ready> {
     const { database, store, clock } = this.#context;
     const known = new Set(awaited);
@@ -137,7 +137,7 @@ export class Firing {
 
   #tell(name: string, instant: number, outcome: InstantOutcome): void {
     if (outcome.kind === "gone") return;
-    // Who only starts runs would not hear otherwise that nobody takes them.
+    // A process that only starts runs would not learn otherwise that no worker takes them.
     if (outcome.kind === "started") this.#context.unserved.started(outcome.function);
     const { level, text } = spoken(outcome);
     this.#context.tell({

@@ -11,33 +11,32 @@ import { fireNow } from "../../stores/schedule/runs/start.ts";
 import { runOf, type Run } from "../client/run-handle.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
-/** The schedules that were given to `work`, in this process or another, now or before. */
+/** The schedules that were given to `work`, in this or another process, now or before. */
 export interface RunSchedules {
   /**
-   * All of them, by name, with their next five instants. One that no code
-   * gives to `work` any more stays, does not fire, and is overdue: remove it.
+   * Lists all schedules by name, with their next five instants. A schedule that no code gives
+   * to `work` any more stays, does not fire, and is overdue: remove it.
    * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
    * @example const { items } = await holdfast.schedules.list();
    */
   list(options?: PageOptions): Promise<Page<RunSchedule>>;
   /**
-   * Starts nothing more until `resume`, also when a worker starts again, and
-   * also of what waits; runs that have started go on. True when it was not
-   * paused. May be repeated.
+   * Pauses a schedule: it starts nothing, not even its waiting instants, until `resume`. A
+   * restart of a worker does not change that. Started runs continue. True if the schedule was
+   * not paused. May be repeated.
    * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `NAME_INVALID`
    */
   pause(name: string): Promise<boolean>;
   /**
-   * Lets it go on with its next instant after now: those that passed while it
-   * was paused start nothing. True when it was paused. May be repeated.
+   * Resumes a schedule with its next instant after now. Instants that passed while it was
+   * paused start nothing. True if it was paused. May be repeated.
    * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `NAME_INVALID`
    */
   resume(name: string): Promise<boolean>;
   /**
-   * Starts a run now, outside of the cadence, also when the schedule is paused
-   * and whatever is unfinished; for what comes after it the run counts as one
-   * of the schedule. Give a key to be able to repeat the call: firing twice
-   * under one key is firing once.
+   * Starts a run now, outside of the cadence, even if the schedule is paused or has unfinished
+   * runs. For later instants the run counts as a run of the schedule. Give a key to make the
+   * call repeatable: repeated calls under one key fire once.
    * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `NAME_INVALID`, `OPTION_INVALID`, `EXECUTION_EXISTS` when the schedule starts something else since the key was used
    * @example const run = await holdfast.schedules.fire("nightly", { key: "after-the-fix" });
    */
@@ -49,9 +48,9 @@ export interface RunSchedules {
     },
   ): Promise<Run<unknown>>;
   /**
-   * Removes a schedule with what waits; runs that have started go on. True
-   * when there was one. A worker that is given it makes it again when it
-   * starts, so take it out of the code first.
+   * Removes a schedule with its waiting instants. Started runs continue. True if the schedule
+   * existed. A worker that is given the schedule creates it again when it starts, so remove it
+   * from the code first.
    * @throws HoldfastError `NAME_INVALID`
    */
   remove(name: string): Promise<boolean>;

@@ -7,27 +7,26 @@ import type { TakesNone } from "../definition/workflow-context.ts";
 import { newTerms } from "../../stores/schedule/parts.ts";
 import { definitionOf, type Definition, type DurableFunction } from "../definition/definitions.ts";
 
-/** When a schedule starts runs: `cron` with `timeZone`, or `every`, and what becomes of runs that overlap and instants that were missed. */
+/** The cadence of a schedule, `cron` with `timeZone` or `every`, and its rules for overlapping runs and missed instants. */
 export type ScheduleOptions = ScheduleDraft & {
   /**
-   * What happens at an instant while a run of this schedule is unfinished.
-   * Defaults to `skip`, which starts none, and with `catchUp: "all"` to `queue`,
-   * which starts it when those before it have ended, in order; 100 wait at most.
-   * `allow` starts it at once, beside the other. `cancelPrevious` asks the other
-   * to cancel and starts the new one when that has ended; of those that wait the
-   * newest is started. The rule holds for missed instants too: with an explicit
-   * `skip`, `catchUp: "all"` makes up only for those that meet no unfinished run.
+   * The rule for an instant at which a run of this schedule is unfinished. `skip`, the default,
+   * starts none. `queue`, the default with `catchUp: "all"`, starts the run when earlier runs
+   * have ended, in order; at most 100 wait. `allow` starts it at once, beside the other.
+   * `cancelPrevious` asks the other to cancel and starts the new run when that has ended; of
+   * several waiting instants the newest starts. The rule holds for missed instants too: with an
+   * explicit `skip`, `catchUp: "all"` makes up only for instants without an unfinished run.
    */
   readonly overlap?: Overlap;
 };
 
-/** A schedule with what it starts, to be given to `holdfast.work`. Made by `schedule`. */
+/** A schedule and the function it starts, to be given to `holdfast.work`. Made by `schedule`. */
 export interface ScheduledFunction {
   readonly kind: "schedule";
   readonly name: string;
 }
 
-/** What the runtime knows of a schedule. */
+/** A schedule as the runtime knows it. */
 export interface ScheduleDefinition {
   readonly name: string;
   readonly draft: ScheduleDraft;
@@ -36,7 +35,7 @@ export interface ScheduleDefinition {
   readonly input: unknown;
 }
 
-/** The input of a function, which may be left out when it takes none. */
+/** The input of a function; optional if the function takes none. */
 type InputOf<In> =
   TakesNone<In> extends true
     ? [input?: undefined]
@@ -48,12 +47,10 @@ type InputOf<In> =
 const scheduled: unique symbol = Symbol.for("holdfast.schedule") as never;
 
 /**
- * Makes a schedule that starts runs of a workflow, or of an activity: one for
- * each instant, however many processes work. Give it to `holdfast.work`; who
- * runs the function may be another process. Its runs are called after it, such
- * as `nightly@2026-11-18T09:00:00Z`, and found by `runs.list({ tag:
- * "schedule:nightly" })`. Cron expressions are read on the clocks of UTC by
- * default.
+ * Makes a schedule that starts runs of a workflow or an activity: one run per instant, for any
+ * number of processes. Give it to `holdfast.work`; another process may execute the function.
+ * Its runs are named after it, such as `nightly@2026-11-18T09:00:00Z`, and are found by
+ * `runs.list({ tag: "schedule:nightly" })`. Cron expressions use UTC by default.
  *
  * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CRON_INVALID`, `TIME_ZONE_INVALID`, `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`
  * @example
@@ -77,7 +74,8 @@ export function schedule<In, Out>(
       `overlap is one of ${overlaps.join(", ")}; got something else.`,
       { option: "overlap" },
     );
-  // What is wrong with the terms is said where they are written; instants are found out on the clock of the database.
+  // Errors in the terms are reported at this line of the user's code. The clock of the database
+  // sets the instants.
   newTerms(draft as ScheduleDraft, 0);
   const made: ScheduleDefinition = {
     name: parseRunScheduleName(name),
@@ -95,7 +93,7 @@ export function schedule<In, Out>(
 
 type ScheduleTerms = Pick<ScheduleOptions, "overlap" | "catchUp">;
 
-/** Instants that are made up for come all at once: skipping what overlaps would skip all but the first. */
+/** The default overlap rule. Instants that are caught up come all at once: `skip` would drop all but the first. */
 function defaultOverlap({ catchUp }: ScheduleTerms): Overlap {
   return catchUp === "all" ? "queue" : "skip";
 }
@@ -110,7 +108,7 @@ const optionNames: readonly string[] = [
   "overlap",
 ];
 
-/** What was given to `schedule`; undefined for anything else. */
+/** Returns the definition of a schedule; undefined for any other value. */
 function scheduleOf(given: unknown): ScheduleDefinition | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   return safely(
@@ -119,12 +117,12 @@ function scheduleOf(given: unknown): ScheduleDefinition | undefined {
   );
 }
 
-/** Whether it was made by `schedule`. */
+/** True for a result of `schedule`. */
 export function isScheduled(given: unknown): given is ScheduledFunction {
   return scheduleOf(given) !== undefined;
 }
 
-/** Schedules by name. @throws HoldfastError `SCHEDULE_CONFLICT` when two different ones share a name. */
+/** Collects schedules by name. @throws HoldfastError `SCHEDULE_CONFLICT` when two different schedules share a name. */
 export function schedulesOf(given: readonly unknown[]): ReadonlyMap<string, ScheduleDefinition> {
   const byName = new Map<string, ScheduleDefinition>();
   for (const each of given) {

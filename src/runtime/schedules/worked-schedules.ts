@@ -7,17 +7,17 @@ import { validated } from "../definition/schema.ts";
 import { Firing } from "./firing.ts";
 import { scheduleConflict, schedulesOf, type ScheduleDefinition } from "./schedule.ts";
 
-/** After so long nobody seems to fire a schedule: a worker that fails at it tries again within a minute. */
+/** The delay after which a schedule seems to have no worker: a worker whose attempt fails retries within a minute. */
 const patienceMs = 90_000;
-/** When workers look at what others may have left, and how often. */
+/** The delay before workers first look for schedules without a worker, and the pause between looks. */
 const lookMs = 2_000;
 const againMs = 60_000;
 
 /**
- * The schedules that the workers of this process were given: puts them into
- * the database and fires them. A schedule is fired by workers that were given
- * it and by no others, so one that was taken out of the code starts nothing
- * more; it stays in the database, and whoever works is warned about it.
+ * The schedules that the workers of this process were given: stores them in the database and
+ * fires them. Only workers that were given a schedule fire it. A schedule that was removed from
+ * the code therefore starts nothing more. It stays in the database, and every worker warns
+ * about it.
  */
 export class WorkedSchedules {
   readonly #context: RuntimeContext;
@@ -33,7 +33,8 @@ export class WorkedSchedules {
   }
 
   /**
-   * Those that nobody was given here before, which are ours from now on.
+   * Returns the schedules that no worker here was given before, which belong to this process
+   * from now on.
    * @throws HoldfastError `SCHEDULE_CONFLICT`
    */
   claim(given: readonly unknown[]): readonly ScheduleDefinition[] {
@@ -52,8 +53,8 @@ export class WorkedSchedules {
   }
 
   /**
-   * Makes them, or changes those that have other terms: in one transaction, so
-   * a call to work that fails leaves none of them behind.
+   * Creates the schedules, or changes their terms, in one transaction: a call of `work` that
+   * fails leaves none of them behind.
    * @throws HoldfastError `INPUT_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    */
   async put(schedules: readonly ScheduleDefinition[]): Promise<void> {
@@ -120,12 +121,12 @@ export class WorkedSchedules {
       const overdue = await database.read(findOverdue(store), { before });
       for (const { name, due_at: dueAt } of overdue) this.#warn(name, dueAt);
     } catch {
-      // Who cannot read is told so elsewhere.
+      // Other calls report an unreadable database.
     }
     if (!this.#isClosed) this.#lookIn(againMs);
   }
 
-  /** Each is warned about once. */
+  /** Warns about each schedule once. */
   #warn(name: string, dueAt: number): void {
     if (this.#given.has(name) || this.#told.has(name)) return;
     this.#told.add(name);

@@ -4,28 +4,28 @@ import type { CancellationView } from "../../stores/execution/control/cancelling
 import type { HeldLockOf } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 
-/** How an attempt ended. */
+/** The outcome of an attempt. */
 export type Ended =
   | { readonly kind: "returned"; readonly value: unknown }
   | { readonly kind: "threw"; readonly error: unknown }
-  /** It cannot be run as it is, and none of its code was: it is parked. */
+  /** The run cannot be executed as it is, and no code was executed: it is parked. */
   | { readonly kind: "refused"; readonly why: HoldfastError }
-  /** The worker closes: it is given back and counts for nothing. */
+  /** The worker closes: the run is released, and the attempt does not count. */
   | { readonly kind: "released" }
-  /** Somebody else has it: nothing is written. */
+  /** Another worker has the run: nothing is written. */
   | { readonly kind: "lost" };
 
 export interface Attempt {
   readonly locked: LockedExecution;
   readonly controller: AbortController;
-  /** Ends it, whatever its code does. */
+  /** Ends the attempt, even if its code continues. */
   readonly end: (ended: Ended) => void;
   readonly ended: Promise<Ended>;
-  /** Until then nobody else locks it. */
+  /** No other worker locks the run before this instant. */
   leaseUntil: number;
-  /** Takes back the time after which it ends although its code does not. */
+  /** Cancels the timer that ends the attempt if its code does not stop. */
   cancelGrace: () => void;
-  /** Why it was told to stop, if somebody cancelled it. */
+  /** The cancellation that told the attempt to stop, if there is one. */
   cancellation: CancellationView | null;
 }
 
@@ -45,12 +45,12 @@ export function newAttempt(locked: LockedExecution): Attempt {
   };
 }
 
-/** Whether an attempt is made under a lock; one whose end is not known here yet was made under an older one. */
+/** True if an attempt is made under a lock. An attempt whose end is not known here yet has an older lock. */
 export function isUnder(attempt: Attempt | undefined, { lockVersion }: HeldLockOf): boolean {
   return (attempt?.locked.nextVersion ?? 0) > (lockVersion ?? 0);
 }
 
-/** Somebody else has it: what this attempt still does counts for nothing. */
+/** Drops an attempt whose run another worker has: its outcome counts for nothing. */
 export function lose({ locked, controller, end }: Attempt): void {
   controller.abort(takenOver(locked.id));
   end({ kind: "lost" });

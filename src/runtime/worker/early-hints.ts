@@ -1,20 +1,19 @@
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 
-/** More are not told apart: then every run is looked at. */
+/** The most ids that are kept apart. Beyond that, every run is checked. */
 const idsMax = 1_000;
 
 /**
- * What is heard of runs while a worker is being told which are its: after the
- * lock has read them, before they are there to be told. It is looked at once
- * the runs are taken up, or what is running would hear of its cancellation, or
- * of a response, only when it next appends.
+ * Collects hints about runs that a lock has read and that the worker has not adopted yet. The
+ * worker checks them once it adopts the runs. Otherwise a running run would learn of its
+ * cancellation, or of a response, only at its next append.
  */
 export class EarlyHints {
   readonly interruptions: Heard = new Heard(() => this.#locking > 0);
   readonly responses: Heard = new Heard(() => this.#locking > 0);
   #locking = 0;
 
-  /** Runs something that locks runs and takes them up. */
+  /** Collects hints during a call that locks and adopts runs. */
   async during<T>(lock: () => Promise<T>): Promise<T> {
     this.#locking += 1;
     try {
@@ -29,7 +28,7 @@ export class EarlyHints {
   }
 }
 
-/** The runs of which something of one kind was heard. */
+/** The runs for which hints of one kind arrived. */
 class Heard {
   readonly #ids = new Set<ExecutionId>();
   readonly #isKept: () => boolean;
@@ -39,14 +38,14 @@ class Heard {
     this.#isKept = isKept;
   }
 
-  /** Of one run, or of any. */
+  /** Adds a hint about one run, or about any run. */
   add(id: ExecutionId | undefined): void {
     if (!this.#isKept()) return;
     if (id === undefined || this.#ids.size >= idsMax) this.#isAny = true;
     else this.#ids.add(id);
   }
 
-  /** Whether it may be about a run that is taken up. */
+  /** True if a hint may concern the adopted run. */
   has(id: ExecutionId): boolean {
     return this.#isAny || this.#ids.has(id);
   }

@@ -4,7 +4,7 @@ import { readHeld, type HeldExecution } from "../../stores/execution/lock/held.t
 import { repeated } from "../pauses.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 
-/** Gives back what a worker that closes could not bring to an end. */
+/** Releases the locks of runs that a closing worker could not finish. */
 export async function releaseLeft(
   parts: WorkerParts,
   left: ReadonlySet<ExecutionId>,
@@ -14,9 +14,8 @@ export async function releaseLeft(
 }
 
 /**
- * Gives back what the log says that this worker holds, as far as it is meant.
- * An append that is still on its way moves a run while it is looked at: such a
- * one is looked at again.
+ * Releases the selected locks that the log assigns to this worker. An append under way may
+ * change a run during this. Such a run is checked again.
  */
 export async function releaseHeld(
   parts: WorkerParts,
@@ -26,7 +25,7 @@ export async function releaseHeld(
   try {
     await release(parts, reason, isMeant);
   } catch (error) {
-    // Their leases end, and others take them.
+    // Their leases expire, and other workers lock the runs.
     const { message, code } = error as HoldfastError;
     const isClosed = code === "DATABASE_CLOSED" || isFinal(error);
     if (isClosed || parts.signal.aborted) return;
@@ -55,7 +54,7 @@ async function release(
   }
 }
 
-/** Gives one back, unless its log has got longer since it was read. */
+/** Releases a run, unless its log has grown since it was read. Returns true if it has. */
 async function hasMovedBefore(
   { context, holder, signal }: WorkerParts,
   { id, key, version }: HeldExecution,
@@ -73,7 +72,7 @@ async function hasMovedBefore(
     return false;
   } catch (error) {
     if (!isHoldfastError(error)) throw error;
-    // Any other refusal says that it is not held any more: it has ended, or was taken over.
+    // Any other refusal means that the lock is no longer held: the run has ended or was taken over.
     return error.code === "VERSION_CONFLICT";
   }
 }

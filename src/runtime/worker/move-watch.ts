@@ -3,7 +3,7 @@ import type { HoldfastError } from "../../model/errors.ts";
 import { refuseMoved } from "../../sql/move-mark.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
-/** The database was moved to Postgres: nothing that a worker tries here can succeed any more. */
+/** True if the database was moved to Postgres: no further operation of a worker can succeed here. */
 function isMoved(error: unknown): error is HoldfastError {
   return isHoldfastError(error) && error.code === "MOVED_TO_POSTGRES";
 }
@@ -18,7 +18,7 @@ export function watchMove(
       if (kind === "change")
         database
           .read("refuseMoved", () => refuseMoved())
-          // A read that failed otherwise says nothing, and a write will tell.
+          // A read that failed otherwise proves nothing. The next write finds out.
           .catch((error: unknown) => isMoved(error) && onMoved(error));
     },
     [{ operation: "moveDatabase" }],

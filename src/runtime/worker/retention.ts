@@ -8,12 +8,12 @@ import type { Definition } from "../definition/definitions.ts";
 import { pause } from "../pauses.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
-/** No more often than this, and no later, is anything looked for that may go. */
+/** The shortest and longest pause between two searches for runs to remove. */
 const periodMsMin = 60_000;
 const periodMsMax = 3_600_000;
-/** So often a sweep looks at all again: clocks of other machines may have been behind. */
+/** The number of sweeps after which all runs are checked again: clocks of other machines may have been behind. */
 const sweepsFromStart = 20;
-/** Small enough for others to come between. */
+/** Small enough to let other work in between. */
 const rowsPerSlice = 200;
 
 interface Keeping {
@@ -23,9 +23,9 @@ interface Keeping {
 }
 
 /**
- * Removes runs that have ended and are kept no longer, as their functions say,
- * in small transactions. Workers of several processes look at moments of their
- * own; what one has removed the others do not find.
+ * Removes ended runs whose retention is over, as their functions say, in small transactions.
+ * Workers of several processes search at different times. A run that one of them removed is
+ * gone for the others.
  */
 export async function removeOld(
   context: RuntimeContext,
@@ -83,7 +83,7 @@ async function sweepOne(
   try {
     const options = { signal, rowsPerSlice };
     const report = await removeFinished(store, policy, options, swept);
-    // What could not go yet is met again from the start.
+    // Runs that could not be removed yet are found again from the start.
     if (report.skipped > 0) swept.clear();
     if (report.trees > 0)
       tell({

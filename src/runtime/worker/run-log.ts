@@ -2,7 +2,7 @@ import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { RunLog } from "../definition/workflow-context.ts";
 
-/** Whose code writes a line. */
+/** The run, and the step if there is one, whose code writes a line. */
 export interface Speaker {
   readonly id: ExecutionId;
   readonly function: string;
@@ -12,7 +12,7 @@ export interface Speaker {
 
 type Level = keyof RunLog;
 
-/** Four levels that go one way. */
+/** A log with four levels and one writer. */
 export function runLog(write: (level: Level, message: string, data: unknown) => void): RunLog {
   return {
     debug: (message, data) => write("debug", message, data),
@@ -22,7 +22,7 @@ export function runLog(write: (level: Level, message: string, data: unknown) => 
   };
 }
 
-/** Tells a line and keeps it with its run; what cannot be kept is told of. */
+/** Reports a line and stores it with its run. A line that cannot be stored is reported. */
 export function writeLine(
   { say, tell, pages: { executions } }: RuntimeContext,
   { id, function: name, step, attempt }: Speaker,

@@ -1,11 +1,11 @@
-/** How many of the last turns are remembered. */
+/** The number of recent turns that are remembered. */
 const turnsMax = 100;
 
 /**
- * Which functions had the last turns of a worker. With running ones it makes
- * the load by which functions share its places: who has fewer running comes
- * first, and among equals who had fewer turns lately. Turns that are long over
- * count for nothing, so nobody saves them up.
+ * The functions that had the last turns of a worker. Turns and running runs make the load by
+ * which functions share its places. The function with fewer running runs comes first, and among
+ * equals the function with fewer recent turns. Old turns count for nothing, so no function
+ * saves them up.
  */
 export class Turns {
   readonly #names: string[] = [];
@@ -20,7 +20,7 @@ export class Turns {
     this.#next = (this.#next + 1) % turnsMax;
   }
 
-  /** Whole for each that runs, and a fraction for lately. */
+  /** The load of a function: one for each running run, and a fraction for recent turns. */
   loadOf(name: string, running: number): number {
     return running + (this.#counts.get(name) ?? 0) / (turnsMax + 1);
   }

@@ -3,25 +3,24 @@ import type { HeldExecution } from "../../stores/execution/lock/held.ts";
 import { releaseHeld } from "./held-locks.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 
-/** Our sessions have the server look for a broken line each second. */
+/** Our sessions have the server check for a broken connection each second. */
 const lateCommitMs = 2_500;
 
 /**
- * Gives back what this worker has locked without hearing of it: the answer to
- * a lock was lost, as when the connection breaks during its commit. Otherwise
- * nobody would run it until its lease ends, and an activity would have lost an
- * attempt that was never made.
+ * Releases runs that this worker has locked without learning of it. The answer to a lock call
+ * was lost, as when the connection breaks during its commit. Otherwise no worker would run them
+ * until their lease expires, and an activity would lose an attempt that was never made.
  */
 export class UntoldLocks {
   readonly #parts: WorkerParts;
-  /** Whether this worker runs it. */
+  /** True if this worker runs it. */
   readonly #isHeld: (held: HeldExecution) => boolean;
-  /** Calls that lock: what they have locked is not here before they are answered. */
+  /** Lock calls under way: their runs are not in this worker before the calls are answered. */
   readonly #calls: () => readonly Promise<unknown>[];
-  /** Resolves when nothing is being looked for. */
+  /** Resolves when no look is under way. */
   looked: Promise<void> = Promise.resolve();
   isLooking = false;
-  /** One look that has not begun will see what every other would. */
+  /** A look that has not begun sees everything that a further look would. */
   #isQueued = false;
   #cancelLateLook: (() => void) | undefined;
 
@@ -35,25 +34,28 @@ export class UntoldLocks {
     this.#calls = calls;
   }
 
-  /** Looks for them when a call that locks has failed so that nobody knows whether it did, and once more when a server that lost the line must have ended what it was still committing. */
+  /**
+   * Looks for such locks when the outcome of a lock call is unknown. Looks again once a server
+   * that lost the connection must have ended a late commit.
+   */
   mayBe(failure: unknown): void {
     if (!isHoldfastError(failure) || failure.code !== "OUTCOME_UNKNOWN") return;
     this.look();
     const { context, signal } = this.#parts;
     const { background } = context;
-    // One for the last of many failures: each has had a look of its own.
+    // One late look, for the last of many failures: each failure has had a look of its own.
     this.#cancelLateLook?.();
     this.#cancelLateLook = background.wakeAt(background.now() + lateCommitMs, () => {
       if (!signal.aborted) this.look();
     });
   }
 
-  /** Until it has looked, nothing new may be locked. */
+  /** Looks for such locks. No run may be locked here before the look ends. */
   look(): void {
     if (this.#isQueued) return;
     this.#isQueued = true;
     this.isLooking = true;
-    // One that is under way may have looked already.
+    // A look under way may have passed the row already.
     const before = this.looked;
     const looked = before
       .then(() => {

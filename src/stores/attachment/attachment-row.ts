@@ -5,12 +5,11 @@ import type { OwnedRows } from "../removal.ts";
 import type { SessionRoot } from "../session-row.ts";
 
 /**
- * The rows of attachments, and what sessions do with them inside their own
- * transactions: a commit stamps them, a fork shares them, a removal forgets
- * them.
+ * The rows of attachments, and the changes that sessions make in their own transactions: a commit
+ * stamps them, a fork shares them, a removal forgets them.
  */
 
-/** What the bytes are, as the caller says who puts them. */
+/** The caller's description of the bytes. */
 export interface AttachmentDescription {
   readonly mediaType: string;
   readonly width?: number;
@@ -23,7 +22,7 @@ export interface Attachment extends AttachmentDescription {
   readonly id: string;
   readonly size: number;
   readonly intentAt: number;
-  /** When a commit first referred to it. */
+  /** The instant at which a commit first referred to it. */
   readonly committedAt: number | undefined;
 }
 
@@ -56,7 +55,7 @@ export function attachmentOf(found: ManifestRow): Attachment {
   };
 }
 
-/** How an attachment was described, for putting its bytes elsewhere. */
+/** The description of an attachment, for storing its bytes elsewhere. */
 export function descriptionOf(attachment: Attachment): AttachmentDescription {
   const { mediaType, width, height, label } = attachment;
   return {
@@ -68,12 +67,12 @@ export function descriptionOf(attachment: Attachment): AttachmentDescription {
 }
 
 /**
- * Marks attachments of a session as referred to by a commit; the first time
- * stays. For the turn commit, which has locked the session.
+ * Marks attachments of a session as referred to by a commit; the first time stays. For the turn
+ * commit, which has locked the session.
  *
- * @returns those it cannot refer to, which stay as they are: the session does
- *   not have them, since they were never put or the commit came after the grace
- *   period, or their bytes are gone or never arrived.
+ * @returns the ids that it cannot mark, whose rows stay unchanged. The session does not have them:
+ *   they were never put, or the commit came after the grace period. Or their bytes are gone or
+ *   never arrived.
  */
 export function* stampAttachments(
   session: SessionRoot,
@@ -93,7 +92,7 @@ export function* stampAttachments(
   return ids.filter((id) => !stamped.has(id));
 }
 
-/** Those of some attachments of which no store has a complete copy. */
+/** The given attachments without a complete copy in any store. */
 function* withoutBytes(ids: readonly string[]): Tx<readonly string[]> {
   const found = yield* rows<{ readonly id: string }>(sql`
     SELECT DISTINCT id FROM holdfast_attachment_copy
@@ -102,7 +101,7 @@ function* withoutBytes(ids: readonly string[]): Tx<readonly string[]> {
   return ids.filter((id) => !stored.has(id));
 }
 
-/** How many attachments of a session commits refer to. */
+/** Counts the attachments of a session that commits refer to. */
 export function* committedAttachments(session: number): Tx<number> {
   const found = yield* row<{ readonly count: number }>(sql`
     SELECT COUNT(*) AS count FROM holdfast_attachment
@@ -111,9 +110,8 @@ export function* committedAttachments(session: number): Tx<number> {
 }
 
 /**
- * Gives a fork what the session it comes from has committed, since its history
- * refers to it. Both sessions are locked, so nothing is forgotten meanwhile;
- * the bytes are shared.
+ * Gives a fork the committed attachments of its source, since its history refers to them. Both
+ * sessions are locked, so nothing is forgotten in between; the bytes are shared.
  */
 export function* shareAttachments(from: SessionRoot, to: SessionRoot): Tx<number> {
   return yield* run(sql`
@@ -124,14 +122,14 @@ export function* shareAttachments(from: SessionRoot, to: SessionRoot): Tx<number
 }
 
 /**
- * Forgets attachments, and condemns the copies of those that no session has
- * any more. Each question is a statement of its own, and the order matters:
+ * Forgets attachments, and condemns the copies of those that no session has any longer. Each step
+ * is a separate statement, and the order matters:
  *
- * 1. The copies are locked, so that a put of the same bytes either has recorded
- *    its intent, or waits, finds them condemned and writes a new copy.
- * 2. What is to go is forgotten, which may be an intent newer than the locks.
- * 3. So the copies are asked for again; those of a newer intent are among them.
- * 4. The manifest is asked last: every copy found before had its intent by then.
+ * 1. Lock the copies. A put of the same bytes has then either recorded its intent, or it waits,
+ *    finds them condemned and writes a new copy.
+ * 2. Forget the given attachments. An intent may be newer than the locks.
+ * 3. Read the copies again, which includes those of a newer intent.
+ * 4. Read the manifest last: every copy found before had its intent by then.
  */
 export function* forgetWith(
   ids: readonly string[],
@@ -167,8 +165,8 @@ export function* condemn(names: readonly string[], session: number | null): Tx<v
 }
 
 /**
- * Forgets attachments of a session that is being deleted, at most so many;
- * fewer means that none is left. Their bytes go with the next sweep.
+ * Forgets up to `rowsMax` attachments of a session that is being deleted. Fewer means that none are
+ * left. The next sweep removes their bytes.
  */
 export function* forgetAttachments(session: number, rowsMax: number): Tx<number> {
   const found = yield* rows<{ readonly id: string }>(sql`
@@ -185,9 +183,8 @@ export function* forgetAttachments(session: number, rowsMax: number): Tx<number>
 }
 
 /**
- * As `forgetAttachments`, and takes along the bytes that are in the database.
- * Those in files go with `removeForgotten` of the `attachments` that know the
- * folder.
+ * Does the same as `forgetAttachments`, and removes bytes in the database. Bytes in files are
+ * removed by `removeForgotten` of the `attachments` with that folder.
  */
 function* removeWithBytes(session: number, rowsMax: number): Tx<number> {
   const found = yield* rows<{ readonly id: string }>(sql`
@@ -204,7 +201,7 @@ function* removeWithBytes(session: number, rowsMax: number): Tx<number> {
   return forgotten;
 }
 
-/** How many copies some sessions were the last to have whose bytes are still there. */
+/** Counts the copies with remaining bytes that only the given sessions had. */
 export function* pendingCopies(sessions: readonly number[]): Tx<number> {
   const found = yield* row<{ readonly count: number }>(sql`
     SELECT COUNT(*) AS count FROM holdfast_attachment_copy
@@ -212,18 +209,18 @@ export function* pendingCopies(sessions: readonly number[]): Tx<number> {
   return found?.count ?? 0;
 }
 
-/** What goes with a session. */
+/** The attachment rows that are removed with their session. */
 export const attachmentsOwned: readonly OwnedRows[] = [
   { table: "holdfast_attachment", remove: removeWithBytes },
 ];
 
-/** What attachments take. */
+/** The storage of attachments. */
 export interface AttachmentSizes {
   readonly attachments: number;
   readonly size: number;
 }
 
-/** What the attachments of one session take, shared or not. */
+/** Measures the attachments of one session, shared or not. */
 export function* attachmentSizesOf(session: number): Tx<AttachmentSizes> {
   const found = yield* row<AttachmentSizes>(sql`
     SELECT count(*) AS attachments, coalesce(sum(size), 0) AS size
@@ -241,7 +238,7 @@ export interface CopiesPage {
   readonly next: string | undefined;
 }
 
-/** What the next stored copies take, of whichever session. */
+/** Measures the next stored copies, of any session. */
 export const attachmentSizesAfter: Operation<SizesAfter, CopiesPage> = plainOperation(
   "attachmentSizesAfter",
   {

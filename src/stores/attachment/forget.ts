@@ -26,8 +26,8 @@ export function givenForget(
 }
 
 /**
- * Forgets one attachment that no commit refers to; false when it was not there.
- * What a commit refers to goes with its session.
+ * Forgets one attachment that no commit refers to; false when it is unknown. Committed attachments
+ * are removed with their session.
  *
  * @throws HoldfastError `ATTACHMENT_COMMITTED`
  */

@@ -16,27 +16,25 @@ export interface Intent {
   readonly size: number;
   readonly description: AttachmentDescription;
   readonly at: number;
-  /** Where the bytes will be, unless they are somewhere already. */
+  /** The store for the bytes, unless they are stored already. */
   readonly store: string;
   readonly name: string;
-  /** Copies that were found to be lost: they do not count as stored. */
+  /** Copies that were found lost, which do not count as stored. */
   readonly lost?: readonly string[];
 }
 
 export interface Intended {
   readonly attachment: Attachment;
-  /** A copy of the bytes that is stored already; without one they are to be written under the new name. */
+  /** A stored copy of the bytes; undefined when they must be written under the new name. */
   readonly stored: string | undefined;
 }
 
 /**
- * Records that a session is about to have an attachment, before its bytes are
- * written. Of bytes that are stored already the copy is locked first: a sweep
- * that would remove it either sees the intent, or has condemned it before and
- * the bytes are written anew under another name.
+ * Records that a session is about to have an attachment, before its bytes are written. If the bytes
+ * are stored already, their copy is locked first. A sweep that would remove it then either sees the
+ * intent, or has condemned it already. In that case the bytes are written again under another name.
  *
- * Intending again begins the time to commit anew; what a commit refers to
- * stays described as it was.
+ * A repeated intent restarts the time to commit. The description of a committed attachment stays.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
@@ -92,13 +90,11 @@ interface Copy {
 }
 
 /**
- * Records that the bytes of a copy are stored. False when a sweep has given
- * the put up meanwhile: then they are to be removed and put again. Of two
- * copies of the same bytes the later one is condemned at once. All are locked,
- * in the order of their names, and then read anew: who has waited for a lock
- * would know nothing of copies that came meanwhile, and who comes after waits
- * for this one. Copies that were lost are condemned only now, so that what a
- * commit refers to never is without one.
+ * Records that the bytes of a copy are stored. False when a sweep has abandoned the put: the bytes
+ * must then be removed and put again. Of two copies of the same bytes, the later one is condemned
+ * at once. All copies are locked in the order of their names, and then read again. A statement that
+ * waited for a lock would not see copies that came in between. Later calls wait for this one. Lost
+ * copies are condemned only now, so that a committed attachment is never without a copy.
  */
 export const recordStored: Operation<StoredCopy, boolean> = plainOperation("recordStored", {
   key: (input: StoredCopy) => input.name,
@@ -137,7 +133,10 @@ interface Locate {
   readonly store: string;
 }
 
-/** An attachment and where its bytes are; undefined when the session has none of that id. */
+/**
+ * Returns an attachment and the place of its bytes; undefined when the session has none with that
+ * id.
+ */
 export const locateAttachment: Operation<Locate, Located | undefined> = plainOperation(
   "locateAttachment",
   {

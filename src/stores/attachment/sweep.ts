@@ -7,16 +7,19 @@ import { condemn, forgetWith } from "./attachment-row.ts";
 import type { AttachmentContext } from "./context.ts";
 
 export interface SweepAttachmentsOptions extends SweepOptions<SweepReport> {
-  /** How long a commit may take after its attachments were put; defaults to 1 day. */
+  /** The time that a commit may take after its attachments were put; defaults to 1 day. */
   readonly olderThan?: Duration;
 }
 
 export interface SweepReport {
-  /** Intents that no commit had made good. */
+  /** Intents that were never committed. */
   readonly forgotten: number;
-  /** Copies of bytes that are gone now. */
+  /** Copies of bytes that were removed. */
   readonly removed: number;
-  /** Copies that the byte store could not remove, with the code of its error: the next sweep tries again. */
+  /**
+   * Copies that the byte store could not remove, with the code of its error. The next sweep retries
+   * them.
+   */
   readonly failed: readonly {
     readonly name: string;
     readonly reason: string;
@@ -24,9 +27,9 @@ export interface SweepReport {
 }
 
 /**
- * Cleans up what crashes and turns without a commit have left. Any number of
- * sweeps may go on at once, and one may stall anywhere and go on much later:
- * what it then removes bears a name that nothing uses any more.
+ * Removes the remains of crashes and of turns without a commit. Any number of sweeps may run at
+ * once. A sweep may stall anywhere and resume much later: the names that it then removes are
+ * unused.
  */
 export async function sweepAttachments(
   context: AttachmentContext,
@@ -42,7 +45,7 @@ export async function sweepAttachments(
   ]);
 }
 
-/** Removes what is condemned, of deleted sessions too. */
+/** Removes condemned copies, including those of deleted sessions. */
 export async function removeCondemned(
   context: AttachmentContext,
   given: SweepOptions<SweepReport> | undefined,
@@ -59,7 +62,7 @@ type NextSlice = () => Promise<SweptSlice<SweepReport>>;
 
 const nothing: SweepReport = { forgotten: 0, removed: 0, failed: [] };
 
-/** One kind of slices after the other. */
+/** Runs one kind of slices after the other. */
 function inTurn(
   context: AttachmentContext,
   options: CheckedOptions,
@@ -112,7 +115,7 @@ async function removeCopies(
   const gone: string[] = [];
   const failed: { name: string; reason: string }[] = [];
   for (const name of names) {
-    // What is gone already is recorded; then the sweep says that it was stopped.
+    // Removed copies are recorded first; then the sweep reports that it was stopped.
     if (signal?.aborted === true) break;
     try {
       await bytes.remove(name);
@@ -125,26 +128,26 @@ async function removeCopies(
   return { forgotten: 0, removed, failed };
 }
 
-/** Not the message, which may name paths. */
+/** Returns the code and not the message, which may contain paths. */
 function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return typeof code === "string" ? code : "unknown";
 }
 
 interface SweepSlice {
-  /** Intents up to this instant are given up. */
+  /** Intents up to this instant are abandoned. */
   readonly until: number;
   readonly limit: number;
 }
 
 interface Swept {
-  /** Intents that are forgotten. */
+  /** The number of forgotten intents. */
   readonly forgotten: number;
-  /** True when nothing was left to look at. */
+  /** True when nothing was left to examine. */
   readonly isDone: boolean;
 }
 
-/** Gives up puts that never ended: a put that still writes such a copy fails at its end. */
+/** Abandons puts that never ended. A put that is still writing such a copy fails at its end. */
 const giveUpPuts: Operation<SweepSlice, Swept> = plainOperation("giveUpPuts", {
   key: () => "",
   *one({ until, limit }: SweepSlice) {
@@ -159,7 +162,7 @@ const giveUpPuts: Operation<SweepSlice, Swept> = plainOperation("giveUpPuts", {
   },
 });
 
-/** Forgets old intents that no commit has made good. */
+/** Forgets old intents that were never committed. */
 export const sweepIntents: Operation<SweepSlice, Swept> = plainOperation("sweepIntents", {
   key: () => "",
   *one({ until, limit }: SweepSlice) {
@@ -176,7 +179,10 @@ export const sweepIntents: Operation<SweepSlice, Swept> = plainOperation("sweepI
   },
 });
 
-/** Only these, however many other sessions intend the same bytes. In one order, so that no two sweeps wait for each other. */
+/**
+ * Forgets only these intents, even if other sessions intend the same bytes. They have one order, so
+ * that two sweeps never wait for each other.
+ */
 function* forgetIntents(
   old: readonly { readonly session: number; readonly id: string }[],
   until: number,
@@ -185,7 +191,7 @@ function* forgetIntents(
   let count = 0;
   for (const session of sessions.toSorted((a, b) => a - b)) {
     const own = old.filter((intent) => intent.session === session);
-    // Asked again in the deletion: a commit or another put may have come since.
+    // Checks again in the deletion: a commit or another put may have come since.
     count += yield* run(sql`
       DELETE FROM holdfast_attachment
       WHERE session = ${session} AND id IN ${textsOf(own.map(({ id }) => id))}
@@ -200,7 +206,7 @@ interface CondemnedAfter {
   readonly limit: number;
 }
 
-/** Copies that nothing refers to and whose bytes are to go, by name. */
+/** Unreferenced copies whose bytes must be removed, by name. */
 const condemnedCopies: Operation<CondemnedAfter, readonly string[]> = plainOperation(
   "condemnedCopies",
   {
@@ -214,7 +220,7 @@ const condemnedCopies: Operation<CondemnedAfter, readonly string[]> = plainOpera
   },
 );
 
-/** Forgets condemned copies whose bytes are gone. */
+/** Removes the rows of condemned copies whose bytes are gone. */
 const forgetCopies: Operation<{ readonly names: readonly string[] }, number> = plainOperation(
   "forgetCopies",
   {

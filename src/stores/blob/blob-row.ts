@@ -5,27 +5,26 @@ import { row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
 /**
- * What stores do with the rows of blobs inside their own transactions: store
- * them, hold them, read them, lock them to be removed.
+ * Operations on the rows of blobs inside other transactions: store, hold, read, and lock for
+ * removal.
  */
 
-/** What a transaction does with blobs. */
+/** The blob changes of a transaction. */
 export interface BlobExchange {
-  /** Those that its rows are going to refer to. */
+  /** Blobs that its rows are about to refer to. */
   readonly puts: readonly NewBlob[];
-  /** Hashes that its rows refer to and will not any longer. */
+  /** Hashes that its rows stop referring to. */
   readonly leaving: readonly string[];
 }
 
 /**
- * Stores blobs that rows of the same transaction are going to refer to, or
- * keeps those of the same content in the form they have. They are locked until
- * the transaction ends, so that whoever collects garbage meanwhile passes them
- * over; others may refer to them at the same time.
+ * Stores blobs that rows of the same transaction are about to refer to. An existing blob with the
+ * same content keeps its form. The blobs are locked until the transaction ends, so that garbage
+ * collection skips them; others may refer to them at the same time.
  *
- * Those that it leaves are locked for `removeLocked`, which comes when its rows
- * are written. All are touched in the order of their hashes, so that two who
- * exchange the same ones wait and do not deadlock.
+ * Blobs that the rows leave are locked for `removeLocked`, which runs after the rows are written.
+ * All are touched in the order of their hashes, so that two transactions that exchange the same
+ * blobs wait and do not deadlock.
  */
 export function* exchangeBlobs({ puts, leaving }: BlobExchange): Tx<readonly LockedBlob[]> {
   const wanted = new Map(puts.map((blob) => [blob.hash, blob]));
@@ -41,16 +40,18 @@ export function* exchangeBlobs({ puts, leaving }: BlobExchange): Tx<readonly Loc
 }
 
 /**
- * Stores blobs as part of a transaction whose rows refer to them. Only rows of
- * Holdfast count: a component or frame of a session, an artifact, a keep. For a
- * row of the app a keep goes into the same transaction; without it the next
- * collection removes the blob.
+ * Stores blobs as part of a transaction whose rows refer to them. Only rows of Holdfast count: a
+ * component or frame of a session, an artifact, a keep. For a row of the app, add a keep in the
+ * same transaction. Without it the next collection removes the blob.
  */
 export function* putBlobs(blobs: readonly NewBlob[]): Tx<void> {
   yield* exchangeBlobs({ puts: blobs, leaving: [] });
 }
 
-/** Somebody else may store it first, and it may be collected before it is locked. */
+/**
+ * Stores one blob. Another transaction may store it first, and it may be collected before it is
+ * locked.
+ */
 function* putOne(blob: NewBlob, isKnown: boolean): Tx<void> {
   for (let isThere = isKnown; ; isThere = !isThere) {
     if (isThere && (yield* shared([blob.hash])).has(blob.hash)) return;
@@ -66,7 +67,7 @@ function* insertBlob(blob: NewBlob): Tx<number> {
     ON CONFLICT (hash) DO NOTHING`);
 }
 
-/** Those of some hashes that are there, and stay until the transaction ends. */
+/** The existing blobs among some hashes, which then stay until the transaction ends. */
 function* shared(hashes: readonly string[]): Tx<ReadonlySet<string>> {
   if (hashes.length === 0) return new Set();
   const held = yield* rows<{ readonly hash: string }>(sql`
@@ -75,8 +76,8 @@ function* shared(hashes: readonly string[]): Tx<ReadonlySet<string>> {
 }
 
 /**
- * Locks blobs that a row of the same transaction is going to refer to: they
- * are there, and nobody collects them before the row is visible.
+ * Locks blobs that a row of the same transaction is about to refer to. They exist, and are not
+ * collected before the row is visible.
  *
  * @throws HoldfastError `BLOB_NOT_FOUND`
  */
@@ -91,20 +92,20 @@ export function* holdBlobs(hashes: readonly string[]): Tx<void> {
   );
 }
 
-/** A blob as it is stored. Give it to `verifiedBlob` before believing it. */
+/** A stored blob. Pass it to `verifiedBlob` before using it. */
 export function* readBlob(hash: string): Tx<StoredBlob | undefined> {
   return yield* row<StoredBlob>(sql`
     SELECT hash, kind, encoding, size, content FROM holdfast_blob WHERE hash = ${hash}`);
 }
 
-/** Several at once, for reads that need many; absent ones are missing from the answer. */
+/** Reads several blobs at once. Unknown hashes are left out of the answer. */
 export function* readBlobs(hashes: readonly string[]): Tx<readonly StoredBlob[]> {
   return yield* rows<StoredBlob>(sql`
     SELECT hash, kind, encoding, size, content FROM holdfast_blob
     WHERE hash IN ${textsOf(hashes)} ORDER BY hash`);
 }
 
-/** Those of some hashes that no blob has. */
+/** The hashes among some that no blob has. */
 export function* missingBlobs(hashes: readonly string[]): Tx<readonly string[]> {
   const found = yield* rows<{ readonly hash: string }>(sql`
     SELECT hash FROM holdfast_blob WHERE hash IN ${textsOf(hashes)}`);
@@ -112,14 +113,14 @@ export function* missingBlobs(hashes: readonly string[]): Tx<readonly string[]> 
   return hashes.filter((hash) => !there.has(hash));
 }
 
-/** Those of some hashes that a blob has. */
+/** The hashes among some that a blob has. */
 export function* blobsThere(hashes: readonly string[]): Tx<ReadonlySet<string>> {
   if (hashes.length === 0) return new Set();
   const missing = new Set(yield* missingBlobs(hashes));
   return new Set(hashes.filter((hash) => !missing.has(hash)));
 }
 
-/** How many bytes a blob has. */
+/** The sizes of blobs in bytes. */
 export function* sizesOfBlobs(
   hashes: readonly string[],
 ): Tx<readonly { readonly kind: string; readonly size: number; stored: number }[]> {
@@ -127,20 +128,19 @@ export function* sizesOfBlobs(
     SELECT kind, size, length(content) AS stored FROM holdfast_blob WHERE hash IN ${textsOf(hashes)}`);
 }
 
-/** A blob that nobody else can refer to before the transaction ends. */
+/** A blob that no other transaction can refer to before this one ends. */
 export interface LockedBlob {
   readonly key: number;
   readonly hash: string;
-  /** When it was first stored. */
+  /** The instant at which it was first stored. */
   readonly put_at: number;
   readonly stored: number;
 }
 
 /**
- * Locks those of some blobs that are there, in the order of their hashes. One
- * that another transaction has locked is waited for when it was one's own, so
- * that of two owners who leave at once the last takes it along; the garbage of
- * others can wait, and is passed over.
+ * Locks the existing blobs among some hashes, in the order of their hashes. For blobs that the
+ * caller itself leaves, it waits for locks of other transactions. So when two owners leave a blob
+ * at once, the last one removes it. Garbage of others is skipped when it is locked.
  */
 export function* lockedBlobs(
   hashes: readonly string[],

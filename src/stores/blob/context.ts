@@ -14,21 +14,20 @@ import { checkedCount, checkedText, draftOf, givenFlag, optionsOf } from "../../
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import { storeContext, type StoreContext } from "../context.ts";
 
-/** Those of `StoreOptions` that are missing here mean nothing for bytes, which are stored as they are given. */
+/** Options of blobs. Other `StoreOptions` do not apply, since bytes are stored exactly as given. */
 export interface BlobOptions {
   readonly clock?: Clock;
   /**
-   * When to compress: never (`lowLatency`), from 4,096 bytes on (`balanced`)
-   * or from 1,024 on (`compact`). Defaults to `balanced`, in memory to
-   * `lowLatency`.
+   * The compression: never (`lowLatency`), from 4,096 bytes on (`balanced`) or from 1,024 on
+   * (`compact`). Defaults to `balanced`, in memory to `lowLatency`.
    */
   readonly profile?: BlobProfile;
-  /** Larger blobs are refused; defaults to 16 MiB. */
+  /** The size limit in bytes; larger blobs are refused. Defaults to 16 MiB. */
   readonly bytesMax?: number;
 }
 
 export interface BlobPutOptions extends WaitOptions {
-  /** What the bytes are; defaults to `generic`, which is not compressed. */
+  /** The kind of the bytes; defaults to `generic`, which is not compressed. */
   readonly kind?: BlobKind;
 }
 
@@ -54,7 +53,8 @@ export function blobContext(database: Database, options: BlobOptions | undefined
 }
 
 /**
- * Bytes that a caller gave, hashed, compressed where it pays, and put now.
+ * Makes a blob from a caller's bytes: hashed, compressed where it pays, and stamped with the
+ * current time.
  *
  * @throws HoldfastError `OPTION_INVALID`, `VALUE_TOO_LARGE`, `NAME_INVALID`
  */

@@ -5,10 +5,10 @@ import { optionsAndWait, type Call } from "../method.ts";
 import { putBlobs } from "./blob-row.ts";
 import { newBlob, type BlobContext, type BlobPutOptions } from "./context.ts";
 
-/** What bytes are stored under. */
+/** The key of stored bytes. */
 export interface PutBlob {
   readonly hash: string;
-  /** Before compression. */
+  /** The size before compression. */
   readonly size: number;
 }
 
@@ -23,8 +23,8 @@ export function givenPut(
 }
 
 /**
- * A blob on its own, as callers put it before anything refers to it: its grace
- * period begins anew. A put that came later by another clock keeps its time.
+ * A standalone blob, as callers put it before anything refers to it. Its grace period starts again.
+ * If another clock has recorded a later put, that time stays.
  */
 export const storeBlob: StoreOperation<BlobContext, NewBlob, void> = storeOperation("storeBlob", {
   snapshotSafe: true,

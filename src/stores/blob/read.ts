@@ -5,7 +5,7 @@ import { onlyWait, type Call } from "../method.ts";
 import { readBlob } from "./blob-row.ts";
 import type { BlobContext } from "./context.ts";
 
-/** A blob whose bytes are those that were put: its hash was verified. */
+/** A blob whose bytes match its hash. */
 export interface LoadedBlob {
   readonly hash: string;
   readonly kind: string;
@@ -22,7 +22,7 @@ export function givenHash(_: BlobContext, hash: string, wait?: WaitOptions): Cal
   return { input: { hash: parseBlobHash(hash) }, wait: onlyWait(wait) };
 }
 
-/** The bytes of a hash, yet to be verified. */
+/** The bytes of a hash, not yet verified. */
 export const findBlob: StoreOperation<BlobContext, FindBlob, StoredBlob | undefined> =
   storeOperation("findBlob", {
     key: (input: FindBlob) => input.hash,

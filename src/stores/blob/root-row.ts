@@ -10,19 +10,19 @@ export interface BlobRoot {
 }
 
 /**
- * A column that refers to blobs. Every folder that has one describes it so,
- * and nobody else needs to read its table.
+ * A column that refers to blobs. Each folder with such a column describes it this way, so no other
+ * folder needs to read its table.
  */
 export interface BlobRoots {
-  /** Those of some hashes that the column refers to. */
+  /** The hashes among some that the column refers to. */
   readonly usedOf: (hashes: readonly string[]) => Tx<readonly string[]>;
-  /** What the column refers to, each once and in order, after `after` or from the beginning. */
+  /** The distinct hashes of the column, in order, after `after` or from the beginning. */
   readonly page: (after: string | null, limit: number) => Tx<readonly string[]>;
   /** A row that refers to this hash. */
   readonly rootOf: (hash: string) => Tx<BlobRoot>;
 }
 
-/** A blob, and who in the app keeps it. */
+/** A kept blob and its owner in the app. */
 export interface BlobKeepRef {
   readonly hash: string;
   readonly owner: string;
@@ -32,7 +32,7 @@ export function keepKey({ hash, owner }: BlobKeepRef): string {
   return `${hash}/${owner}`;
 }
 
-/** What the app keeps. */
+/** The keeps of the app. */
 export const keepRoots: BlobRoots = {
   *usedOf(hashes) {
     const found = yield* rows<{ readonly hash: string }>(sql`
@@ -57,7 +57,7 @@ export const keepRoots: BlobRoots = {
   },
 };
 
-/** A blob under a name. Namespaces keep names of different makers apart. */
+/** The name of a blob. Namespaces separate the names of different makers. */
 export interface ArtifactName {
   readonly namespace: string;
   readonly name: string;
@@ -67,7 +67,7 @@ export function artifactKey({ namespace, name }: ArtifactName): string {
   return `${namespace}/${name}`;
 }
 
-/** Pointers keep their blobs. */
+/** Artifacts keep their blobs. */
 export const artifactRoots: BlobRoots = {
   *usedOf(hashes) {
     const found = yield* rows<{ readonly blob: string }>(sql`
@@ -94,7 +94,7 @@ export const artifactRoots: BlobRoots = {
 
 export interface BlobRemoval {
   readonly hashes: readonly string[];
-  /** Those that somebody put on their own later stay: he may be about to refer to them. */
+  /** Standalone blobs stored later stay, since their caller may be about to refer to them. */
   readonly putUntil: number;
 }
 
@@ -104,11 +104,10 @@ export interface RemovedBlobs {
 }
 
 /**
- * Removes those of some locked blobs that no row refers to. The roots are
- * asked in statements after the one that locked: whoever refers to a blob
- * has locked it first, so either its row is seen here or it finds the blob gone
- * and stores it anew. Inside a serializable transaction such a row may be newer
- * than what is seen, so there all blobs stay for the next collection.
+ * Removes the unreferenced blobs among some locked ones. The roots are read in statements after the
+ * one that locked. A transaction that refers to a blob has locked it first. Either its row is
+ * visible here, or it finds the blob gone and stores it again. Inside a serializable transaction
+ * such a row may be newer than the snapshot, so all blobs stay for the next collection.
  */
 export function* removeLocked(
   locked: readonly LockedBlob[],
@@ -138,7 +137,7 @@ export function* removeLocked(
   };
 }
 
-/** Those of some hashes that any root refers to. */
+/** The hashes among some that any root refers to. */
 export function* usedBlobs(
   hashes: readonly string[],
   roots: readonly BlobRoots[],
@@ -152,7 +151,7 @@ export function* usedBlobs(
   return used;
 }
 
-/** Those of some hashes that were put on their own after an instant. */
+/** The hashes among some that were stored on their own after an instant. */
 export function* recentlyPut(hashes: readonly string[], putUntil: number): Tx<ReadonlySet<string>> {
   return recentOf(yield* putsOf(hashes), putUntil);
 }
@@ -173,7 +172,7 @@ function recentOf(puts: readonly BlobPut[], putUntil: number): ReadonlySet<strin
   return new Set(recent.map(({ hash }) => hash));
 }
 
-/** A blob on a walk through all of them, in the order in which they came. */
+/** A blob on a walk through all blobs in insertion order. */
 export interface ScannedBlob {
   readonly key: number;
   readonly hash: string;
@@ -186,7 +185,7 @@ export function* blobsAfter(after: number, limit: number): Tx<readonly ScannedBl
     SELECT key, hash, put_at FROM holdfast_blob WHERE key > ${after} ORDER BY key LIMIT ${limit}`);
 }
 
-/** Where a walk ends that does not care for what comes while it goes on. */
+/** The end of a walk that ignores blobs inserted during the walk. */
 export const newestBlob: Operation<object, number> = plainOperation("newestBlob", {
   key: () => "",
   *one() {
@@ -196,19 +195,19 @@ export const newestBlob: Operation<object, number> = plainOperation("newestBlob"
   },
 });
 
-/** What the blobs of one kind take. */
+/** The storage of the blobs of one kind. */
 export interface BlobSizes {
   readonly kind: string;
   readonly blobs: number;
-  /** Before compression. */
+  /** The size before compression. */
   readonly size: number;
-  /** As stored. */
+  /** The size as stored. */
   readonly stored: number;
 }
 
 export interface SizesPage {
   readonly sizes: readonly BlobSizes[];
-  /** The last blob of the page; undefined when there was none. */
+  /** The last blob of the page; undefined for an empty page. */
   readonly last: number | undefined;
 }
 

@@ -12,12 +12,15 @@ import {
   type EffectScopeRef,
 } from "./scope.ts";
 
-/** What was forgotten of a scope. */
+/** The number of effects removed from a scope. */
 interface ForgetEffectsReport {
   readonly effects: number;
 }
 
-/** Forgets the effects of a scope, a slice per transaction. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED` */
+/**
+ * Removes the effects of a scope, one slice per transaction.
+ * @throws HoldfastError `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED`
+ */
 export async function forgetInSlices(
   context: EffectContext,
   given: EffectScope,
@@ -42,8 +45,8 @@ interface ForgetEffects {
 }
 
 /**
- * Removes effects of a scope up to a limit, and tells how many; fewer means
- * that none is left. A worker that runs one of them learns that it is gone.
+ * Removes effects of a scope up to a limit, and returns their number. A smaller number than the
+ * limit means that none is left. A worker that runs a removed effect is notified that it is gone.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */

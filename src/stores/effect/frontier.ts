@@ -1,17 +1,19 @@
 import type { EffectRef } from "./effect-row.ts";
 
-/** So many scopes are remembered, and so many keys of each; what is forgotten costs one read more. */
+/**
+ * The largest number of remembered scopes, and of keys per scope. A forgotten entry costs one more
+ * read.
+ */
 const scopesMax = 500;
 const keysMax = 200;
 
 /**
- * The scopes that have gone past what is recorded of them: what they ask for
- * next is new, so it can be claimed without a look at the record first, which
- * took a fifth of an effect. Only a guess: whatever is recorded all the same,
- * by others, is what the claim then finds.
+ * Scopes that have run past their recorded effects. The next effect of such a scope is new, so it
+ * can be claimed without reading the record first. That read took a fifth of the time of an effect.
+ * This is only a guess: the claim still finds an effect that another worker recorded.
  */
 export class Frontier {
-  /** By scope, the keys that were claimed past its record. */
+  /** Keys that were claimed past the record, by scope. */
   readonly #claimed = new Map<string, Set<string>>();
 
   isPast(ref: EffectRef): boolean {
@@ -19,7 +21,7 @@ export class Frontier {
     return claimed !== undefined && !claimed.has(keyOf(ref));
   }
 
-  /** One was claimed that had not been recorded. */
+  /** Notes the claim of an effect that was not recorded. */
   advance(ref: EffectRef): void {
     const scope = scopeOf(ref);
     const claimed = this.#claimed.get(scope) ?? new Set();
@@ -33,7 +35,7 @@ export class Frontier {
     if (this.#claimed.size > scopesMax && oldest !== undefined) this.#claimed.delete(oldest);
   }
 
-  /** One was recorded: the scope is run again, most likely. */
+  /** Notes a recorded effect: the scope is most likely being run again. */
   retreat(ref: EffectRef): void {
     this.#claimed.delete(scopeOf(ref));
   }

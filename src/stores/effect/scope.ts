@@ -8,19 +8,19 @@ import { keptSession, livingSession, type SessionRef } from "../session-row.ts";
 import type { EffectRef } from "./effect-row.ts";
 
 /**
- * What is run again as a whole, and whose effects therefore belong together:
- * a turn of a session, a process, an operation of the host. Scopes of another
- * kind or session share nothing, whatever their ids.
+ * Work that is run again as a whole, and whose effects therefore belong together: a turn of a
+ * session, a process, an operation of the host. Scopes of different kinds or sessions share
+ * nothing, even if their ids are equal.
  */
 export interface EffectScope {
-  /** Such as "turn", "drain", "process" or "operation": a name of your own. */
+  /** A name of your own, such as "turn", "drain", "process" or "operation". */
   readonly kind: string;
   readonly id: string;
-  /** The session that it belongs to, and with which its effects are removed. */
+  /** The session of the scope; removing the session removes the effects of the scope. */
   readonly session?: SessionName | undefined;
 }
 
-/** The same, checked. */
+/** A validated scope. */
 export interface EffectScopeRef {
   readonly kind: string;
   readonly id: string;
@@ -47,7 +47,7 @@ function checkedPart(path: string, text: unknown, charactersMax: number): string
   throw effectScopeInvalid(path, `a text of 1 to ${charactersMax} characters that is not blank`);
 }
 
-/** True for a text that a column takes and a reader sees. */
+/** True for a text that a column can store and a reader can see. */
 export function isName(text: unknown, charactersMax: number): text is string {
   return isStorable(text) && text.trim().length > 0 && text.length <= charactersMax;
 }
@@ -59,14 +59,20 @@ function checkedSession(path: string, session: SessionName): SessionRef {
   return sessionNamed(session);
 }
 
-/** The session that a caller names; null is for scopes that belong to none. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `ID_MALFORMED` */
+/**
+ * Validates the session that a caller names; null stands for scopes without a session.
+ * @throws HoldfastError `EFFECT_SCOPE_INVALID`, `ID_MALFORMED`
+ */
 export function sessionOrNone(session: SessionName | null): SessionRef | undefined {
   if (session === null) return undefined;
   if (session !== undefined) return checkedSession("session", session);
   throw effectScopeInvalid("session", "a session, or null for none");
 }
 
-/** An effect as callers name it. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED` */
+/**
+ * Validates the names of an effect.
+ * @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED`
+ */
 export function checkedEffect(scope: EffectScope, key: string, attempt: number = 1): EffectRef {
   const named = checkedPlace("effect", scope, key);
   if (!Number.isSafeInteger(attempt) || attempt < 1)
@@ -74,7 +80,7 @@ export function checkedEffect(scope: EffectScope, key: string, attempt: number =
   return { scope: named.scope, replayKey: named.key, attempt };
 }
 
-/** Where an effect, an await-event or a group is. */
+/** The scope and key of an effect, an await-event or a group. */
 export interface ScopedPlace {
   readonly scope: EffectScopeRef;
   readonly key: string;
@@ -95,17 +101,17 @@ export function checkedPlace(
   );
 }
 
-/** The aggregate that operations in a scope name: what belongs together. */
+/** The aggregate of an operation in a scope: the id of its session, or else of the scope. */
 export function aggregateOf({ scope }: { readonly scope: EffectScopeRef }): string {
   return scope.session?.id ?? scope.id;
 }
 
-/** The end of the session that a scope belongs to, and with it of whatever is waited for there. */
+/** The deletion of a scope's session, which also ends every wait in that scope. */
 export function deletionOf(session: SessionRef | undefined): readonly Interest[] {
   return session === undefined ? [] : [{ operation: "deleteSession", key: session.id }];
 }
 
-/** What the column holds for scopes that belong to no session: below every key. */
+/** The column value for scopes without a session; lower than every key. */
 const noSession = 0;
 
 interface InSession {
@@ -115,13 +121,16 @@ interface InSession {
 /** A scope with the key of its session. */
 export interface ScopeRoot {
   readonly session: number;
-  /** Names the generation, so that work that goes on with it is fenced when that is deleted. */
+  /**
+   * Names the generation, so that later work under this scope is fenced once that generation is
+   * deleted.
+   */
   readonly scope: EffectScopeRef;
 }
 
 /**
- * A scope whose session stays until the transaction ends; other transactions
- * may do the same, but none can delete it meanwhile.
+ * Keeps the session of a scope until the transaction ends. Other transactions may keep it too, but
+ * none can delete it while it is kept.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
@@ -133,12 +142,15 @@ export function* keptScope(scope: EffectScopeRef): Tx<ScopeRoot> {
     : { session: key, scope };
 }
 
-/** The same where only the key of the session is needed. */
+/** Does the same for callers that only need the key of the session. */
 export function* keptSessionOf({ session }: InSession): Tx<number> {
   return session === undefined ? noSession : (yield* keptSession(session)).key;
 }
 
-/** The key of a scope's session for reads, which lock nothing. @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`. */
+/**
+ * The key of a scope's session, for reads, which lock nothing.
+ * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
+ */
 export function* livingSessionOf({ session }: InSession): Tx<number> {
   return session === undefined ? noSession : (yield* livingSession(session)).key;
 }

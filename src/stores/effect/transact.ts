@@ -15,11 +15,14 @@ import { recordEffect, type RecordEffectOutcome } from "./record.ts";
 import { checkedFunction } from "./run.ts";
 import type { EffectScope } from "./scope.ts";
 
-/** What is done in the transaction that records it. It may be run again, so it is pure apart from its statements. */
+/**
+ * Work done in the transaction that records it. The body may run again, so it must be pure apart
+ * from its statements.
+ */
 export type EffectBody<T> = () => Tx<T>;
 
 export interface EffectTransactOptions extends WriteOptions {
-  /** Which attempt; defaults to 1. */
+  /** The number of the attempt; defaults to 1. */
   readonly attempt?: number;
 }
 
@@ -51,9 +54,8 @@ interface TransactTerms<T> {
 }
 
 /**
- * The outcome of an effect that is done in this very database: as it is
- * recorded, or by doing and recording it in one transaction. What the body
- * throws is recorded in a transaction of its own, since the first rolls back.
+ * Returns the recorded outcome of an effect, or runs its body and records it in one transaction. An
+ * error of the body is recorded in a second transaction, since the first one rolls back.
  *
  * @throws HoldfastError see `Effects.transact`
  */

@@ -88,7 +88,7 @@ import { expireTimers, type ExpireOptions, type ExpireReport } from "./timers/ex
 import { releaseDead, type ReleaseReport } from "./timers/release.ts";
 import { executionReads, type ExecutionReads } from "./execution-reads.ts";
 
-/** Methods that are told an execution, or a delay, and nothing else. */
+/** Methods that take only the id of an execution or of a delay. */
 type OfOne<Out> = Method<[id: string, wait?: WaitOptions], Out>;
 type OfLifecycle = OfOne<{
   readonly nextVersion: number;
@@ -96,26 +96,24 @@ type OfLifecycle = OfOne<{
 }>;
 type OfDelay<Out> = Method<[delay: string, wait?: WaitOptions], Out>;
 
-/** The execution log of a database: what workflows and activities did, and who runs them. */
+/** The execution log of a database: the history of workflows and activities, and their locks. */
 export interface Executions extends ExecutionReads {
   /**
-   * Creates an execution, or finds the one with the same id, function and
-   * input. Repeat it under an id of your own. A child that its parent has
-   * asked for is best created by that append: created alone, nobody compares
-   * its input with the one asked for but `maintenance.check`.
+   * Creates an execution, or finds the one with the same id, function and input. To retry the call
+   * safely, pass an id of your own. If a parent requests a child, create the child in that same
+   * append. For a child created separately, only `maintenance.check` compares its input with the
+   * requested one.
    * @throws HoldfastError `EXECUTION_EXISTS`, `EXECUTION_ERASED`, `EXECUTION_BEING_REMOVED`, `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`;
    *   of a child's parent `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`
    * @example await log.create({ id: "order-42", function: "orders/fulfil", input: { cents: 500 } });
    */
   readonly create: Method<[draft: ExecutionDraft, wait?: WaitOptions], CreatedExecution>;
   /**
-   * Appends events at `version` and after, with the children they ask for:
-   * all or nothing, 1,000 of each at most. Of each run that a "scheduled"
-   * starts beside, it tells what became of it: a taken id fails nothing.
-   * Children that are to be `locked` come locked with the answer, as by
-   * `createLocked`.
-   * Repeat it with the same version and events: when the log holds them, it
-   * answers as the first time.
+   * Appends events from `version` on, with the children that they request. All are written or none,
+   * at most 1,000 of each. For each run that a "scheduled" event starts, the outcome reports the
+   * result; a taken id fails nothing. Children marked `locked` are returned locked, as by
+   * `createLocked`. To retry, pass the same version and events: if the log already holds them, the
+   * outcome is the same as the first time.
    * @throws HoldfastError `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`, `EXECUTION_EXISTS`,
    *   `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, and for children those of `createLocked`
    * @example
@@ -134,8 +132,8 @@ export interface Executions extends ExecutionReads {
     AppendOutcome
   >;
   /**
-   * Appends the end, and tells the parent; after the events of `events`, if
-   * there are any. Repeat it with the same version and an equal result.
+   * Appends the given `events`, if any, then the end of the execution, and notifies the parent. To
+   * retry, pass the same version and an equal result.
    * @throws HoldfastError as `append` does, and `OPTION_INVALID` when it is no result.
    * @example await log.finish("order-42", 3, { kind: "completed", value: "shipped" }, { fence: locked.holder });
    */
@@ -144,28 +142,32 @@ export interface Executions extends ExecutionReads {
     AppendOutcome
   >;
   /**
-   * Copies an execution up to a version into a new one, which goes on from
-   * there. Repeat it under an id of your own.
+   * Copies an execution up to a version into a new one, which continues from there. To retry the
+   * call safely, pass an id of your own.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `FORK_POINT_INVALID`, `FORK_TOO_LARGE`, `EXECUTION_EXISTS`, `EXECUTION_ERASED`, `EXECUTION_BEING_REMOVED`, `EVENTS_INVALID` for the id of a child
    * @example const { id } = await log.fork("order-42", 17, { id: "order-42-again" });
    */
   readonly fork: Method<[source: string, version: number, options?: ForkOptions], CreatedExecution>;
-  /** Tries a run again from where it failed, as a new one. Repeat it under an id of your own. @throws HoldfastError `NOT_FAILED`, and those of `fork` */
+  /**
+   * Retries a failed run from the point of failure, as a new run. To retry the call safely, pass an
+   * id of your own.
+   * @throws HoldfastError `NOT_FAILED`, and those of `fork`
+   */
   readonly retry: Method<[source: string, options?: ForkOptions], CreatedExecution>;
 
   /**
-   * Locks what is due: of each function the longest due first, and functions
-   * share the limit, those first with less `load`; also what was parked under code
-   * versions other than the one given, and nothing that was parked under it.
-   * What cannot be read is left alone and named. Repeated by the same executor and run it gives others, not
-   * those again: what an answer that was lost had locked comes back when its
-   * lease has ended.
+   * Locks due runs. Functions share the limit, those with less `load` first. Of every four places
+   * of a function, three go to runs that a worker has had before and one to a new run, while both
+   * are due. The longest due of each kind comes first, and `debt` says where the caller stands.
+   * Runs parked under other code versions are included; runs parked under the given one are not.
+   * Unreadable runs are skipped and reported. A second call by the same executor and run locks
+   * other runs. If the response is lost, the runs that it locked become due again when their leases
+   * end.
    *
-   * One call looks past at most 1,000 rows that cannot be read or that others
-   * are locking, and, with a limit per key, past 1,000 that wait for a full
-   * one. Behind those it still finds what has no key, and one of each of the
-   * next 200 keys, going on with every call where the one before stopped: a
-   * free key among n waiting ones is found within n / 200 calls.
+   * One call skips at most 1,000 rows that are unreadable or being locked by others. With a limit
+   * per key, it also skips at most 1,000 runs that wait for a full key. Behind those it still finds
+   * runs without a key and one run of each of the next 200 keys. Each call resumes where the
+   * previous one stopped: a free key among n waiting ones is found within n / 200 calls.
    * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`
    * @example
    * const { locked } = await log.lockPending({ functions: ["orders/fulfil"], limit: 10, lease: "30s",
@@ -173,26 +175,24 @@ export interface Executions extends ExecutionReads {
    */
   readonly lockPending: Method<[options: LockPendingOptions], LockPendingOutcome>;
   /**
-   * Locks one execution, whatever the limits of its function: those are
-   * `lockPending`'s alone. For the run that holds it already, the lock is
-   * extended.
+   * Locks one execution and ignores the limits of its function, which apply only to `lockPending`.
+   * If the same run already holds the execution, its lock is extended.
    * @throws HoldfastError `LOCK_HELD`, `LOCK_NOT_DUE`, `LOCK_BLOCKED`, `LOCK_INCOMPATIBLE`, `LOCK_EXPIRY_INVALID`, `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
    *   `EXECUTION_PAUSED`, `EXECUTION_PARKED`, `CORRUPT_ROW`
    */
   readonly lock: Method<[id: string, version: number, options: LockOptions], LockedExecution>;
   /**
-   * Makes one's own lock end later, also when it has just ended and nobody
-   * has taken the execution; what is kept in memory while it waits goes on
-   * waiting. The retry policy stays unless one is given.
+   * Extends the caller's own lock, even an expired one if nobody else has taken the execution. An
+   * execution kept in memory while it waits continues to wait. The retry policy stays unless a new
+   * one is given.
    * @throws HoldfastError `LOCK_LOST`, and those of `lock`
    */
   readonly extend: Method<[id: string, version: number, options: LockOptions], AppendOutcome>;
   /**
-   * Makes the leases of up to 1,000 runs end later, of what is locked and of
-   * what is kept in memory while it waits, without an event: versions stay. A
-   * lease never becomes shorter. Paused and cancelling runs are renewed too.
-   * The answer names those that this holder has no longer: stop working on
-   * them. May be repeated.
+   * Extends the leases of up to 1,000 runs without appending an event: versions stay. It covers
+   * locked runs and runs kept in memory while they wait. A lease never becomes shorter. Paused and
+   * cancelling runs are renewed too. Stop working on the runs returned in `lost`: this holder no
+   * longer has them. May be repeated.
    * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `OPTION_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`
    * @example
    * const { lost } = await log.renew(hot.map(({ id, key }) => ({ id, key })), { holder, lease: "30s" });
@@ -202,10 +202,9 @@ export interface Executions extends ExecutionReads {
     { readonly lost: readonly ExecutionId[] }
   >;
   /**
-   * Creates an execution and locks it in one step, whatever the limits of its
-   * function. One that was there before is not locked, unless the same
-   * executor and run hold it: then the call was repeated, and is given the
-   * lock as it stands.
+   * Creates an execution and locks it in one step, ignoring the limits of its function. An existing
+   * execution is not locked, unless the same executor and run already hold it. That is a repeated
+   * call, which returns the existing lock.
    * @throws HoldfastError those of `create` and `lock`
    */
   readonly createLocked: Method<
@@ -213,34 +212,32 @@ export interface Executions extends ExecutionReads {
     CreatedExecution & { readonly locked?: LockedExecution }
   >;
   /**
-   * Releases an execution without counting a failure; due again at once, or
-   * after a time.
+   * Releases an execution without counting a failure. It is due again at once, or after the given
+   * time.
    * @throws HoldfastError as `append` does.
    * @example await log.unlock("order-42", 3, { holder: locked.holder, reason: "shutting down" });
    */
   readonly unlock: Method<[id: string, version: number, options: UnlockOptions], AppendOutcome>;
 
   /**
-   * Keeps an execution from being locked. Who runs a workflow is told by
-   * `execution.interrupted` with the id as its key, records what it has begun,
-   * and unlocks it. May be repeated: what was so already is not changed.
+   * Prevents an execution from being locked. The worker that runs a workflow is notified by
+   * `execution.interrupted` with the id as its key. It records the calls that it has started, then
+   * unlocks the workflow. May be repeated: pausing a paused execution changes nothing.
    * @throws HoldfastError `EXECUTION_RUNNING` for an activity that runs, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`
    */
   readonly pause: OfLifecycle;
-  /** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED` */
+  /** Resumes a paused execution. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED` */
   readonly unpause: OfLifecycle;
-  /** Lets a parked execution go on, with any version of its code. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
+  /** Resumes a parked execution, with any version of its code. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
   readonly unpark: OfLifecycle;
   /**
-   * Asks an execution to end. What has neither history nor children and is not
-   * held ends at once and is `cancelled`; of any other the end is `requested`:
-   * it is marked and due, so that its code cleans up and ends it, and who runs
-   * it is told by `execution.interrupted`.
+   * Requests the end of an execution. One without history or children that nobody holds ends at
+   * once, and the result is `cancelled`. Any other is marked and made due, so that its code cleans
+   * up and ends it; the result is `requested`. Its worker is notified by `execution.interrupted`.
    *
-   * With `force` it ends, with all below it, without running any code: first
-   * what is below it, in transactions of their own. When that is interrupted
-   * it stays marked: nobody can lock it, and the same call again goes on. May
-   * be repeated.
+   * With `force` the execution and all its descendants end without running any code. Descendants
+   * end first, in transactions of their own. After an interruption the execution stays marked and
+   * nobody can lock it; the same call continues. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NAME_INVALID` for a reason that is empty or above 4,096 characters, `OPTION_INVALID`
    * @example await log.cancel("order-42", { reason: "the customer called" });
    */
@@ -249,15 +246,14 @@ export interface Executions extends ExecutionReads {
     "cancelled" | "requested" | "alreadyCancelling" | "alreadyFinished"
   >;
   /**
-   * Ends an activity or external execution at once, also while it runs. May
-   * be repeated. `cancel` leaves the end of a running one to its worker; this
-   * is for those who have killed that worker's attempt, or do not wait for
-   * it: what it still reports is refused.
+   * Ends an activity or external execution at once, even while it runs. May be repeated. `cancel`
+   * leaves the end of a running one to its worker. Use this after you have killed that worker's
+   * attempt, or when you do not want to wait for it. Later reports of the attempt are refused.
    * @throws HoldfastError `EVENTS_INVALID` for a workflow, `EXECUTION_NOT_FOUND`
    */
   readonly cancelActivity: OfOne<"cancelled" | "alreadyFinished">;
   /**
-   * Resolves an external execution; the same answer again is fine.
+   * Resolves an external execution. Repeating the call with the same result is allowed.
    * @throws HoldfastError `RESOLUTION_CONFLICT`, `NOT_EXTERNAL`, `EXECUTION_NOT_FOUND`, `OPTION_INVALID` when it is no result
    * @example await log.resolve("approval-7", { kind: "completed", value: { by: "ann" } });
    */
@@ -266,15 +262,14 @@ export interface Executions extends ExecutionReads {
     "resolved" | "alreadyResolved"
   >;
   /**
-   * Shows a value to people who look at the execution; null removes it. With
-   * a fence only while that run has, or last had, the lock. May be repeated.
+   * Sets the progress value that people see for the execution; null removes it. With a fence, only
+   * the run that has, or last had, the lock may set it. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    */
   readonly setProgress: Method<[id: string, progress: unknown, options?: ProgressOptions], void>;
   /**
-   * Sends a signal, which is kept until the execution asks for it. Give a key
-   * to be able to repeat the call: it existed when it was sent before under
-   * that key with an equal value.
+   * Sends a signal, which is kept until the execution asks for it. Pass a key to make the call
+   * repeatable: `existed` is true if an equal value was already sent under that key.
    * @throws HoldfastError `SIGNAL_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `NAME_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example
    * await log.signal("order-42", "approval", { by: "ann" }, { key: "mail-17" });
@@ -283,7 +278,7 @@ export interface Executions extends ExecutionReads {
     [id: string, signal: string, value: unknown, options?: SignalOptions],
     { readonly seq: number; readonly existed: boolean }
   >;
-  /** Takes the oldest signal of a name, or answers undefined. Repeat it with the same version. @throws HoldfastError as `append` does, and `CORRUPT_ROW` when its value is lost. */
+  /** Takes the oldest signal of a name, or returns undefined. To retry, pass the same version. @throws HoldfastError as `append` does, and `CORRUPT_ROW` when its value is lost. */
   readonly receive: Method<
     [id: string, signal: string, version: number, options?: ReceiveOptions],
     | {
@@ -295,45 +290,44 @@ export interface Executions extends ExecutionReads {
   >;
 
   /**
-   * Cancels a delay, such as `Delay_order-42.o:7_1`, that nobody has answered
-   * yet, and tells when somebody has. May be repeated.
+   * Cancels a delay, such as `Delay_order-42.o:7_1`, that is still unanswered. If it already has an
+   * answer, the result says so. May be repeated.
    * @throws HoldfastError `DELAY_NOT_FOUND`, `EXECUTION_NOT_FOUND`, `ID_MALFORMED`
    */
   readonly cancelDelay: OfDelay<"answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired">;
-  /** Keeps a delay from expiring until it is unpaused. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */
+  /** Prevents a delay from expiring until it is unpaused. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */
   readonly pauseDelay: OfDelay<void>;
   /** Lets a paused delay expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */
   readonly unpauseDelay: OfDelay<void>;
-  /** When the next delay, lock or deadline is over; undefined when there is none. */
+  /** The next instant at which a delay, lock or deadline expires; undefined when there is none. */
   readonly nextTimerAt: Method<[wait?: WaitOptions], number | undefined>;
   /**
-   * Resolves when a delay, lock or deadline is over; sleeps exactly until
-   * then. Give the leeway that `expireTimers` is given.
+   * Resolves when a delay, lock or deadline has expired, and sleeps exactly until then. Pass the
+   * same leeway as to `expireTimers`.
    * @throws HoldfastError `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`
    */
   waitForTimer(options?: TimerWaitOptions): Promise<void>;
   /**
-   * Deals with what is over; of one execution in the order of expiry. What
-   * somebody else dealt with first is not counted, and what cannot be read or
-   * answered stops nothing else. May be repeated.
+   * Handles expired delays, locks and deadlines, in the order of expiry within one execution.
+   * Timers that another process handled first are not counted. An unreadable or unanswerable one
+   * does not stop the others. May be repeated.
    * @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`
    */
   expireTimers(options?: ExpireOptions): Promise<ExpireReport>;
   /**
-   * Takes from processes that have provably died what they held; those of
-   * which nothing is known keep it until their leases end. With an owner, from
-   * that one alone: after a `death` hint. Without, from all: when a worker
-   * starts, since there may have been nobody to notice. May be repeated.
+   * Releases the executions held by processes that are proven dead. A process of unknown state
+   * keeps its executions until their leases end. With an owner, for use after a `death` hint, it
+   * releases only the executions of that process. Without an owner it checks all processes, for use
+   * when a worker starts, since no worker may have seen the deaths. May be repeated.
    * @throws HoldfastError `ID_MALFORMED`
    */
   releaseDead(owner?: OwnerId): Promise<ReleaseReport>;
 
   /**
-   * Resolves when something of these functions is due and their limits, if
-   * given, leave room for it: give what `lockPending` is given, with the code
-   * version. Another worker
-   * may be faster: lock, and wait again. What is damaged stays due, so pause
-   * after a round that locked nothing and named some.
+   * Resolves when a run of these functions is due and their limits, if given, leave room for it.
+   * Pass the same functions and code version as to `lockPending`. Another worker may be faster:
+   * lock, then wait again. Damaged runs stay due, so pause after a call that locked nothing and
+   * reported some.
    * @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`, `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`
    * @example
    * await log.waitForPending(["orders/fulfil"], { signal });
@@ -343,8 +337,8 @@ export interface Executions extends ExecutionReads {
     options?: PendingWaitOptions,
   ): Promise<void>;
   /**
-   * The responses of an execution after a number, in order, as soon as there
-   * is one: at most 200, so ask again after the last.
+   * Returns the responses of an execution after a number, in order, once there is at least one. A
+   * page has at most 200: call again with the last number.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`
    */
   waitForResponses(
@@ -353,17 +347,17 @@ export interface Executions extends ExecutionReads {
     wait?: WaitOptions,
   ): Promise<readonly LoggedResponse<unknown>[]>;
   /**
-   * How an execution ended, once it has.
+   * Returns the result of an execution once it has finished.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`
    * @example
    * const result = await log.waitForResult("order-42", { timeout: "30 seconds" });
    */
   waitForResult(id: string, wait?: WaitOptions): Promise<ExecutionResult>;
   /**
-   * Removes finished runs with their children, logs and results, in small
-   * transactions. A run whose removal has begun is gone for everybody, and its
-   * id taken until the end. Stopping it, or a crash, leaves whole runs and at
-   * most one that the next call, whatever its policy, goes on with first.
+   * Removes finished runs with their children, logs and results, in small transactions. Once its
+   * removal has begun, a run is hidden from all readers; its id stays taken until the end. An abort
+   * or a crash leaves whole runs and at most one partly removed run. The next call finishes that
+   * one first, whatever its policy.
    * @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`, `NAME_INVALID`, `ABORTED`
    * @example
    * const { trees } = await log.removeFinished({ olderThan: "30 days", keepNewest: 1_000 });
@@ -373,14 +367,12 @@ export interface Executions extends ExecutionReads {
     options?: SweepOptions<RetentionReport>,
   ): Promise<RetentionReport>;
   /**
-   * Erases a finished run: everything that it and those below it were given,
-   * recorded, returned or logged, in small transactions. What is left is a
-   * tombstone (id, function, times, how it ended), so that the id is not run
-   * again by mistake: `create` refuses it with `EXECUTION_ERASED`, reads find
-   * nothing, and retention removes it as it would have removed the run. Copies
-   * made by `fork` and `retry`, and runs that it started beside itself, are
-   * runs of their own. Bytes on disk are overwritten as pages are used again,
-   * on SQLite all at once by `VACUUM`. May be repeated.
+   * Erases a finished run in small transactions: all inputs, events, results and logs of the run
+   * and its descendants. A tombstone remains (id, function, times, outcome), so that the id is not
+   * run again by mistake. `create` refuses the id with `EXECUTION_ERASED`, reads do not find it,
+   * and retention removes it when it would have removed the run. Copies made by `fork` and `retry`,
+   * and independent runs that it started, are not erased. Databases overwrite the bytes on disk as
+   * they reuse pages; on SQLite `VACUUM` does so at once. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_UNFINISHED`, `PROCESS_SPAWNED` while its process was not pruned, `OPTION_INVALID` for a child, `ID_MALFORMED`, `ABORTED`
    * @example
    * await log.erase("order-42");
@@ -390,15 +382,14 @@ export interface Executions extends ExecutionReads {
     options?: SweepOptions<EraseProgress>,
   ): Promise<{
     readonly rows: number;
-    /** When it was erased first, in milliseconds. */
+    /** The time of the first erasure, in milliseconds. */
     readonly erasedAt: number;
   }>;
   /**
-   * Removes what a run left behind when it was last started anew, in small
-   * transactions: its events, the responses it was given and its children that
-   * have ended. Unread signals stay, and so do keys of signals for 30 days.
-   * Stopped, it goes on with the next call; what it has begun is gone for
-   * everybody. May be repeated.
+   * Removes the history before the last continuation of a run, in small transactions: its events,
+   * the responses it received and its finished children. Unread signals stay, and keys of signals
+   * stay for 30 days. After an abort, the next call continues; rows whose removal has begun are
+   * hidden from all readers. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `ID_MALFORMED`, `OPTION_INVALID`, `DURATION_INVALID`, `ABORTED`
    * @example
    * const { events } = await log.pruneHistory("order-42");
@@ -411,16 +402,16 @@ export interface Executions extends ExecutionReads {
     readonly responses: number;
     /** Children removed with everything under them. */
     readonly trees: number;
-    /** Children left because something under them has not finished, or has a process that was not pruned. */
+    /**
+     * Children kept because a descendant has not finished, or has a process that was not pruned.
+     */
     readonly skipped: number;
   }>;
 }
 
 /**
- * The execution log: create, append, lock, wait, read. Holds nothing but
- * subscriptions and the place where a search for work stopped, so there may be
- * any number of these over one database.
- *
+ * The execution log: create, append, lock, wait, read. It holds only subscriptions and the position
+ * where the last search for work stopped, so a database may have any number of these.
  * @throws HoldfastError `OPTION_INVALID`
  */
 export function executions(database: Database, options?: StoreOptions): Executions {

@@ -9,30 +9,33 @@ import { optionsAndWait } from "../method.ts";
 import { checkedInterval } from "../renewing.ts";
 import type { Lease } from "./parts.ts";
 
-/** What operations on leases need besides their input. */
+/** The context that operations on leases need. */
 export type LeaseContext = Pick<StoreContext, "database" | "clock">;
 
-/** Who asks for a lease: the host's own name, and this start of it. */
+/** The caller that asks for a lease: the host's own name, and its current start. */
 export interface LeaseClaimant {
   readonly owner: string;
   readonly incarnation: string;
-  /** Whose death ends the lease; defaults to this process. `null` lets only time end it. */
+  /**
+   * The process whose death ends the lease; defaults to this process. With `null` it only ends by
+   * time.
+   */
   readonly process?: OwnerId | null;
 }
 
 export interface LeaseOptions extends WaitOptions {
-  /** For how long; defaults to 30 seconds. */
+  /** The length of the lease; defaults to 30 seconds. */
   readonly lease?: Duration;
 }
 
 export interface LeaseKeepOptions {
-  /** For how long it is extended each time; defaults to 30 seconds. */
+  /** The length of each extension; defaults to 30 seconds. */
   readonly lease?: Duration;
-  /** How often; defaults to a third of that, and is never less often. */
+  /** The interval between renewals; defaults to a third of `lease`, which is also its maximum. */
   readonly every?: Duration;
 }
 
-/** How long leases last, and how often they are renewed. */
+/** The length of leases, and the interval between renewals. */
 export interface LeaseRhythm {
   readonly leaseMs: number;
   readonly everyMs: number;
@@ -82,7 +85,7 @@ function givenOwner(here: OwnerId, claimant: LeaseClaimant): LeaseOwner {
   };
 }
 
-/** A holder that a caller saw. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
+/** Validates a holder that a caller saw. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
 export function givenSeen(given: SeenHolder): SeenHolder {
   const { fence, process }: Pick<LeaseHolder, "fence" | "process"> = givenObject(
     "the observed holder",
@@ -100,14 +103,14 @@ export type LeaseOutcome<L = Lease> =
 
 export interface AcquireLease<Ref> extends LeaseRequest {
   readonly of: Ref;
-  /** The holder that was seen, and whose process has provably died since. */
+  /** The proven death of the holder that the caller saw. */
   readonly death?: ProvenDeath | undefined;
 }
 
-/** Who asks for a lease, and for how long. */
+/** A request for a lease, with its claimant and its length. */
 export interface LeaseRequest {
   readonly owner: LeaseOwner;
-  /** For a new lease; an incarnation that shares one keeps its token. */
+  /** The token of a new lease; an incarnation that shares a lease keeps its token. */
   readonly token: string;
   readonly leaseMs: number;
 }
@@ -118,7 +121,7 @@ export interface RenewLease<Ref> {
   readonly leaseMs: number;
 }
 
-/** A lease as its holder shows it. */
+/** A lease as its holder passes it. */
 export interface HeldRef<Ref> {
   readonly of: Ref;
   readonly fence: LeaseFence;
@@ -129,24 +132,27 @@ export interface HolderLease extends LeaseFence {
   readonly expiresAt: number;
 }
 
-/** Renews a lease in the background, for as long as work is done under it. */
+/** Renews a lease in the background while work is done under it. */
 export interface LeaseKeeper<L = Lease> {
-  /** As it was last renewed. */
+  /** The lease as last renewed. */
   readonly lease: L;
   /**
    * Aborts at once when the lease is lost. Its reason is the error: `LEASE_LOST`
-   * (`PROCESS_LEASE_LOST` of a process) in most cases. Releasing the lease,
-   * also by a commit with `release`, is no loss, even if others take it before
-   * the next renewal: then renewing ends, and the signal stays as it is.
+   * (`PROCESS_LEASE_LOST` for a process) in most cases. Releasing the lease, also by a commit with
+   * `release`, is not a loss, even if another holder acquires it before the next renewal. Renewing
+   * then ends, and the signal does not abort.
    */
   readonly signal: AbortSignal;
-  /** Stops renewing. The lease stays until it is released or runs out. */
+  /** Stops renewing. The lease stays until it is released or expires. */
   stop(): void;
 }
 
 export type SeenHolder = Pick<LeaseHolder, "process" | "fence">;
 
-/** Whether a holder that was seen has died since, and what proves it to the operation that decides. */
+/**
+ * Finds out whether a holder has died since it was seen, and returns the proof that the operation
+ * needs.
+ */
 export async function provenDeath(
   database: Database,
   { process, fence }: SeenHolder,

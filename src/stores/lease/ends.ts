@@ -20,9 +20,9 @@ import { readingOf, type LeaseReading } from "./lease-row.ts";
 import type { LeasedRoot, LeaseKind, LeaseTransactions } from "./parts.ts";
 
 /**
- * How leases end. That one has run out is recorded before any caller learns of
- * it: without a record a clock that is set back would let the same lease pass
- * later, here or in another process.
+ * The ends of leases. An expired lease is recorded before any caller learns of it. Without a
+ * record, a clock that is set back would accept the same lease again, in this process or another
+ * one.
  */
 
 export type JudgedKind<Ref, Root extends LeasedRoot, L> = Pick<
@@ -30,18 +30,18 @@ export type JudgedKind<Ref, Root extends LeasedRoot, L> = Pick<
   "kind" | "endExpired"
 >;
 
-/** A lease that holds, and the instant by which it was judged. */
+/** A valid lease, and the instant at which it was judged. */
 export interface Held {
   readonly lease: HeldLease;
   readonly at: number;
 }
 
 /**
- * Lets only the holder of a lease pass. Its root is locked, so that the answer
- * holds until the transaction ends. The refused call rolls back, so the end of
- * a lease that has run out is recorded after it, in a transaction of its own.
- *
- * @throws HoldfastError what the kind says for a lost lease; `details.reason` says how it was lost.
+ * Accepts only the holder of a lease. Its root is locked, so the answer stays true until the
+ * transaction ends. A refused call rolls back, so the end of an expired lease is recorded after it,
+ * in a separate transaction.
+ * @throws HoldfastError the error of the kind for a lost lease; `details.reason` is the way it was
+ *   lost.
  */
 export function* assertHeld<Ref, Root extends LeasedRoot, L>(
   { kind, endExpired }: JudgedKind<Ref, Root, L>,
@@ -59,22 +59,26 @@ export function* assertHeld<Ref, Root extends LeasedRoot, L>(
     const record = (): Promise<unknown> => database.write(endExpired(context), judged);
     yield* afterwards({
       refused: record,
-      // The body has caught the error and goes on: its caller has learned of the end all the same.
+      // The body has caught the error and continues. Its caller still knows that the lease has
+      // ended.
       durable: () => void record().catch(() => undefined),
     });
   }
   throw kind.lost(root.id, loss ?? "released");
 }
 
-/** A lease as it was judged. */
+/** A judged lease. */
 export interface JudgedLease<Ref> {
   readonly of: Ref;
   readonly fence: LeaseFence | undefined;
-  /** When it was found to have run out. */
+  /** The instant at which it was found expired. */
   readonly at: number;
 }
 
-/** Records that a lease had run out at an instant; false when it had not, or another holder has it. */
+/**
+ * Records that a lease had expired at an instant; false when it had not, or when another holder has
+ * it.
+ */
 export function endExpiredOf<Ref, Root extends LeasedRoot, L>(
   kind: LeaseKind<Ref, Root, L>,
 ): StoreOperation<LeaseContext, JudgedLease<Ref>, boolean> {
@@ -99,7 +103,10 @@ function* recordEnd<Ref, Root extends LeasedRoot, L>(
   yield* announce(topic, root.id);
 }
 
-/** Who holds a lease, whether its end is still to be recorded, and the instant by which that was judged. */
+/**
+ * The holder of a lease, whether its end must still be recorded, and the instant at which it was
+ * judged.
+ */
 export function judgeOf<Ref, Root extends LeasedRoot, L>(
   kind: LeaseKind<Ref, Root, L>,
 ): StoreOperation<LeaseContext, { readonly of: Ref }, LeaseReading & { readonly at: number }> {
@@ -113,13 +120,16 @@ export function judgeOf<Ref, Root extends LeasedRoot, L>(
   });
 }
 
-/** Leases that were found to be over, in the order of the keys of their roots. */
+/** Leases that were found expired, in the order of the keys of their roots. */
 export interface LeaseEnds<Ref> {
   readonly of: readonly Ref[];
   readonly at: number;
 }
 
-/** Judges leases again once their roots are locked, and records those that are over. Tells who holds the others, by id. */
+/**
+ * Judges leases again once their roots are locked, and records the expired ones. Returns the
+ * holders of the others, by id.
+ */
 export function recordEndsOf<Ref, Root extends LeasedRoot, L>(
   kind: LeaseKind<Ref, Root, L>,
 ): StoreOperation<LeaseContext, LeaseEnds<Ref>, ReadonlyMap<string, LeaseHolder | undefined>> {
@@ -140,8 +150,8 @@ export function recordEndsOf<Ref, Root extends LeasedRoot, L>(
 }
 
 /**
- * Records ends that a read has found. Tells which of the leases were renewed
- * meanwhile, and by whom; where nothing can be written, none.
+ * Records expired leases that a read has found. Returns the leases that were renewed in between,
+ * with their holders. On a read-only database it records nothing and returns none.
  */
 export async function recordFoundEnds<Ref, Root extends LeasedRoot, L>(
   { recordEnds }: LeaseTransactions<Ref, Root, L>,
@@ -155,7 +165,7 @@ export async function recordFoundEnds<Ref, Root extends LeasedRoot, L>(
     .catch(() => new Map<string, LeaseHolder | undefined>());
 }
 
-/** Who holds a lease. */
+/** Reads the holder of a lease. */
 export async function readHolder<Ref, Root extends LeasedRoot, L>(
   leases: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
@@ -172,7 +182,7 @@ export async function readHolder<Ref, Root extends LeasedRoot, L>(
   return holders.get(kind.idOf(ref));
 }
 
-/** Releases a lease; false, and no error, when it was no longer held or its root is gone. */
+/** Releases a lease; false, without an error, when it was no longer held or its root is gone. */
 export function releaseOf<Ref, Root extends LeasedRoot, L>(
   kind: LeaseKind<Ref, Root, L>,
 ): StoreOperation<LeaseContext, HeldRef<Ref>, boolean> {
@@ -186,7 +196,7 @@ export function releaseOf<Ref, Root extends LeasedRoot, L>(
   });
 }
 
-/** The locked root; undefined when it is no longer there. */
+/** Locks the root; undefined when it no longer exists. */
 function* lockUnlessGone<Ref, Root extends LeasedRoot, L>(
   { lock, isGone }: LeaseKind<Ref, Root, L>,
   ref: Ref,
@@ -200,9 +210,8 @@ function* lockUnlessGone<Ref, Root extends LeasedRoot, L>(
 }
 
 /**
- * Releases a lease whose root is locked, and tells its keepers once that is
- * durable. Silent when another holder has it by now, or none; an own one that
- * has run out is released too.
+ * Releases a lease whose root is locked, and notifies its keepers once that is durable. Does
+ * nothing when another holder has it or it is free. The caller's own expired lease is released too.
  */
 export function* releaseHeld<Ref, Root extends LeasedRoot, L>(
   kind: LeaseKind<Ref, Root, L>,
@@ -212,7 +221,7 @@ export function* releaseHeld<Ref, Root extends LeasedRoot, L>(
 ): Tx<boolean> {
   const state = yield* kind.rows.read(root);
   const isHeld = state.kind === "held" && isSameLease(state.lease, fence);
-  // Also what was released before: the answer to that call may have been lost.
+  // Covers a lease that was released before: the answer to that call may have been lost.
   if (isHeld || lossOf(state, fence, 0) === "released")
     yield* afterwards({ durable: () => tellReleased(database, fence) });
   if (!isHeld) return false;

@@ -51,13 +51,15 @@ function isLoss(error: unknown): error is HoldfastError {
 }
 
 /**
- * Who keeps a lease through a database, by the token of the lease. A keeper
- * also finds out by itself, but only at its next renewal: by then the session
- * may be deleted or the database closed, and that would look like a loss.
+ * The keepers of leases, by database and by token of the lease. A keeper also notices a release
+ * itself, but only at its next renewal. By then the session may be deleted or the database closed,
+ * and that would look like a loss.
  */
 const keepers = new WeakMap<Database, Map<string, Set<() => void>>>();
 
-/** Calls `end` once the lease is released through this database; the function returned stops that. */
+/**
+ * Calls `end` once the lease is released through this database. The returned function cancels that.
+ */
 function whenReleased(database: Database, { token }: LeaseFence, end: () => void): () => void {
   const byToken = keepers.get(database) ?? new Map<string, Set<() => void>>();
   keepers.set(database, byToken);
@@ -70,7 +72,7 @@ function whenReleased(database: Database, { token }: LeaseFence, end: () => void
   };
 }
 
-/** Tells the keepers of a lease that its holder released it. */
+/** Notifies the keepers of a lease that its holder released it. */
 export function tellReleased(database: Database, { token }: LeaseFence): void {
   for (const end of keepers.get(database)?.get(token) ?? []) end();
 }

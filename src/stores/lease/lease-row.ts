@@ -14,14 +14,13 @@ import type { OwnedRows } from "../removal.ts";
 import type { SessionRoot } from "../session-row.ts";
 
 /**
- * The row of a lease stays when nobody holds it, for its fence. `renewed_at` is
- * the latest instant at which the holder was heard of, or at which the lease
- * was found to have run out: no clock that was set back is believed before it.
- * `given_back` has a bit for each of the last 31 leases that says whether it
- * was released, so that a keeper which asks late tells a release from a loss.
+ * The row of a lease. A free lease keeps its row for the fence. `renewed_at` is the latest instant
+ * at which the holder renewed, or at which the lease was found expired. Earlier readings of a clock
+ * that was set back are not believed. `given_back` has a bit for each of the last 31 leases that is
+ * set when it was released. A late keeper can therefore tell a release from a loss.
  */
 
-/** The columns of a lease, whatever it is a lease of. */
+/** The columns of a lease of either kind. */
 export interface LeaseRow {
   readonly fence: number;
   readonly given_back: number;
@@ -34,7 +33,7 @@ export interface LeaseRow {
   readonly expires_at: number | null;
 }
 
-/** What a row says about its lease; undefined when it has a token but lacks other parts. */
+/** Decodes a lease row; undefined when it has a token but lacks other parts. */
 export function leaseStateOf(found: LeaseRow): LeaseState | undefined {
   const { fence, given_back: givenBack, token } = found;
   if (token === null) return { kind: "free", fence, givenBack };
@@ -64,7 +63,7 @@ export function leaseStateOf(found: LeaseRow): LeaseState | undefined {
   };
 }
 
-/** The same where a row that makes no sense refuses the call. @throws HoldfastError `CORRUPT_ROW` */
+/** Decodes a lease row, and refuses an inconsistent one. @throws HoldfastError `CORRUPT_ROW` */
 export function soundLeaseState(table: string, key: string, found: LeaseRow): LeaseState {
   const state = leaseStateOf(found);
   if (state !== undefined) return state;
@@ -76,14 +75,14 @@ export function soundLeaseState(table: string, key: string, found: LeaseRow): Le
   );
 }
 
-/** What a read makes of a lease. */
+/** The reading of a lease. */
 export interface LeaseReading {
   readonly holder: LeaseHolder | undefined;
-  /** True when the lease has run out and nothing stored says so yet. */
+  /** True when the lease has expired and no row records it yet. */
   readonly isUnrecordedEnd: boolean;
 }
 
-/** What a stored lease means at an instant. */
+/** Reads a stored lease as of an instant. */
 export function readingOf(state: LeaseState, now: number): LeaseReading {
   if (state.kind === "free") return { holder: undefined, isUnrecordedEnd: false };
   const { lease } = state;
@@ -93,7 +92,7 @@ export function readingOf(state: LeaseState, now: number): LeaseReading {
   };
 }
 
-/** Who holds the lease of a session. A call that changes it has locked the session before. */
+/** The lease state of a session. A call that changes it has locked the session before. */
 export function* leaseState(session: SessionRoot): Tx<LeaseState> {
   const found = yield* row<LeaseRow>(sql`
     SELECT fence, given_back, owner, incarnation, process, token, claimed_at, renewed_at, expires_at
@@ -107,7 +106,7 @@ export function* leaseState(session: SessionRoot): Tx<LeaseState> {
     : soundLeaseState("holdfast_session_lease", String(session.key), found);
 }
 
-/** A session that is created again goes on counting where the deleted one ended. */
+/** The last fence of earlier generations. A session that is created again continues from it. */
 function* fenceOfEarlierGenerations({ id }: SessionRoot): Tx<number> {
   const found = yield* row<{ readonly fence: number | null }>(sql`
     SELECT max(l.fence) AS fence FROM holdfast_session s JOIN holdfast_session_lease l ON l.session = s.key
@@ -129,13 +128,13 @@ export function* writeLease(session: SessionRoot, lease: HeldLease): Tx<void> {
       renewed_at = excluded.renewed_at, expires_at = excluded.expires_at`);
 }
 
-/** Leaves the fence of a lease that was held elsewhere. */
+/** Stores the fence of a lease that was held in another database. */
 export function* beginFenceAfter(sessionKey: number, fence: number): Tx<void> {
   yield* run(sql`
     INSERT INTO holdfast_session_lease (session, fence, given_back) VALUES (${sessionKey}, ${fence}, 0)`);
 }
 
-/** Leaves nothing of a lease but its fence, and how those before it ended. */
+/** Clears everything of a lease except its fence and the ends of earlier leases. */
 export function* clearLease(sessionKey: number): Tx<number> {
   return yield* run(sql`
     UPDATE holdfast_session_lease SET owner = NULL, incarnation = NULL, process = NULL, token = NULL,
@@ -143,14 +142,17 @@ export function* clearLease(sessionKey: number): Tx<number> {
     WHERE session = ${sessionKey} AND token IS NOT NULL`);
 }
 
-/** Records when a lease was found to have run out: from then on it is over, also for a clock that is set back. */
+/**
+ * Records the instant at which a lease was found expired. From then on it has ended, even for a
+ * clock that is set back.
+ */
 export function* expireLease(sessionKey: number, at: number): Tx<number> {
   return yield* run(sql`
     UPDATE holdfast_session_lease SET renewed_at = ${at}
     WHERE session = ${sessionKey} AND token IS NOT NULL AND renewed_at < ${at} AND expires_at <= ${at}`);
 }
 
-/** What goes with a session: its lease. The fence stays, so that none is ever given out twice. */
+/** The lease row of a removed session. The fence stays, so no fence is ever issued twice. */
 export const leaseOwned: readonly OwnedRows[] = [
   { table: "holdfast_session_lease", remove: (session) => clearLease(session) },
 ];

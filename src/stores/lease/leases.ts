@@ -21,11 +21,11 @@ import {
 import { givenLease, sessionLeases, type Lease } from "./parts.ts";
 import { takeFrom, waitToTake } from "./wait.ts";
 
-/** The right to work on a session: one holder at a time, and a fence that only grows. */
+/** The right to work on a session. A lease has one holder at a time, and its fence only grows. */
 export interface Leases {
   /**
-   * Takes the lease of a session, or says who has it. The same incarnation
-   * gets its own again, and no earlier expiry.
+   * Acquires the lease of a session, or returns the current holder. The same incarnation gets its
+   * own lease again, with the same or a later expiry.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * const outcome = await leases.acquire("chat-7", { owner: "web", incarnation: bootId }, { lease: "1 min" });
@@ -36,8 +36,8 @@ export interface Leases {
     LeaseOutcome
   >;
   /**
-   * The same, and takes it from the holder that was seen if that has provably
-   * died. Of several callers that saw it, one wins.
+   * Acquires the lease, and takes it over from the holder that the caller saw if that holder has
+   * provably died. Of several callers that saw it, one wins.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * const holder = await leases.read("chat-7");
@@ -50,8 +50,7 @@ export interface Leases {
     options?: LeaseOptions,
   ): Promise<LeaseOutcome>;
   /**
-   * Takes it as soon as it is free: released, run out, or left by a process
-   * that died.
+   * Acquires the lease as soon as it is free: released, expired, or left by a process that died.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `DEADLINE_EXCEEDED`, `ABORTED`, `DATABASE_CLOSED`
    * @example const lease = await leases.waitForLease("chat-7", claimant, { timeout: "10 s" });
    */
@@ -61,21 +60,24 @@ export interface Leases {
     options?: LeaseOptions,
   ): Promise<Lease>;
   /**
-   * Extends a lease; it never gets shorter.
+   * Extends a lease, and never shortens it.
    * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly renew: Method<[lease: Lease, options?: LeaseOptions], Lease>;
-  /** Releases it; false when it was no longer held, also when its session is gone: then nobody holds it, which is what the caller wanted. */
+  /**
+   * Releases a lease. False when it was no longer held or its session is gone: the lease is free
+   * then, as the caller wanted.
+   */
   readonly release: Method<[lease: Lease, wait?: WaitOptions], boolean>;
   /**
-   * Who holds it now. One that is found to have run out is recorded as over,
-   * so that it stays so when the clock is set back.
+   * Returns the current holder. An expired lease is recorded as ended, so it stays expired when the
+   * clock is set back.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   read(session: SessionName, wait?: WaitOptions): Promise<LeaseHolder | undefined>;
   /**
-   * Renews a lease in the background until it is stopped or lost. That alone
-   * does not keep the process alive: what is done under the lease does.
+   * Renews a lease in the background until it is stopped or lost. The renewal does not keep the
+   * process alive; the work under the lease does.
    * @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `lease`
    * @example
    * const keeper = leases.keep(lease, { lease: "1 min" });
@@ -88,7 +90,7 @@ export interface Leases {
   keep(lease: Lease, options?: LeaseKeepOptions): LeaseKeeper;
 }
 
-/** Holds nothing but keepers, so there may be any number of these over one database. */
+/** Holds nothing but keepers, so one database can have any number of these. */
 export function leases(database: Database, options?: StoreOptions): Leases {
   const context = storeContext(database, options);
   return {

@@ -1,2 +1,5 @@
-/** What waiters listen for: the lease of the session named by the key has another holder, or none. */
+/**
+ * The topic of waiters for a lease: the lease of the session that the key names has another holder
+ * or is free.
+ */
 export const leaseChanged = "lease.changed";

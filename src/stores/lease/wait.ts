@@ -10,7 +10,7 @@ import {
 } from "./context.ts";
 import type { LeasedRoot, LeaseTransactions } from "./parts.ts";
 
-/** Takes a lease that was seen with a holder: at once if that has provably died. */
+/** Acquires a lease whose holder the caller has seen: at once if the holder has provably died. */
 export async function takeFrom<Ref, Root extends LeasedRoot, L>(
   { acquire }: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
@@ -23,7 +23,7 @@ export async function takeFrom<Ref, Root extends LeasedRoot, L>(
   return database.write(acquire(context), { ...request, death }, wait);
 }
 
-/** Takes a lease that nobody holds, or whose holder has died. */
+/** Acquires a lease that is free or whose holder has died. */
 export async function takeLease<Ref, Root extends LeasedRoot, L>(
   { acquire }: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
@@ -39,10 +39,9 @@ export async function takeLease<Ref, Root extends LeasedRoot, L>(
 }
 
 /**
- * Takes a lease as soon as it is free: released, run out, or left by a process
- * that has died.
+ * Acquires a lease as soon as it is free: released, expired, or left by a process that died.
  *
- * @throws HoldfastError what the kind says for a root that is not there, and those of `waitUntil`.
+ * @throws HoldfastError the error of the kind for a missing root, and those of `waitUntil`.
  */
 export function waitToTake<Ref, Root extends LeasedRoot, L extends HolderLease>(
   leases: LeaseTransactions<Ref, Root, L>,
@@ -67,9 +66,9 @@ export function waitToTake<Ref, Root extends LeasedRoot, L extends HolderLease>(
         if (outcome.kind === "busy") return { isThere: false, again: outcome.holder.expiresAt };
         const { lease } = outcome;
         if (signal?.aborted !== true) return { isThere: true, value: lease };
-        // One that the same incarnation held before is still worked under.
+        // Work still runs under a lease that the same incarnation held before.
         if (lease.token !== token) return { isThere: false };
-        // Nobody waits for it any more: it would keep others away until it runs out.
+        // The wait has ended, and the lease would block others until it expires.
         await database.write(release(context), { of, fence: lease });
         return { isThere: false };
       },

@@ -18,30 +18,41 @@ import { sweep, sweepOptions, type SweepOptions } from "../removal.ts";
 import type { MaintenanceContext } from "./context.ts";
 
 export interface CollectOptions extends SweepOptions<CollectReport> {
-  /** Blobs put within this time stay, since something may be about to refer to them. Defaults to 1 hour. */
+  /**
+   * Blobs stored within this time stay, since something may be about to refer to them. Defaults to
+   * 1 hour.
+   */
   readonly grace?: Duration;
-  /** How long source keys of consumed queue work are remembered. Defaults to 30 days, as for `queue`. */
+  /**
+   * The time for which source keys of consumed queue work are remembered. Defaults to 30 days, as
+   * for `queue`.
+   */
   readonly sourceKeyMemory?: Duration;
 }
 
 export interface CollectReport {
-  /** Blobs looked at; those that came meanwhile are left to the next time. */
+  /** Examined blobs. Blobs stored during the collection are left to the next one. */
   readonly examined: number;
   readonly kept: number;
   readonly deleted: number;
-  /** What the deleted ones took. */
+  /** The size of the deleted blobs. */
   readonly deletedBytes: number;
-  /** Source keys of consumed queue work that were old enough to be forgotten, whatever became of the blobs. */
+  /**
+   * Source keys of consumed queue work that were old enough to be forgotten. They are counted even
+   * when no blob could be deleted.
+   */
   readonly forgottenSourceKeys: number;
-  /** A row that cannot be believed. Then nothing was deleted: what it meant to keep cannot be known. */
+  /**
+   * An unreadable or dangling root. Nothing was deleted then, since it is unknown which blobs it
+   * kept.
+   */
   readonly refused?: BlobRoot;
 }
 
 /**
- * Forgets old source keys, and removes the blobs that nothing refers to. First
- * every root is checked, then blobs are looked at, both in reads that hold up
- * nobody; only what looks like garbage is looked at again and removed, in small
- * transactions. `onProgress` is called after each slice of blobs.
+ * Forgets old source keys, and removes unreferenced blobs. Every root is checked first, and then
+ * blobs are examined, both in reads that block no other work. Only likely garbage is examined again
+ * and removed, in small transactions. `onProgress` is called after each slice of blobs.
  */
 export async function collect(
   context: MaintenanceContext,
@@ -102,7 +113,7 @@ async function removedGarbage(
     : database.write(collectBlobs, removal, { signal });
 }
 
-/** The first root that points to nothing or cannot be read, if there is one. */
+/** The first dangling or unreadable root, if any. */
 async function doubtfulRoot(
   { database }: MaintenanceContext,
   { rowsPerSlice: limit, signal }: SweepOptions<never> & { readonly rowsPerSlice: number },
@@ -117,7 +128,7 @@ async function doubtfulRoot(
   return undefined;
 }
 
-/** Removes those of some blobs that nothing refers to and that were stored before the grace period. */
+/** Removes the unreferenced blobs among some that were stored before the grace period. */
 const collectBlobs: Operation<BlobRemoval, RemovedBlobs> = plainOperation("collectBlobs", {
   key: () => "",
   *one({ hashes, putUntil }: BlobRemoval) {
@@ -127,22 +138,22 @@ const collectBlobs: Operation<BlobRemoval, RemovedBlobs> = plainOperation("colle
   },
 });
 
-/** Where a check of the roots stands. */
+/** The position of a check of the roots. */
 interface RootPlace {
   readonly column: number;
   readonly after: string | null;
 }
 
 interface RootsPage {
-  /** A root that points to nothing, or cannot be read. */
+  /** A dangling or unreadable root. */
   readonly refused: BlobRoot | undefined;
-  /** Where to go on; undefined when all were seen. */
+  /** The position to continue from; undefined when all roots were checked. */
   readonly next: RootPlace | undefined;
 }
 
 /**
- * Looks at some roots, in one snapshot: a root and its blob became visible
- * together, so one without the other is damage and not a moment in between.
+ * Checks some roots in one snapshot. A root and its blob became visible together, so one without
+ * the other is damage and not a moment in between.
  */
 const checkRoots: Operation<{ readonly place: RootPlace; readonly limit: number }, RootsPage> =
   plainOperation("checkRoots", {
@@ -167,9 +178,9 @@ const checkRoots: Operation<{ readonly place: RootPlace; readonly limit: number 
 
 interface GarbagePage {
   readonly examined: number;
-  /** Old enough, and nothing referred to them when they were looked at. */
+  /** Old enough, and unreferenced when they were examined. */
   readonly garbage: readonly string[];
-  /** The last blob looked at; undefined at the end. */
+  /** The last examined blob; undefined at the end. */
   readonly last: number | undefined;
 }
 
@@ -180,7 +191,7 @@ interface LookForGarbage {
   readonly limit: number;
 }
 
-/** Looks at some blobs without holding up anybody. */
+/** Examines some blobs without blocking other work. */
 const lookForGarbage: Operation<LookForGarbage, GarbagePage> = plainOperation("lookForGarbage", {
   key: () => "",
   *one({ after, until, putUntil, limit }: LookForGarbage) {

@@ -6,15 +6,21 @@ import type { Database } from "../../sql/database.ts";
 import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 import type { CollectReport } from "./collect.ts";
 
-/** `payload` is the one that the stores were given: `check` reads values with it. */
+/** Options of maintenance. `payload` is the codec of the stores: `check` reads values with it. */
 export interface MaintenanceOptions extends StoreOptions {
-  /** Collect garbage after so many commits; defaults to 0, which is never. */
+  /** The number of commits after which garbage is collected; defaults to 0, never. */
   readonly collectEvery?: number;
-  /** For collections that say nothing else; defaults to 1 hour. */
+  /** The grace period of collections without their own; defaults to 1 hour. */
   readonly grace?: Duration;
-  /** The same; defaults to 30 days. Give it what `queue` is given. */
+  /**
+   * The source memory of collections without their own; defaults to 30 days. Pass the value that
+   * `queue` gets.
+   */
   readonly sourceKeyMemory?: Duration;
-  /** Called with the outcome of every collection that `afterCommit` began, since nobody waits for those after turn commits. */
+  /**
+   * Called with the outcome of every collection that `afterCommit` started, since no caller awaits
+   * those after turn commits.
+   */
   readonly onCollected?: (outcome: CollectReport | { readonly error: unknown }) => void;
 }
 
@@ -22,7 +28,7 @@ export interface MaintenanceContext extends StoreContext {
   readonly payload: PayloadCodec | undefined;
   readonly collectEvery: number;
   readonly grace: Duration;
-  /** Undefined for what queues remember by default. */
+  /** Undefined for the default of queues. */
   readonly sourceKeyMemory: Duration | undefined;
   readonly onCollected: MaintenanceOptions["onCollected"];
 }

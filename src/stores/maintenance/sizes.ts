@@ -16,7 +16,10 @@ export interface SizeReport {
 
 const rowsPerPage = 1_000;
 
-/** What blobs and attachments of all sessions take, page by page: no picture of one moment under load. */
+/**
+ * Measures blobs and attachments of all sessions in pages. Under load the pages show different
+ * moments.
+ */
 export async function measureSizes(
   database: Database,
   options: { readonly signal?: AbortSignal } | undefined,

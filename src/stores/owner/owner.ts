@@ -3,7 +3,10 @@ import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
-/** Dead owners are remembered for so long, for those who hold something of theirs. */
+/**
+ * The time in milliseconds for which dead owners are kept, for processes that hold something of
+ * theirs.
+ */
 const deadKeptMs = 30 * 24 * 60 * 60 * 1_000;
 
 interface Registration {
@@ -12,7 +15,7 @@ interface Registration {
   readonly now: number;
 }
 
-/** Makes a process known as an owner, and forgets those who died long ago. */
+/** Records a process as an owner, and removes owners that died long ago. */
 export const registerOwner: Operation<Registration, void> = plainOperation("registerOwner", {
   key: (input: Registration) => input.owner,
   *one({ owner, host, now }) {
@@ -29,7 +32,10 @@ interface Death {
   readonly now: number;
 }
 
-/** Records a proven death, once; later provers change nothing. Who died before its first write is not known yet. */
+/**
+ * Records a proven death once; later proofs change nothing. An owner that died before its first
+ * write has no row yet.
+ */
 export const recordDeath: Operation<Death, void> = plainOperation("recordDeath", {
   key: (input: Death) => input.owner,
   *one({ owner, now }) {
@@ -40,7 +46,7 @@ export const recordDeath: Operation<Death, void> = plainOperation("recordDeath",
   },
 });
 
-/** An orderly close: whatever the owner held it has given back itself. */
+/** Removes an owner that closed in order: it has already released everything that it held. */
 export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> = plainOperation(
   "forgetOwner",
   {
@@ -51,7 +57,7 @@ export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> = plainOp
   },
 );
 
-/** Whether the death of an owner is on record. */
+/** Tests whether the death of an owner is recorded. */
 export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> = plainOperation(
   "isDeathRecorded",
   {
@@ -64,12 +70,15 @@ export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> = 
   },
 );
 
-/** All who had the database open before it was moved: they can write to it no more, which is what a death means to others. */
+/**
+ * Records the death of every process that had the database open before it was moved. None of them
+ * can write to it any longer, which other processes treat as a death.
+ */
 export function* recordAllDeaths(now: number): Tx<void> {
   yield* run(sql`UPDATE holdfast_owner SET died_at = ${now} WHERE died_at IS NULL`);
 }
 
-/** A process that has the database open for writing, or had until it died. */
+/** A process that has the database open for writing, or had it open until it died. */
 export interface KnownOwner {
   readonly id: OwnerId;
   readonly host: string;
@@ -77,10 +86,10 @@ export interface KnownOwner {
   readonly diedAt: number | null;
 }
 
-/** More are of no use to a reader. */
+/** The largest number of owners that a reader gets. */
 const ownersMax = 200;
 
-/** The newest of those who opened it. */
+/** Returns the owners that opened the database most recently. */
 export const listOwners: Operation<undefined, readonly KnownOwner[]> = plainOperation(
   "listOwners",
   {

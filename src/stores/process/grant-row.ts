@@ -7,14 +7,14 @@ import { sql, type Statement } from "../../sql/statement.ts";
 import { keptScope, type ProcessHandleDescriptor, type SessionScopeRef } from "./parts.ts";
 import { lockedProcess } from "./process-row.ts";
 
-/** Who holds a handle, and what they call it. */
+/** The holder of a handle, and its name for it. */
 export interface ProcessGrant extends SessionScope {
   readonly kind: string | null;
   readonly label: string | null;
   readonly grantedAt: number;
 }
 
-/** A handle with the process it leads to. */
+/** A handle with the process that it leads to. */
 export interface ProcessHandle {
   readonly grant: ProcessGrant;
   readonly process: ProcessSummary;
@@ -29,7 +29,7 @@ export interface GrantRow {
   readonly granted_at: number;
 }
 
-/** Of `holdfast_process_grant g`. */
+/** The columns of `holdfast_process_grant g`. */
 export const grantColumns: Statement = sql`
   g.session, g.generation, g.frame, g.kind AS grant_kind, g.label AS grant_label, g.granted_at`;
 
@@ -45,7 +45,7 @@ export function grantOf(found: GrantRow): ProcessGrant {
   };
 }
 
-/** One grant, in a WHERE. */
+/** A WHERE condition for one grant. */
 export function isGrant(process: number, { session, generation, frame }: SessionScope): Statement {
   return sql`process = ${process} AND session = ${session} AND generation = ${generation} AND frame = ${frame ?? ""}`;
 }
@@ -58,10 +58,11 @@ export interface GrantHandle {
 }
 
 /**
- * Lets a session, or one frame of it, address a process. Granting again
- * replaces what the handle is called.
+ * Grants a session, or one frame of it, a handle to address a process. A repeated grant replaces
+ * the handle's label.
  *
- * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `SESSION_NOT_FOUND`,
+ *   `SESSION_DELETED`
  */
 export function* grant({ process, scope, descriptor: { kind, label }, at }: GrantHandle): Tx<void> {
   const { key, id, state } = yield* lockedProcess(process);

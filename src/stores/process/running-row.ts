@@ -16,7 +16,7 @@ import {
   type SummaryRow,
 } from "./process-row.ts";
 
-/** A running process with what the row of its lease says. */
+/** A running process with the row of its lease. */
 export interface RunningRow extends SummaryRow {
   readonly lease_fence: number | null;
   readonly given_back: number | null;
@@ -30,9 +30,8 @@ export interface RunningRow extends SummaryRow {
 }
 
 /**
- * Running processes by id, with those who work on them: all, only those that
- * nobody has begun, or only those that somebody has. What runs as an execution
- * has its own workers.
+ * Running processes by id, with their workers: all, never started ones only, or started ones only.
+ * Processes that run as executions have their own workers.
  */
 export function runningSlice(
   isStarted: boolean | undefined,
@@ -67,11 +66,11 @@ const leaseColumns: Statement = sql`
     l.expires_at
   FROM holdfast_process p LEFT JOIN holdfast_process_lease l ON l.process = p.key`;
 
-/** A running process, and who works on it. */
+/** A running process, and its worker. */
 export interface RunningProcess extends LeaseReading {
   readonly key: number;
   readonly process: ProcessSummary;
-  /** True when a worker did and its lease has run out. */
+  /** True when it had a worker whose lease has expired. */
   readonly hasExpired: boolean;
 }
 
@@ -94,7 +93,7 @@ export function runningOf(found: RunningRow, now: number): RunningProcess {
   };
 }
 
-/** What runs behind an id, judged at an instant. */
+/** Running processes after an id, judged at an instant. */
 export function* readRunning({
   after,
   isStarted,
@@ -107,7 +106,7 @@ export function* readRunning({
   readonly now: number;
 }): Tx<
   Sifted<RunningProcess> & {
-    /** The id to go on after; undefined at the end. */
+    /** The id to continue after; undefined at the end. */
     readonly next: string | undefined;
   }
 > {

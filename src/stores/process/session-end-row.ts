@@ -9,17 +9,19 @@ import { sessionByKey, type SessionRoot } from "../session-row.ts";
 import { appendToProcess } from "./event-row.ts";
 import { lockedProcessByKey } from "./process-row.ts";
 
-/** What the deletion of a session meant for processes. */
+/** The effects of a session's deletion on processes. */
 export interface SessionProcesses {
-  /** Handles that were taken back. */
+  /** Revoked handles. */
   readonly revoked: number;
-  /** Wakes that were still queued and are gone. */
+  /** Queued wakes that were removed. */
   readonly wakes: number;
-  /** Processes that run on and that no session can address any more. The first 10,000 by id. */
+  /**
+   * Processes that still run and that no session can address any longer. The first 10,000 by id.
+   */
   readonly orphaned: readonly string[];
-  /** Processes that run on and that others can address. The first 10,000 by id. */
+  /** Processes that still run and that other sessions can address. The first 10,000 by id. */
   readonly preserved: readonly string[];
-  /** True when there were more of either than were kept. */
+  /** True when either list was cut. */
   readonly hasMore: boolean;
 }
 
@@ -31,15 +33,18 @@ export const noProcesses: SessionProcesses = {
   hasMore: false,
 };
 
-/** Ids of each kind that are kept: a row of a megabyte at most, with ids of usual length. */
+/**
+ * The largest number of ids of each kind in a report: a row of a megabyte at most, with ids of
+ * usual length.
+ */
 const idsMax = 10_000;
 
-/** Two reports as one; ids in order and once. */
+/** Merges two reports, with distinct ids in order. */
 export function addedProcesses(a: SessionProcesses, b: SessionProcesses): SessionProcesses {
   return summedProcesses([a, b]);
 }
 
-/** The same of any number: ids are put in order once. */
+/** Merges any number of reports, and sorts the ids once. */
 function summedProcesses(parts: readonly SessionProcesses[]): SessionProcesses {
   const orphaned = inOrder(parts.flatMap((part) => part.orphaned));
   const preserved = inOrder(parts.flatMap((part) => part.preserved));
@@ -57,14 +62,17 @@ function inOrder(ids: readonly string[]): readonly string[] {
   return [...new Set(ids)].toSorted();
 }
 
-/** Adds to what is known about the end of a session, in the transaction that brings it about; answers all of it. */
+/**
+ * Adds to the report on the end of a session, in the transaction that ends it. Returns the whole
+ * report.
+ */
 function* addToReport(session: number, added: SessionProcesses): Tx<SessionProcesses> {
   const isNew = added.revoked > 0 || added.wakes > 0;
   if (isNew)
     yield* run(sql`
       INSERT INTO holdfast_process_session_end (session, report)
       VALUES (${session}, ${JSON.stringify(noProcesses)}) ON CONFLICT (session) DO NOTHING`);
-  // Locked after all else, since two may delete one session at once.
+  // Locked last, since two calls may delete one session at once.
   const found = yield* row<{ readonly report: string }>(sql`
     SELECT report FROM holdfast_process_session_end WHERE session = ${session} ${lockRow}`);
   if (found === undefined) return added;
@@ -75,18 +83,18 @@ function* addToReport(session: number, added: SessionProcesses): Tx<SessionProce
   return all;
 }
 
-/** One that cannot be read counts as none: it must not hold up a deletion. */
+/** An unreadable report counts as none: it must not block a deletion. */
 function readReport(text: string): SessionProcesses {
   try {
     const value: unknown = JSON.parse(text);
     if (isReport(value)) return value;
   } catch {
-    // Said below.
+    // Handled below.
   }
   return noProcesses;
 }
 
-/** Whether a stored report is one. */
+/** Tests whether a stored report is valid. */
 export function isReport(value: unknown): value is SessionProcesses {
   if (typeof value !== "object" || value === null) return false;
   const { revoked, wakes, orphaned, preserved, hasMore } = value as Partial<SessionProcesses>;
@@ -108,14 +116,14 @@ interface ForgetProcesses {
 }
 
 export interface ForgottenProcesses {
-  /** Of this and all slices before, in any process. */
+  /** The totals of this and all earlier slices, in any process. */
   readonly report: SessionProcesses;
   readonly isDone: boolean;
 }
 
 /**
- * Takes back the handles of a deleted session, its wakes, and itself as the
- * one to be woken: at most about so many rows. Nothing is cancelled.
+ * Removes the handles of a deleted session, its wakes, and itself as a wake target, about `rowsMax`
+ * rows at most. Cancels nothing.
  */
 export const forgetProcesses: Operation<ForgetProcesses, ForgottenProcesses> = plainOperation(
   "forgetProcesses",
@@ -130,7 +138,7 @@ export const forgetProcesses: Operation<ForgetProcesses, ForgottenProcesses> = p
   },
 );
 
-/** The same for a session whose row is known. */
+/** Does the same for a session whose row is known. */
 function* forgetProcessesOf(
   session: SessionRoot,
   at: number,
@@ -140,8 +148,8 @@ function* forgetProcessesOf(
   const parts: SessionProcesses[] = [];
   for (const process of held) parts.push(yield* revokeAll(session, process));
   const report = summedProcesses(parts);
-  // A transaction of its own for each pass: both lock processes in the order
-  // of their keys, and after one of them that order would begin anew.
+  // Each pass has its own transaction. Both lock processes in the order of their keys, and the
+  // second pass would start that order again.
   if (held.length > 0) return { report, isDone: false };
   const aimed = yield* rows<{ readonly key: number }>(sql`
     SELECT key FROM holdfast_process
@@ -156,7 +164,10 @@ function* forgetProcessesOf(
   };
 }
 
-/** Processes that a session has handles of, in the one order of all who lock several: found by frames, since the index is. */
+/**
+ * Processes that a session has handles of, in the common order of locks. They are found by frames,
+ * as the index is.
+ */
 export function* heldProcesses(
   { id, generation }: Pick<SessionRoot, "id" | "generation">,
   rowsMax: number,
@@ -170,7 +181,7 @@ export function* heldProcesses(
 }
 
 function* revokeAll({ id, generation }: SessionRoot, process: number): Tx<SessionProcesses> {
-  // Only what is needed of the row, so that a damaged one holds up nothing.
+  // Reads only the needed part of the row, so that a damaged one blocks nothing.
   const root = yield* row<{
     readonly id: ProcessId;
     readonly status: string;

@@ -12,13 +12,13 @@ import { processEnded, processEvent } from "./event-row.ts";
 import { checkedType, nextEvent, readEnd, readSignal } from "./read.ts";
 
 export interface AwaitedProcessEvent {
-  /** Defaults to any. */
+  /** Defaults to any type. */
   readonly type?: string;
-  /** Behind this number; defaults to 0, the registration. */
+  /** Only events after this number; defaults to 0, the registration. */
   readonly after?: number;
 }
 
-/** The first event of a type behind a number. */
+/** Waits for the first event of a type after a number. */
 export async function waitForEvent(
   context: ProcessContext,
   process: string,
@@ -40,7 +40,7 @@ export async function waitForEvent(
   return eventView(context, event);
 }
 
-/** The n-th signal of a name. */
+/** Waits for the n-th signal of a name. */
 export async function waitForSignal(
   context: ProcessContext,
   process: string,
@@ -60,7 +60,7 @@ export async function waitForSignal(
   return eventView(context, event);
 }
 
-/** What a process ends with. */
+/** Waits for the output that a process ends with. */
 export async function waitForEnd(
   context: ProcessContext,
   process: string,

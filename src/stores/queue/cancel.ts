@@ -37,8 +37,8 @@ export function givenCancel(
 }
 
 /**
- * Takes a batch out of the queue, unless it is claimed. Its source
- * counts as consumed: enqueuing it again by mistake does not bring it back.
+ * Removes a batch from the queue, unless it is claimed. Its source counts as consumed, so enqueuing
+ * it again by mistake does not bring it back.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
@@ -58,7 +58,7 @@ export const cancelBatch: StoreOperation<QueueContext, CancelBatch, QueueBatch |
     },
   });
 
-/** Items that cannot be read are left out: the batch is gone, and its caller wants the rest. */
+/** Leaves out unreadable items: the batch is gone, and its caller needs the rest. */
 export function shownCancelled(
   context: QueueContext,
   batch: QueueBatch | undefined,

@@ -40,33 +40,35 @@ import { queueWork } from "./topics.ts";
 
 export interface ClaimCommandOptions extends WaitOptions {
   /**
-   * Names the claim for its caller, so that making it twice is making it once:
-   * after `OUTCOME_UNKNOWN`, repeat it with the same key and the same lease,
-   * and get what it took the first time. Each new claim needs a new key.
-   * Without one, what a lost answer took is claimed until the lease ends.
+   * The caller's name for the claim. A repeated call with the same key and the same lease returns
+   * the same work: use it after `OUTCOME_UNKNOWN`. Each new claim needs a new key. Without a key,
+   * work whose answer was lost stays claimed until the lease ends.
    */
   readonly key?: string;
 }
 
 export interface ClaimOptions extends ClaimCommandOptions {
-  /** Whether a turn is running; defaults to `idle`, so none. */
+  /** The state of the session's turn; defaults to `idle`, no running turn. */
   readonly boundary?: Boundary;
 }
 
 export interface ClaimTurnOptions extends ClaimOptions {
-  /** At most so many batches, 0 to 256; defaults to 256. Large ones make it fewer: about a megabyte together, and one at least. */
+  /**
+   * The largest number of batches, 0 to 256; defaults to 256. Large batches make it fewer: about a
+   * megabyte together, and at least one.
+   */
   readonly limit?: number;
 }
 
 /** Batches that the holder of the session's lease works on. */
 export interface ClaimedWork {
   readonly ref: QueueClaimRef;
-  /** That of the lease: the claim counts as long as the lease has it. */
+  /** The fence of the lease. The claim is valid while the lease has it. */
   readonly fence: number;
   readonly batches: readonly QueueBatch<unknown>[];
 }
 
-/** What is wanted from the front of a queue. Nothing is ever skipped to get at it. */
+/** The requested work at the front of a queue. Nothing is ever skipped to reach it. */
 type WantedWork =
   | { readonly kind: "command" }
   | {
@@ -74,7 +76,7 @@ type WantedWork =
       readonly boundary: Boundary;
       readonly limit: number;
     }
-  /** These, in this order, or nothing. */
+  /** Exactly these batches in this order, or nothing. */
   | {
       readonly kind: "these";
       readonly boundary: Boundary;
@@ -87,7 +89,10 @@ interface ClaimWork {
   readonly want: WantedWork;
   /** A token that nobody else can know. */
   readonly claim: string;
-  /** Whether it may have been made before: then what it took under this lease is answered again. */
+  /**
+   * True when the claim may have been made before. Work that it took under this lease is then
+   * returned again.
+   */
   readonly mayBeRepeated: boolean;
 }
 
@@ -143,7 +148,7 @@ function claimOf(
   key: string | undefined,
 ): ClaimWork {
   const { of: session, fence } = givenLease(lease);
-  // Nobody but the holder of the lease can know it, whatever key it is made from.
+  // Only the holder of the lease can know the token, whatever its key is.
   const claim =
     key === undefined
       ? newToken(entropy)
@@ -152,12 +157,11 @@ function claimOf(
 }
 
 /**
- * Claims work from the front of a session's queue. What is not available yet
- * or is claimed under this lease already is passed over; a claim under an
- * earlier lease no longer counts.
+ * Claims work from the front of a session's queue. Skips batches that are not available yet or
+ * already claimed under this lease. A claim under an earlier lease is no longer valid.
  *
- * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`,
- *   or `CORRUPT_ROW` when a payload cannot be read: then nothing stays claimed.
+ * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for
+ *   an unreadable payload: then nothing stays claimed.
  */
 export const claimWork: StoreOperation<QueueContext, ClaimWork, ClaimedWork | undefined> =
   storeOperation("claimWork", {
@@ -182,7 +186,10 @@ export const claimWork: StoreOperation<QueueContext, ClaimWork, ClaimedWork | un
     },
   });
 
-/** Those that fit into a page with all their items, one at least: the next claim takes the others. */
+/**
+ * The batches that fit into a page with all their items, at least one. The next claim takes the
+ * others.
+ */
 function* fitting(prefix: readonly BatchRow[]): Tx<readonly BatchRow[]> {
   if (prefix.length === 1) return prefix;
   const sizes = yield* rows<{ readonly bytes: number }>(sql`
@@ -192,7 +199,10 @@ function* fitting(prefix: readonly BatchRow[]): Tx<readonly BatchRow[]> {
   return prefix.slice(0, rowsWithin(bytes, pageBytesMax));
 }
 
-/** What a claim took whose answer was lost. If that cannot be read now, it is released: its caller never got it. */
+/**
+ * Returns the work of a claim whose answer was lost. If it is unreadable now, the work is released,
+ * since its caller never got it.
+ */
 function* claimAgain(
   context: QueueContext,
   input: ClaimWork,
@@ -213,7 +223,7 @@ function* claimAgain(
 
 const attemptsMax = 3;
 
-/** Tries more than once. What stays claimed even so is free with the end of the lease. */
+/** Retries the release. Work that stays claimed even so is free when the lease ends. */
 async function releaseUnread(context: QueueContext, input: AbandonClaim): Promise<void> {
   const { database } = context;
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1)
@@ -225,7 +235,7 @@ async function releaseUnread(context: QueueContext, input: AbandonClaim): Promis
     }
 }
 
-/** @throws HoldfastError `CORRUPT_ROW` when a payload cannot be read. */
+/** @throws HoldfastError `CORRUPT_ROW` for an unreadable payload. */
 function workOf(
   context: QueueContext,
   { claim, fence }: ClaimWork,
@@ -238,14 +248,17 @@ function workOf(
   };
 }
 
-/** What a claim took, when it is made again because its answer was lost. */
+/** The batches of a claim that is repeated because its answer was lost. */
 function* claimedBy(session: number, fence: number, claim: string): Tx<readonly BatchRow[]> {
   return yield* rows<BatchRow>(sql`
     SELECT ${batchColumns} FROM holdfast_queue_batch
     WHERE session = ${session} AND claim_fence = ${fence} AND claim = ${claim} ORDER BY key`);
 }
 
-/** The front of a queue: what is available and has no claim that counts. Filtered before it is cut off, so that nothing claimed can hide what is ready. */
+/**
+ * The front of a queue: available batches without a valid claim. The filter comes before the limit,
+ * so claimed batches cannot hide ready ones.
+ */
 export function* claimable(
   session: number,
   liveFence: number,
@@ -306,8 +319,8 @@ export function givenAbandon(
 }
 
 /**
- * Releases claimed batches, to be claimed again at once; tells how many. Those
- * that another holder has claimed since are left alone.
+ * Releases claimed batches, so that they can be claimed again at once. Returns their number.
+ * Batches that another holder has claimed since are left alone.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */

@@ -36,9 +36,8 @@ export function givenComplete(
 }
 
 /**
- * Consumes what was claimed outside of any commit: for work that leaves
- * nothing behind in its session. May be repeated: the last claims that were
- * completed in this way under the same lease are remembered.
+ * Consumes claimed work outside any commit, for work that leaves nothing in its session. May be
+ * repeated: the last claims completed this way under the same lease are remembered.
  *
  * @throws HoldfastError `LEASE_LOST`, `CLAIM_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
@@ -54,22 +53,22 @@ export const completeWithoutCommit: StoreOperation<QueueContext, CompleteWithout
         else if (!(yield* wasCompleted(session.key, fence.fence, claim)))
           throw claimLost(session.id, claim, index);
       if (consumed.length === 0) return;
-      // Only now: a claim that is named twice in one call is no repetition.
+      // Comes last: a claim that one call names twice is not a repetition.
       yield* rememberCompleted(session.key, fence.fence, consumed);
       yield* announce(queueWork, session.id);
     },
   });
 
-// What tells a repeated completion from a claim that does not count: its
-// batches are gone in both cases, and only the first is no mistake.
+// Remembered claims tell a repeated completion from an invalid claim. The batches are gone in both
+// cases, and only the first is not a mistake.
 
-/** As many as one call completes, so that any call can be repeated at once. */
+/** The largest number of claims in one call, so that any call can be repeated at once. */
 const completedClaimsMax = 256;
 
 /**
- * Whether a claim on just these batches was completed under the lease with
- * this fence, as far as it is remembered. Only asked of claims that do not
- * count, so it has no index: the few rows of the session are looked at.
+ * Tests whether a claim on exactly these batches was completed under the lease with this fence, as
+ * far as claims are remembered. It is asked only for invalid claims, so it has no index and scans
+ * the few rows of the session.
  */
 export function* wasCompleted(
   session: number,
@@ -85,7 +84,7 @@ export function* wasCompleted(
   return found.some((one) => one.fence === fence && one.batches === wanted);
 }
 
-/** Remembers completed claims, and forgets those of earlier leases and the oldest. */
+/** Remembers completed claims, and removes those of earlier leases and the oldest. */
 export function* rememberCompleted(
   session: number,
   fence: number,

@@ -3,7 +3,7 @@ import { run, storeOperation, type StoreOperation } from "../../sql/operation.ts
 import { sql } from "../../sql/statement.ts";
 import { sweep, type SweepOptions } from "../removal.ts";
 
-/** What was purged. */
+/** The result of a purge. */
 interface PurgeReport {
   readonly sourceKeys: number;
 }
@@ -13,12 +13,15 @@ interface PurgeContext {
 }
 
 interface PurgeConsumed {
-  /** Those that were consumed at this instant or before. */
+  /** Removes keys that were consumed at this instant or before. */
   readonly until: number;
   readonly rowsMax: number;
 }
 
-/** Forgets a slice of the oldest source keys; fewer than asked for means that no more are old enough. */
+/**
+ * Removes a slice of the oldest source keys. Fewer than requested means that no others are old
+ * enough.
+ */
 export const purgeConsumed: StoreOperation<PurgeContext, PurgeConsumed, number> = storeOperation(
   "purgeConsumed",
   {
@@ -33,7 +36,10 @@ export const purgeConsumed: StoreOperation<PurgeContext, PurgeConsumed, number> 
   },
 );
 
-/** Forgets source keys of all queues that were consumed at an instant or before, a slice per transaction. */
+/**
+ * Removes source keys of all queues that were consumed at an instant or before, one slice per
+ * transaction.
+ */
 export async function purgeInSlices(
   context: PurgeContext,
   until: number,

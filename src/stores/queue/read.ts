@@ -16,7 +16,7 @@ import type { BatchRow, QueueBatch } from "./batch-row.ts";
 import { checkedState, readBatch, readItem, type QueueContext } from "./context.ts";
 
 export interface ListQueueOptions extends PageOptions {
-  /** `pending` leaves out what is claimed; defaults to `all`. */
+  /** `pending` leaves out claimed batches; defaults to `all`. */
   readonly state?: "all" | "pending";
 }
 
@@ -35,7 +35,7 @@ interface FoundBatch {
   readonly isClaimed: boolean;
 }
 
-/** A session's queue, in its order. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/** A session's queue, in order. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
 export const queueList: List<
   QueueContext,
   [session: SessionName, options?: ListQueueOptions],
@@ -95,7 +95,7 @@ function* queueSlice(
   return { next: slice.next, rows: found, damaged };
 }
 
-/** Each of its items that cannot be read. */
+/** Names its unreadable items. */
 function unreadable(context: QueueContext, { items }: QueueBatch): readonly Damaged[] {
   return items
     .filter((item) => undamaged(() => readItem(context, item)) === undefined)

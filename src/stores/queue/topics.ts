@@ -1,2 +1,5 @@
-/** What waiters listen for: the session named by the key may have work that can be claimed, or other work at the front. */
+/**
+ * The topic of waiters for work. The session that the key names may have claimable work, or other
+ * work at the front.
+ */
 export const queueWork = "queue.work";

@@ -23,13 +23,16 @@ type WorkAhead =
   | { readonly kind: "ready" }
   | {
       readonly kind: "nothing";
-      /** When to look again even if nothing is heard. */
+      /** The instant of the next look if no hint comes first. */
       readonly again: number | undefined;
-      /** The process under whose lease batches are claimed. */
+      /** The process that holds the lease of the claimed batches. */
       readonly claimedBy: OwnerId | null;
     };
 
-/** Whether something can be claimed at the front of a queue, or when that may change. */
+/**
+ * Tests whether something can be claimed at the front of a queue, or returns the instant at which
+ * that may change.
+ */
 export const workAhead: StoreOperation<QueueContext, AskAhead, WorkAhead> = storeOperation(
   "workAhead",
   {
@@ -41,7 +44,7 @@ export const workAhead: StoreOperation<QueueContext, AskAhead, WorkAhead> = stor
       const lease = state.kind === "held" && isLive(state.lease, now) ? state.lease : undefined;
       const fence = lease?.fence ?? 0;
       const [head] = yield* claimable(session.key, fence, now, 1);
-      // With no turn running a command can be claimed as well as turn work.
+      // Without a running turn a command can be claimed as well as turn work.
       if (head !== undefined && (boundary === "idle" || mayStartWith(policyOf(head), boundary)))
         return { kind: "ready" };
       const later = yield* earliestAfter(session.key, now);
@@ -55,7 +58,7 @@ export const workAhead: StoreOperation<QueueContext, AskAhead, WorkAhead> = stor
   },
 );
 
-/** When the next batch becomes available that is not yet. */
+/** The earliest future instant at which a batch becomes available. */
 function* earliestAfter(session: number, now: number): Tx<number | undefined> {
   const found = yield* row<{ readonly available_at: number }>(sql`
     SELECT available_at FROM holdfast_queue_batch
@@ -77,12 +80,11 @@ function earlier(a: number | undefined, b: number | undefined): number | undefin
 }
 
 /**
- * Resolves when a session has something that can be claimed at a boundary:
- * enqueued by anybody, available by now, released, or left by a process that
- * died. Another worker may be faster: claim, and wait again.
+ * Resolves when a session has something that can be claimed at a boundary: enqueued, available by
+ * now, released, or left by a process that died. Another worker may claim it first: on an empty
+ * claim, wait again.
  *
- * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, and those of
- *   `waitUntil`.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, and the errors of `waitUntil`.
  */
 export async function waitForWork(
   context: QueueContext,

@@ -24,7 +24,7 @@ import {
 
 export interface DueSchedules {
   readonly kinds: readonly string[];
-  /** Only these, if given. */
+  /** Only these schedules, if given. */
   readonly names?: readonly string[] | undefined;
   readonly now: number;
   readonly limit: number;
@@ -36,17 +36,20 @@ export interface DueSchedule {
   readonly nextAt: number;
   readonly failures: number;
   readonly name: ScheduleName;
-  /** Undefined when the row could not be read. */
+  /** Undefined for an unreadable row. */
   readonly schedule: Schedule | undefined;
 }
 
 export interface FoundDue {
   readonly due: readonly DueSchedule[];
-  /** When the next one is due; undefined when none will be. */
+  /** The instant at which the next one is due; undefined when none will be. */
   readonly earliest: number | undefined;
 }
 
-/** Schedules whose time has come, the longest waiting first. Looks at the front of an index, however many sleep behind it. */
+/**
+ * Due schedules, longest waiting first. Reads the front of an index, independent of the number of
+ * sleeping schedules.
+ */
 export const dueSchedules: Operation<DueSchedules, FoundDue> = plainOperation("dueSchedules", {
   key: (input: DueSchedules) => input.kinds[0] ?? "",
   *one({ kinds, names, now, limit }) {
@@ -79,7 +82,7 @@ function dueSchedule(found: ScheduleRow): DueSchedule {
   };
 }
 
-/** Which schedule is meant, as it was seen: another process that moved it on since was faster. */
+/** A schedule as it was seen. If another process has advanced it since, that process was faster. */
 interface SeenSchedule {
   readonly key: number;
   readonly name: ScheduleName;
@@ -89,7 +92,7 @@ interface SeenSchedule {
 
 export interface FireInput {
   readonly seen: SeenSchedule;
-  /** Undefined when all that is due is passed over. */
+  /** Undefined when all due instants are skipped. */
   readonly instant: number | undefined;
   readonly skipped: SkippedInstants | undefined;
   /** The instant after it. */
@@ -100,15 +103,15 @@ export interface FireInput {
 
 export type FireOutcome =
   | { readonly kind: "fired"; readonly value: unknown }
-  /** Another process has moved it on, or changed it. */
+  /** Another process has advanced or changed it. */
   | { readonly kind: "overtaken" }
-  /** It was changed while this fired, perhaps by what was fired: all of that was rolled back. */
+  /** It was changed while this fired, perhaps by the fired part. All of that was rolled back. */
   | { readonly kind: "contested" };
 
 /**
- * Fires a schedule at an instant and moves it on, both or neither. The row is
- * not locked before but moved on only if it is as it was seen: what is fired
- * locks its own rows first, and what changes a schedule holds those already.
+ * Fires a schedule at an instant and advances it, both or neither. The row is not locked first, but
+ * advances only if it is unchanged since it was seen. The fired part locks its own rows first, and
+ * changes of a schedule hold those already.
  */
 const fireForms: OperationForms<FireInput, FireOutcome> = {
   key: (input: FireInput) => input.seen.name.name,
@@ -138,16 +141,16 @@ const fireForms: OperationForms<FireInput, FireOutcome> = {
   },
 };
 
-/** For what a user fires, which is serializable like every body of theirs. */
+/** For parts of a user, which are serializable like all their bodies. */
 export const fireSchedule: Operation<FireInput, FireOutcome> = operation("fireSchedule", fireForms);
 
-/** For what we fire ourselves. */
+/** For Holdfast's own parts. */
 export const fireOwnSchedule: Operation<FireInput, FireOutcome> = plainOperation(
   "fireSchedule",
   fireForms,
 );
 
-/** Whether a schedule is still as it was seen. */
+/** Tests whether a schedule is unchanged since it was seen. */
 export const standsAsSeen: Operation<SeenSchedule, boolean> = plainOperation("standsAsSeen", {
   key: (input: SeenSchedule) => input.name.name,
   *one({ key, revision, nextAt }) {
@@ -164,7 +167,10 @@ export interface PostponeInput {
   readonly at: number;
 }
 
-/** Tries a schedule again later, at the same instant, so that one that fails does not hold up the others. */
+/**
+ * Retries a schedule later, at the same instant, so that a failing schedule does not block the
+ * others.
+ */
 export const postponeSchedule: Operation<PostponeInput, void> = plainOperation("postponeSchedule", {
   key: (input: PostponeInput) => input.seen.name.name,
   *one({ seen: { key, revision, nextAt, failures }, code, at }) {

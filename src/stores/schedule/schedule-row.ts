@@ -5,10 +5,12 @@ import type { Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { parseCadence } from "./cadence.ts";
 
-/** What schedulers listen for: a schedule of the kind named by the key may be due at another time. */
+/**
+ * The topic of schedulers: a schedule of the kind that the key names may be due at another time.
+ */
 export const scheduleChanged = "schedule.changed";
 
-/** What names a schedule: whose it is, and its name there. */
+/** The name of a schedule: its kind, and its name within that kind. */
 export interface ScheduleName {
   readonly kind: string;
   readonly name: string;
@@ -17,18 +19,18 @@ export interface ScheduleName {
 export interface Schedule extends ScheduleName {
   readonly cadence: Cadence;
   readonly catchUp: CatchUp;
-  /** How many instants `all` fires at most after a time without a scheduler. */
+  /** The largest number of instants that `all` fires after a time without a scheduler. */
   readonly catchUpMax: number;
-  /** Counts changes to its terms. */
+  /** The number of changes to its terms. */
   readonly revision: number;
   /** The instant that fires next; null while it is paused, or when none will come. */
   readonly nextAt: number | null;
-  /** The last instant that fired, and when it did. */
+  /** The last fired instant, and the time at which it fired. */
   readonly lastAt: number | null;
   readonly firedAt: number | null;
-  /** The last instants that were passed over. */
+  /** The last skipped instants. */
   readonly skipped: SkippedInstants | null;
-  /** Attempts at the next instant that failed, and the code of the last one. */
+  /** The number of failed attempts at the next instant, and the code of the last one. */
   readonly failures: number;
   readonly failure: string | null;
   readonly changedAt: number;
@@ -36,18 +38,21 @@ export interface Schedule extends ScheduleName {
 
 /** A schedule at one of its instants. */
 export interface DueInstant extends ScheduleName {
-  /** When it was to happen: the same whichever process fires it, and however late. */
+  /** The scheduled instant: the same for every process that fires it, however late. */
   readonly instant: number;
-  /** When it does. */
+  /** The instant at which it actually fires. */
   readonly at: number;
-  /** Instants before this one that will not fire. */
+  /** Earlier instants that will not fire. */
   readonly skipped: SkippedInstants | undefined;
 }
 
-/** What a schedule does: a part of the transaction that moves it on to its next instant. It may not change that schedule. */
+/**
+ * The part of the transaction that advances a schedule to its next instant. It may not change that
+ * schedule.
+ */
 export type FireSchedule<T = unknown> = (due: DueInstant) => Tx<T>;
 
-/** An instant that was fired, and its outcome. */
+/** A fired instant, and its outcome. */
 export interface FiredInstant extends DueInstant {
   readonly value: unknown;
 }
@@ -55,17 +60,22 @@ export interface FiredInstant extends DueInstant {
 export interface SchedulerOptions {
   readonly signal?: AbortSignal;
   readonly onFired?: (fired: FiredInstant) => void;
-  /** Instants that the catch-up policy passes over. */
+  /** Called for instants that the catch-up policy skips. */
   readonly onSkipped?: (schedule: ScheduleName, skipped: SkippedInstants) => void;
-  /** What went wrong, and with which schedule, if it was one. It is tried again. */
+  /** Called for errors, with the schedule if the error concerns one. The scheduler retries. */
   readonly onError?: (error: unknown, schedule?: ScheduleName) => void;
 }
 
-/** Fires schedules while it runs, and keeps its process alive. Any number of them may, in any number of processes. */
+/**
+ * Fires schedules while it runs, and keeps its process alive. Any number of schedulers may run, in
+ * any number of processes.
+ */
 export interface Scheduler {
-  /** Resolves when it has stopped: closed, aborted, or its database was closed or must be opened anew. */
+  /**
+   * Resolves when it has stopped: closed, aborted, or its database was closed or must be reopened.
+   */
   readonly stopped: Promise<void>;
-  /** Stops it; what is being fired is finished first. */
+  /** Stops it after the instants that are firing now. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -8,9 +8,9 @@ interface LockedSession extends SessionHandle {
 }
 
 /**
- * Locks the root of a session for a transaction of the app's, which then comes
- * before or after whatever else concerns that session, as our own calls do.
- * Safe with an old snapshot: locking the root notices it (see `lockRoot`).
+ * Locks the root of a session for a transaction of the app, as Holdfast's own calls do. The
+ * transaction then comes before or after all other work on that session. An old snapshot is safe:
+ * locking the root detects it (see `lockRoot`).
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */

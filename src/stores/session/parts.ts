@@ -1,32 +1,30 @@
 import { noProcesses, type SessionProcesses } from "../process/session-end-row.ts";
 
-/** What was removed of a session. */
+/** The result of a removal. */
 export interface RemovalReport {
-  /** False when there never was such a session. */
+  /** False when no such session ever existed. */
   readonly existed: boolean;
-  /** The generation that was deleted, now or before. */
+  /** The deleted generation, from this call or an earlier one. */
   readonly generation: number | undefined;
   readonly rows: number;
   /** Blobs that nothing else referred to. */
   readonly blobs: number;
   readonly attachments: number;
-  /** Nodes that forks still show; they go with the last such fork. */
+  /** Nodes that forks still show; they are removed with the last such fork. */
   readonly sharedNodes: number;
   /**
-   * Of `erase`: files of attachments that only this session had and that are
-   * still there. They go with `removeForgotten` of the `attachments` that know the
-   * folder.
+   * Only for `erase`: remaining files of attachments that only this session had. Call
+   * `removeForgotten` of the `attachments` with that folder to remove them.
    */
   readonly bytesPending: number;
   /**
-   * What became of the background work that it could address. Nothing is
-   * cancelled: that is for the host to decide. Deleting again tells the same
-   * again, whereas what was removed is counted once.
+   * The background work that the session could address. Nothing is cancelled: the host decides
+   * about that. A repeated deletion reports it again, whereas removed rows are counted once.
    */
   readonly processes: SessionProcesses;
 }
 
-/** For a session that there never was. */
+/** The report for a session that never existed. */
 export const nothingRemoved: RemovalReport = {
   existed: false,
   generation: undefined,

@@ -14,7 +14,9 @@ import { ownedBySessions } from "../session-owned.ts";
 import { removeUnused } from "../blob-roots.ts";
 import type { SessionContext } from "./context.ts";
 
-/** An import that has written nothing for so long is over: an hour, since a step of one takes seconds. */
+/**
+ * An import that has written nothing for one hour has ended, since one of its steps takes seconds.
+ */
 export const importIdleMs = 3_600_000;
 
 interface ReclaimSlice {
@@ -22,9 +24,9 @@ interface ReclaimSlice {
   readonly session: number;
   readonly at: number;
   readonly rowsMax: number;
-  /** Blobs that were put on their own later stay. */
+  /** Standalone blobs stored later stay. */
   readonly putUntil: number;
-  /** Nodes from this key on were looked at before. */
+  /** Nodes from this key on were examined before. */
   readonly before: number | undefined;
 }
 
@@ -34,9 +36,9 @@ export interface ReclaimedSlice {
   readonly attachments: number;
   /** Nodes that stay because forks share them. */
   readonly shared: number;
-  /** Where to go on; undefined when this session is done. */
+  /** The key to continue from; undefined when this session is finished. */
   readonly before: number | undefined;
-  /** A deleted session that kept nodes for this one, and may not need to any longer. */
+  /** A deleted session that kept nodes for this one and may no longer need to. */
   readonly alsoReclaim: number | undefined;
 }
 
@@ -50,9 +52,8 @@ const nothing: ReclaimedSlice = {
 };
 
 /**
- * Removes at most about so many rows of a deleted session. Its nodes go from
- * the newest on, and one that a fork shares stays with all before it, until
- * the fork is gone too.
+ * Removes about `rowsMax` rows of a deleted session at most. Its nodes are removed from the newest
+ * on. A node that a fork shares stays with all nodes before it, until the fork is gone too.
  */
 export const reclaimSlice: StoreOperation<SessionContext, ReclaimSlice, ReclaimedSlice> =
   storeOperation("reclaimSessionSlice", {
@@ -71,7 +72,7 @@ export const reclaimSlice: StoreOperation<SessionContext, ReclaimSlice, Reclaime
       if (nodes.before !== undefined) return slice;
       const others = yield* removeOthers(session, rowsMax, putUntil);
       const rowsRemoved = slice.rows + others.rows;
-      // 0 is below every key: all nodes have been looked at.
+      // 0 is below every key: all nodes have been examined.
       if (!others.isDone) return { ...slice, ...others, rows: rowsRemoved, before: 0 };
       const kept = yield* row(sql`
         SELECT key FROM holdfast_session_node WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT 1`);
@@ -90,7 +91,10 @@ export const reclaimSlice: StoreOperation<SessionContext, ReclaimSlice, Reclaime
     },
   });
 
-/** A deleted session, or what an import has left that writes no longer; one that does is let alone. */
+/**
+ * Locks a deleted session, or the remains of an import that no longer writes. An active import is
+ * skipped.
+ */
 function* lockTombstone(
   session: number,
   at: number,
@@ -106,13 +110,13 @@ function* lockTombstone(
   if (root === undefined || root.deleted_at === null) return undefined;
   if (root.importing_at === null) return root;
   if (root.importing_at > at - importIdleMs) return undefined;
-  // From now on the import is refused, should it wake up.
+  // From now on the import is refused if it resumes.
   yield* run(sql`
     UPDATE holdfast_session SET importing_at = NULL WHERE key = ${session}`);
   return root;
 }
 
-/** From the newest on; those that a node or a living fork builds on stay. */
+/** Removes nodes from the newest on. Nodes that another node or a live fork builds on stay. */
 function* peelNodes(
   session: number,
   before: number,
@@ -174,7 +178,10 @@ function* removeOthers(
   };
 }
 
-/** The nearest one; those in between have nothing left. A living one keeps all it needs itself. */
+/**
+ * The nearest deleted source; those in between have nothing left. A live source keeps all that it
+ * needs itself.
+ */
 function* deletedSource(source: number | null): Tx<number | undefined> {
   for (let key = source; key !== null;) {
     const found = yield* row<{
@@ -191,8 +198,8 @@ function* deletedSource(source: number | null): Tx<number | undefined> {
 }
 
 /**
- * Removes rows of a session other than its nodes; fewer than asked for means
- * that none is left. Tells which blobs they referred to.
+ * Removes rows of a session except its nodes. Fewer than requested means that none are left.
+ * Returns the blobs that they referred to.
  */
 export function* removeRowsOf(
   session: number,
@@ -202,7 +209,7 @@ export function* removeRowsOf(
     SELECT blob FROM holdfast_session_component WHERE session = ${session}
     UNION
     SELECT blob FROM holdfast_session_frame WHERE session = ${session} AND blob IS NOT NULL`);
-  // A host has few of these, so they go at once.
+  // A host has few of these, so one statement removes them.
   let removed = yield* run(sql`
     DELETE FROM holdfast_session_component WHERE session = ${session}`);
   removed += yield* run(sql`
@@ -230,7 +237,7 @@ export function* removeRowsOf(
   return { rows: removed, hashes: blobs.map(({ blob }) => blob) };
 }
 
-/** The first number past so many rows; beyond all of them when there are fewer. */
+/** The first number after `rowsMax` rows; greater than all when there are fewer. */
 function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {
   const found = yield* row<{ readonly n: number }>(sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`);
   return found?.n ?? Number.MAX_SAFE_INTEGER;

@@ -37,7 +37,7 @@ export function* frameRows(session: number): Tx<readonly FrameRow[]> {
     WHERE session = ${session} ORDER BY ordinal, id`);
 }
 
-/** The blobs that some of these refer to, by their hashes. */
+/** The blobs that some rows refer to, by their hashes. */
 export function* blobsOf(
   owners: readonly { readonly blob: string | null }[],
 ): Tx<ReadonlyMap<string, StoredBlob>> {
@@ -47,7 +47,7 @@ export function* blobsOf(
   return new Map(found.map((blob) => [blob.hash, blob]));
 }
 
-/** A blob that a row refers to and that is not there. */
+/** The error for a missing blob that a row refers to. */
 export function blobMissing(table: string, key: string): Error {
   return corruptRow(table, key, "refers to a blob that does not exist");
 }
@@ -81,7 +81,7 @@ const componentRoots: BlobRoots = {
   },
 };
 
-/** So does every frame, also one that is no longer the current. */
+/** Every frame keeps its blobs, current or not. */
 const frameRoots: BlobRoots = {
   *usedOf(hashes) {
     const found = yield* rows<Hash>(sql`
@@ -106,10 +106,12 @@ const frameRoots: BlobRoots = {
   },
 };
 
-/** What sessions keep: heads, their frames, and those of forks alike. */
+/** The rows of sessions that keep blobs: checkpoints and frames, including those of forks. */
 export const sessionRoots: readonly BlobRoots[] = [componentRoots, frameRoots];
 
-/** The blobs of one session, each once and in order, after `after` or from the beginning ("" is no hash). */
+/**
+ * The distinct blobs of one session, in order, after `after` or from the beginning ("" is no hash).
+ */
 export function* blobsOfSession(
   session: number,
   after: string,

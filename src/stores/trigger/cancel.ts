@@ -11,7 +11,7 @@ import { checkedOccurrenceKey, deliveriesOf, foundOccurrence } from "./occurrenc
 
 interface CancelOccurrence {
   readonly key: string;
-  /** What each process is asked with. */
+  /** The options of each cancel request. */
   readonly request: Pick<ProcessCancelOptions, "reason">;
 }
 
@@ -21,15 +21,15 @@ export function givenCancelOccurrence(
   options?: ProcessCancelOptions,
 ): Call<CancelOccurrence> {
   const { options: request, wait } = optionsAndWait(options, ["reason"]);
-  // A wrong reason is refused now, whatever there is to be cancelled.
+  // An invalid reason is refused now, even if nothing must be cancelled.
   processes.cancel.prepare("trigger", request);
   return { input: { key: checkedOccurrenceKey(key), request }, wait };
 }
 
 /**
- * Asks all processes that an occurrence has started and that still run to
- * stop. Answers which; asking them again for the same reason changes nothing.
- * One that cannot be read is named, and the others are asked.
+ * Asks all running processes that an occurrence started to stop, and returns their ids. A repeated
+ * request with the same reason changes nothing. Unreadable processes are named, and the others are
+ * asked.
  *
  * @throws HoldfastError `OCCURRENCE_NOT_FOUND`
  */
@@ -54,7 +54,7 @@ export const cancelOccurrence: StoreOperation<
       }
     }
     const items: string[] = [];
-    // The one order in which several processes are locked: that of their keys.
+    // Several processes are always locked in the order of their keys.
     for (const { id } of running.toSorted((a, b) => a.key - b.key))
       try {
         yield* processes.cancel.prepare(id, request)();
@@ -66,14 +66,17 @@ export const cancelOccurrence: StoreOperation<
   },
 });
 
-/** The codes of a process that has ended, perhaps only just now, or is no more. */
+/** The codes for a process that has ended, perhaps just now, or no longer exists. */
 const over: ReadonlySet<string> = new Set([
   "PROCESS_NOT_FOUND",
   "PROCESS_TERMINAL",
   "PROCESS_PRUNED",
 ]);
 
-/** Goes on past a process that is over, and names one that is damaged: both show before anything is written. */
+/**
+ * Skips a process that has ended, and names a damaged one. Both errors come before anything is
+ * written.
+ */
 function passOver(error: unknown, process: string, damaged: Damaged[]): void {
   if (isHoldfastError(error) && over.has(error.code)) return;
   if (!isDamage(error)) throw error;

@@ -3,7 +3,7 @@ import type { Database } from "../../sql/database.ts";
 import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 import { processes, type Processes } from "../process/processes.ts";
 
-/** The context of triggers: with it the processes that are started are written as `processes` writes them. */
+/** The context of triggers. Started processes are written through it as `processes` writes them. */
 export interface TriggerContext extends StoreContext {
   readonly hash: HashValue;
   readonly processes: Processes;

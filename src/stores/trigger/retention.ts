@@ -9,13 +9,13 @@ import type { TriggerContext } from "./context.ts";
 
 interface OccurrenceRemovalReport {
   readonly removed: number;
-  /** Occurrences with their deliveries. */
+  /** Removed occurrences and their deliveries. */
   readonly rows: number;
-  /** Left because a process that they started has not ended. */
+  /** Occurrences that were kept because a process that they started has not ended. */
   readonly kept: number;
 }
 
-/** Removes old occurrences with their deliveries, a slice per transaction. */
+/** Removes old occurrences with their deliveries, one slice per transaction. */
 export async function removeOldOccurrences(
   context: TriggerContext,
   policy: { readonly olderThan: Duration },
@@ -48,19 +48,20 @@ interface RemoveOccurrences {
   /** Recorded before this instant. */
   readonly before: number;
   readonly after: OccurrencePlace;
-  /** How many occurrences are looked at, those that are removed counted with their deliveries. */
+  /**
+   * The largest number of rows that are examined. Removed occurrences count with their deliveries.
+   */
   readonly rowsMax: number;
 }
 
 interface RemovedOccurrences extends OccurrenceRemovalReport {
-  /** Where to go on; undefined when this was the last slice. */
+  /** The place to continue from; undefined after the last slice. */
   readonly next: OccurrencePlace | undefined;
 }
 
 /**
- * Removes a slice of old occurrences with their deliveries. Processes stay:
- * their ids remember that they were started, so that an occurrence which is
- * recorded again finds them.
+ * Removes a slice of old occurrences with their deliveries. Processes stay: their ids remember that
+ * they were started, so an occurrence that is recorded again finds them.
  */
 export const removeOccurrenceSlice: Operation<RemoveOccurrences, RemovedOccurrences> =
   plainOperation("removeOccurrences", {
@@ -98,7 +99,10 @@ interface OldRow {
   readonly is_busy: 0 | 1;
 }
 
-/** As many as can be looked at and removed with so many rows; one at least, so that it goes on. */
+/**
+ * The occurrences that can be examined and removed within `rowsMax` rows; at least one, so that the
+ * sweep advances.
+ */
 function withinRows(found: readonly OldRow[], rowsMax: number): readonly OldRow[] {
   let sum = 0;
   const beyond = found.findIndex(({ deliveries, is_busy: isBusy }, index) => {

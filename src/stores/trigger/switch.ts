@@ -16,7 +16,10 @@ import {
   type SubscriptionRow,
 } from "./subscription-row.ts";
 
-/** A subscription that exists, by its name. @throws HoldfastError `NAME_INVALID`, `ID_MALFORMED`, `OPTION_INVALID` */
+/**
+ * An existing subscription, by its name.
+ * @throws HoldfastError `NAME_INVALID`, `ID_MALFORMED`, `OPTION_INVALID`
+ */
 export function ofSubscription(
   _: TriggerContext,
   name: SubscriptionName,
@@ -26,8 +29,8 @@ export function ofSubscription(
 }
 
 /**
- * Enables a subscription; false when it was enabled, or there is none. Of a
- * schedule, instants that have passed meanwhile do not fire.
+ * Enables a subscription; false when it was enabled or is unknown. Schedule instants that passed
+ * while it was disabled do not fire.
  *
  * @throws HoldfastError `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
@@ -48,8 +51,8 @@ export const enableSubscription: StoreOperation<TriggerContext, SubscriptionRef,
   });
 
 /**
- * Disables a subscription and keeps it; true only if it was enabled. What its
- * occurrences have started goes on.
+ * Disables a subscription and keeps it; true only if it was enabled. Processes that its occurrences
+ * started continue.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
@@ -69,8 +72,8 @@ export const disableSubscription: StoreOperation<TriggerContext, SubscriptionRef
   });
 
 /**
- * Deletes a subscription; true when there was one. Its key may be used again,
- * and its revisions go on then. What its occurrences have started goes on too.
+ * Deletes a subscription; true when it existed. Its key may be used again, and its revisions then
+ * continue from here. Processes that its occurrences started continue too.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */

@@ -7,7 +7,7 @@ import type { PackageInfo } from "./driver-flaws.ts";
 
 export type DriverName = "better-sqlite3" | "node:sqlite";
 
-/** What we use of a driver: a page of code, so that another one can be added. */
+/** The part of a driver that we use. It is small, so that another driver can be added. */
 export interface RawStatement {
   run(...parameters: readonly SqlValue[]): {
     readonly changes: number | bigint;
@@ -25,9 +25,9 @@ export interface RawConnection {
 
 export interface Driver {
   readonly name: DriverName;
-  /** What a thread of ours requires to get the very same copy of SQLite. */
+  /** The module that our threads require to get the same copy of SQLite. */
   readonly modulePath: string;
-  /** Tells two copies of a driver apart: file locks are shared only within one. */
+  /** Distinguishes two copies of a driver, since file locks are shared only within one copy. */
   readonly identity: object;
   open(path: string, options: { readonly readOnly: boolean }): RawConnection;
 }
@@ -43,7 +43,7 @@ interface BetterSqlite3 {
   ): RawConnection;
 }
 
-/** What we use of a `require`. */
+/** The part of `require` that we use. */
 interface Requires {
   (name: string): unknown;
   resolve(name: string): string;
@@ -64,11 +64,11 @@ const realLoaders: Readonly<Record<DriverName, () => Driver>> = {
 };
 
 /**
- * Where this code is, so that drivers are found as its package or the bundle of
- * an app would find them. A bundle of CommonJS has no `import.meta.url`.
+ * The location of this code, so that drivers resolve as they do for its package or the app's
+ * bundle. A CommonJS bundle has no `import.meta.url`.
  */
 function ownPlace(): string {
-  // An empty object in such a bundle, and not always a file elsewhere.
+  // An empty object in such a bundle; elsewhere not always a file URL.
   const url = (import.meta as Partial<ImportMeta>).url;
   if (url?.startsWith("file:") === true) return url;
   return typeof __filename === "string" && isAbsolute(__filename)
@@ -77,8 +77,8 @@ function ownPlace(): string {
 }
 
 /**
- * Loads the wanted driver, or the fastest one that works here: better-sqlite3
- * is about 1.4 times as fast as node:sqlite and needs a compiled addon.
+ * Loads the requested driver, or the fastest one that works here. better-sqlite3 is about 1.4 times
+ * as fast as node:sqlite and needs a compiled addon.
  */
 export function loadDriver(
   wanted: DriverName | undefined,
@@ -104,12 +104,12 @@ export function loadDriver(
   );
 }
 
-/** Loads it as seen from a module of ours, or from another place for tests. */
+/** Loads better-sqlite3 as resolved from this module, or from another location in tests. */
 export function loadBetterSqlite3(require: Requires): Driver {
   const modulePath = require.resolve("better-sqlite3");
   refuseWrongNode(require("better-sqlite3/package.json") as PackageInfo);
   const Database = require(modulePath) as BetterSqlite3;
-  // The addon is loaded by the first connection: a mismatch shows only now.
+  // The first connection loads the addon, so a mismatch shows only now.
   new Database(":memory:", options(false)).close();
   return {
     name: "better-sqlite3",
@@ -144,7 +144,7 @@ function loadNodeSqlite(): Driver {
   };
 }
 
-/** node:sqlite makes rows without a prototype, which print and compare differently. */
+/** Gives rows a prototype. Rows of node:sqlite have none, so they print and compare differently. */
 function withPlainRows(statement: RawStatement): RawStatement {
   return {
     run: (...parameters) => statement.run(...parameters),
@@ -156,7 +156,10 @@ function withPlainRows(statement: RawStatement): RawStatement {
   };
 }
 
-/** Node before 22.16 does not tell; a BEGIN inside a transaction is refused. */
+/**
+ * True inside a transaction. Node before 22.16 has no such property, but refuses a BEGIN inside a
+ * transaction.
+ */
 function probeTransaction(raw: Pick<RawConnection, "exec">): boolean {
   try {
     raw.exec("BEGIN");

@@ -7,18 +7,17 @@ import { inKillableProcess } from "./killable-process.ts";
 
 export interface CheckReport {
   readonly ok: boolean;
-  /** In SQLite's words: tables, pages and rows, never values. */
+  /** Problems in SQLite's words: tables, pages and rows, never values. */
   readonly problems: readonly string[];
-  /** How many tables were checked. */
+  /** The number of tables checked. */
   readonly tables: number;
-  /** Tables that were not: the app's own in a quick check. */
+  /** Unchecked tables: the app's own in a quick check. */
   readonly skipped: readonly string[];
 }
 
 /**
- * Ours and SQLite's own, table by table, each in a snapshot of its own: that
- * pages are well formed and rows in order, not that indexes agree with them.
- * The app's tables are named and skipped.
+ * Checks our tables and SQLite's own, each in its own snapshot: that pages are well formed and rows
+ * in order, but not that indexes agree with them. The app's tables are listed and skipped.
  */
 export async function quickCheck(
   requests: HeavyRequests,
@@ -49,9 +48,9 @@ export async function quickCheck(
 }
 
 /**
- * The whole file in one snapshot, the app's pages and indexes included, then
- * the references between our tables. It pins the log while it lasts, and it
- * runs in a process of its own so that it can be given up at any moment.
+ * Checks the whole file in one snapshot, the app's pages and indexes included, then the references
+ * between our tables. It pins the log until it ends. It runs in its own process, so that it can be
+ * given up at any moment.
  */
 export async function fullCheck(
   driver: Driver,
@@ -75,7 +74,7 @@ export async function fullCheck(
   }
 }
 
-/** Damage that keeps SQLite from looking further is a finding; anything else is a failure. */
+/** The text of damage that stops SQLite, which is a finding. Any other error is thrown. */
 function damage(error: unknown): string {
   if (!isHoldfastError(error) || error.code !== "DATABASE_DAMAGED") throw error;
   return error.cause instanceof Error ? error.cause.message : error.message;

@@ -4,14 +4,14 @@ import type { SqlValue } from "../../../sql/statement.ts";
 import { optionInvalid } from "../../option-checks.ts";
 import type { HeavyRequests } from "./heavy-requests.ts";
 
-/** Where a row is: its rowid alone, or the columns of its primary key. */
+/** The position of a row: only its rowid, or the columns of its primary key. */
 export type RowKey = readonly SqlValue[];
 
 export interface RowPage {
   readonly rows: readonly Readonly<Record<string, SqlValue>>[];
   /** Rows with an integer beyond ±(2^53 − 1), which could not be read exactly. */
   readonly damaged: readonly { readonly table: string; readonly key: RowKey }[];
-  /** The last row looked at: pass it as `after` to go on from here. */
+  /** The last row read. Pass it as `after` to continue from here. */
   readonly last: RowKey;
 }
 
@@ -33,13 +33,13 @@ type Reply =
   | { readonly kind: "unknown"; readonly tables: readonly string[] }
   | { readonly kind: "mismatch"; readonly keys: readonly string[] };
 
-/** What a caller gives as a table: anything else could not even be sent to the thread that reads. */
+/** Checks the name of a table. Any other value could not even be sent to the reading thread. */
 export function checkTable(table: unknown): asserts table is string {
   if (typeof table === "string") return;
   throw optionInvalid("table", table, 'the name of a table, such as "account"');
 }
 
-/** The same for where to begin. */
+/** Checks the row to start after. */
 export function checkKey(after: unknown): void {
   if (after === undefined) return;
   if (Array.isArray(after) && after.every(isSqlValue)) return;
@@ -54,7 +54,7 @@ function isSqlValue(value: unknown): boolean {
   );
 }
 
-/** Reads one page; `isLast` says that nothing comes after it. */
+/** Reads one page; `isLast` is true when no row follows it. */
 export async function readRows(
   requests: HeavyRequests,
   table: string,

@@ -1,25 +1,28 @@
 import type { WaitOptions } from "../../../sql/database.ts";
 
-/** How far it has come, in the unit that the method names. */
+/** Progress in the unit that the method names. */
 export interface Progress {
   readonly done: number;
   readonly total: number;
 }
 
 export interface HeavyOptions extends WaitOptions {
-  /** Called now and then, and at the end with `done` equal to `total`. What it throws ends the call. */
+  /**
+   * Called now and then, and at the end with `done` equal to `total`. An error that it throws ends
+   * the call.
+   */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** One call under way: its signal aborts with the error that ends it. */
+/** One call in progress. Its signal aborts with the error that ends it. */
 export interface HeavyCall {
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
 }
 
-/** The file that is open: where it was, and which one it is. */
+/** The open file: its original path, and its identity. */
 export interface OpenFile {
   readonly path: string;
-  /** Device and inode, as `identityOf` tells them. */
+  /** Device and inode, as returned by `identityOf`. */
   readonly identity: string;
 }

@@ -16,18 +16,16 @@ interface Request {
   readonly reject: (error: unknown) => void;
 }
 
-/** A thread costs about 10 MB; one that nobody used for so long is ended. */
+/** The idle time after which the thread is ended, since it costs about 10 MB. */
 const idleMs = 10_000;
 
 /**
- * Asks the thread of heavy reads, one question at a time: each is a short
- * snapshot, and long work is many questions, so that several callers take
- * turns. The thread starts with the first question.
+ * Sends requests to the thread of heavy reads, one at a time. Each is a short snapshot, and long
+ * work is many requests, so that several callers take turns. The first request starts the thread.
  *
- * Nothing interrupts a statement of SQLite from another thread: `terminate`
- * was measured to wait for the end of it (619 ms in a VACUUM INTO of 200 MB).
- * So a caller who gives up is let go at once, and the thread takes the next
- * question when it has finished the snapshot it is in.
+ * No other thread can interrupt a statement of SQLite: `terminate` was measured to wait for its end
+ * (619 ms in a VACUUM INTO of 200 MB). So a caller that gives up is released at once, and the
+ * thread takes the next request when it has finished its current snapshot.
  */
 export class HeavyRequests {
   readonly #source: object;
@@ -68,7 +66,7 @@ export class HeavyRequests {
     });
   }
 
-  /** Waits for the snapshot that is being read: the file may be let go only then. */
+  /** Waits for the current snapshot to end, because only then may the file be released. */
   async close(): Promise<void> {
     this.#end();
     await Promise.all(this.#ending);
@@ -90,7 +88,7 @@ export class HeavyRequests {
       this.#worker.ref();
       this.#worker.postMessage({ job: next.job, request: next.request });
     } catch (error) {
-      // What never reached the thread gets no answer from it; others still do.
+      // A request that never reached the thread gets no answer from it; other requests still do.
       this.#finish((request) => request.reject(error));
     }
   }

@@ -5,7 +5,7 @@ import { heavyProcess } from "../threads.generated.ts";
 import type { Failure } from "./heavy-failures.ts";
 import { readerEnded } from "./heavy-failures.ts";
 
-/** What the process tells: on its way, at the last moment to abandon it, at its end. */
+/** Messages of the process: in progress, at the last moment to abandon it, at its end. */
 type ProcessMessage =
   | { readonly kind: "progress"; readonly done: number; readonly total: number }
   | { readonly kind: "estimate" | "written"; readonly bytes: number }
@@ -21,12 +21,12 @@ export interface ProcessTask {
 }
 
 /**
- * Runs one long statement in a process of its own, which can be killed in the
- * midst of it: about 10 ms, where a thread ends only with the statement. It
- * has its own copy of SQLite, so its locks and ours do not touch.
+ * Runs one long statement in its own process, which can be killed in the middle of it. That takes
+ * about 10 ms, whereas a thread ends only with the statement. The process has its own copy of
+ * SQLite, so its locks are independent of ours.
  *
- * Once it has written all it was to write, it asks to go on; from then on the
- * caller's signal is ignored, so that what is done is never called aborted.
+ * Once the process has written everything, it asks for permission to finish. From then on the
+ * caller's signal is ignored, so that finished work is never reported as aborted.
  */
 export async function inKillableProcess<T>(driver: Driver, task: ProcessTask): Promise<T> {
   task.signal.throwIfAborted();
@@ -71,9 +71,9 @@ export async function inKillableProcess<T>(driver: Driver, task: ProcessTask): P
 
 function start(task: ProcessTask): ChildProcess {
   try {
-    // Node's flags come first; what follows the text only names the process.
+    // Node's flags come first; the argument after the text only names the process.
     return spawn(process.execPath, ["--eval", heavyProcess, "holdfast-heavy"], {
-      // The user's flags (loaders, profilers, inspectors) are not for our process.
+      // The user's flags (loaders, profilers, inspectors) are not meant for our process.
       env: { ...process.env, NODE_OPTIONS: "", ELECTRON_RUN_AS_NODE: "1" },
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });

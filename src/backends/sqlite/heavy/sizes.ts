@@ -4,17 +4,17 @@ import type { HeavyRequests } from "./heavy-requests.ts";
 export interface StoredSize {
   readonly name: string;
   readonly kind: "table" | "index";
-  /** The table itself, or the one that the index is of. */
+  /** The table itself, or the table of the index. */
   readonly table: string;
-  /** Whole pages, so their unused space too. */
+  /** Whole pages, including their unused space. */
   readonly bytes: number;
-  /** Of tables. */
+  /** The number of rows of a table. */
   readonly rows?: number;
-  /** Set where SQLite was built without `dbstat`: then a few rows stand for all. */
+  /** Set where SQLite was built without `dbstat`: then the size is estimated from a few rows. */
   readonly estimated?: true;
 }
 
-/** Measures each table and index in a snapshot of its own: sums may disagree under load. */
+/** Measures each table and index in its own snapshot, so sums may disagree under load. */
 export async function measureSizes(
   requests: HeavyRequests,
   { signal, onProgress }: HeavyCall,
@@ -26,7 +26,7 @@ export async function measureSizes(
   for (const [done, object] of objects.entries()) {
     onProgress({ done, total });
     const size = await requests.ask<StoredSize | undefined>("size", { object, dbstat }, signal);
-    // Dropped meanwhile.
+    // Undefined when it was dropped in between.
     if (size !== undefined) sizes.push(size);
   }
   onProgress({ done: total, total });

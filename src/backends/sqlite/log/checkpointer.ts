@@ -8,42 +8,41 @@ import type { InTheWay } from "./held-back.ts";
 import { threadError } from "./log-thread.ts";
 import type { LogThread, ThreadReply } from "./log-thread.ts";
 
-/** What a checkpoint came to. */
+/** The result of a checkpoint. */
 interface Reply extends InTheWay, ThreadReply {
   readonly busy: boolean;
-  /** Frames in the log and how many of them the database file has; −1 unknown. */
+  /** Frames in the log, and frames copied to the database file; −1 when unknown. */
   readonly log: number;
   readonly checkpointed: number;
   readonly frameBytes: number;
 }
 
 export interface CheckpointerOptions {
-  /** The log is restarted when it outgrows this. */
+  /** The size above which the log is restarted. */
   readonly boundBytes: number;
   readonly whileHeld: (action: () => Promise<void>) => Promise<void>;
-  /** Told when the thread has committed its touch, which looks like a foreign commit. */
+  /** Called when the thread has committed its touch, which looks like a foreign commit. */
   readonly onTouched: () => void;
   readonly warn: (warning: Warning) => void;
 }
 
-/** How long the thread's statements wait for readers and writers. */
+/** The longest wait of the thread's statements for readers and writers. */
 export const checkpointBusyMs = 20;
 const backoffFirstMs = 50;
 const backoffLongestMs = 2_000;
-/** Few enough frames that copying them while writers wait takes a moment. */
+/** Few enough frames that copying them delays writers only briefly. */
 const framesLeftMax = 200;
-/** A busy restart takes 20 ms; after a few of them the log stays as it is. */
+/** A busy restart takes 20 ms. After this many the log stays as it is. */
 const restartsMax = 5;
-/** A log so many times larger than its bound is worth a warning. */
+/** A log this many times larger than its bound causes a warning. */
 const warnAtBounds = 64;
-/** Before the first measurement: a write dirties about one page. */
+/** A guess before the first measurement: a write dirties about one page. */
 const frameBytesGuess = 4_120;
 
 /**
- * Bounds the write-ahead log from a thread of its own. While the log is small
- * it copies frames beside the writer (PASSIVE). That alone never ends under
- * steady writing, so above the bound the writer is held for a moment and the
- * log restarted from its beginning.
+ * Bounds the write-ahead log from its own thread. While the log is small, it copies frames beside
+ * the writer (PASSIVE). Under steady writing that never ends. So above the bound the writer is
+ * paused briefly and the log restarted from its beginning.
  */
 export class Checkpointer {
   readonly #thread: LogThread;
@@ -51,7 +50,7 @@ export class Checkpointer {
   readonly #options: CheckpointerOptions;
   readonly #counts = { passive: 0, restarts: 0, failures: 0 };
   #working: Promise<void> | undefined;
-  /** Since the last look at the log. */
+  /** Counts since the last look at the log. */
   #statements = 0;
   #payloadBytes = 0;
   #bytesPerStatement = frameBytesGuess;
@@ -71,7 +70,7 @@ export class Checkpointer {
     return this.#walBytes;
   }
 
-  /** Who keeps the log from being restarted, for `stats()`. */
+  /** The processes that keep the log from being restarted, for `stats()`. */
   get heldBack(): string | undefined {
     return this.#heldBack.report(this.#walBytes);
   }
@@ -80,7 +79,7 @@ export class Checkpointer {
     return { ...this.#counts };
   }
 
-  /** Told after each commit; starts work when the log may have grown enough. */
+  /** Called after each commit; starts work when the log may have grown enough. */
   wrote(statements: number, boundBytes: number): void {
     this.#statements += statements;
     this.#payloadBytes += boundBytes;
@@ -95,12 +94,11 @@ export class Checkpointer {
   }
 
   /**
-   * Before this process acknowledges anything, makes sure that no
-   * acknowledgement will rest on frames that another process failed to flush:
-   * writes the log anew, and empties it unless a reader holds it. In this order,
-   * since a checkpoint that a power cut interrupts is made again from the log:
-   * with a hole in that, the file would be left half old and half new.
-   * @returns false when others' locks did not allow it within the budget.
+   * Prepares the log before this process acknowledges anything. It ensures that no acknowledgement
+   * rests on frames that another process failed to flush: it rewrites the log, then empties it
+   * unless a reader holds it. The order matters, since a checkpoint interrupted by a power cut is
+   * repeated from the log. With a hole in the log, the file would be left half old and half new.
+   * @returns false when other processes' locks did not allow it within the budget.
    */
   async makeLogSound(budgetMs: number): Promise<boolean> {
     const startedMs = monotonicMs();
@@ -121,9 +119,9 @@ export class Checkpointer {
   }
 
   /**
-   * Moves all of the log into the database file, if nobody is in the way. After
-   * a flush that failed the log is written anew first, as when it is opened; if
-   * that fails too it is left as it is.
+   * Moves the whole log into the database file unless another process is in the way. After a failed
+   * flush the log is rewritten first, as when it is opened. If that fails too, the log is left as
+   * it is.
    */
   async close(hasFlushFailed: boolean): Promise<void> {
     await this.#working;
@@ -147,7 +145,7 @@ export class Checkpointer {
     if (grown > 0 && statements > 0) this.#bytesPerStatement = Math.max(256, grown / statements);
     const left = passive.log - passive.checkpointed;
     const over = this.#walBytes > this.#options.boundBytes && left <= framesLeftMax;
-    // Another process may have restarted it where we could not.
+    // Another process may have restarted the log where this one could not.
     if (this.#walBytes <= this.#options.boundBytes) this.#heldBack.clear();
     if (!over && this.#walBytes <= 2 * this.#options.boundBytes) return;
     await this.#options.whileHeld(async () => {
@@ -161,7 +159,7 @@ export class Checkpointer {
     });
   }
 
-  /** A long reader or another checkpointer is in the way; writers go on. */
+  /** A long reader or another checkpointer is in the way. Writes continue. */
   #backOff(reply: Reply): void {
     this.#counts.failures += 1;
     this.#heldBack.note(reply);
@@ -183,20 +181,26 @@ export class Checkpointer {
     const reply = await this.#thread.ask<Reply>({ mode });
     if (reply.log >= 0) this.#walBytes = reply.log * reply.frameBytes;
     if (reply.failure === undefined) return reply;
-    // Busy comes as an error from some statements; both mean: try later.
+    // Some statements report busy as an error. Both forms mean: retry later.
     const busy = isBusy(reply.failure);
     const error = busy ? undefined : reply.failure.message;
     return { ...reply, busy, log: -1, checkpointed: -1, error };
   }
 
-  /** Nobody wrote since it was opened, so the last connection has nothing to move when it closes. */
+  /**
+   * True when nothing was written since the file was opened, so the last connection has nothing to
+   * move when it closes.
+   */
   #isLogEmpty(): boolean {
     const log = statSync(`${this.#path}-wal`, { throwIfNoEntry: false });
     return log === undefined || log.size === 0;
   }
 }
 
-/** Of a full disk and of a damaged file the driver's error tells all; of anything else, what was tried is told. */
+/**
+ * The error for a log that could not be made sound. A full disk or a damaged file has a clear
+ * driver error; for all other causes the message names the attempted step.
+ */
 function logUnsound(cause: Error): HoldfastError {
   const failure = statementFailure(cause, "write", (table) => table);
   if (failure.code !== "STATEMENT_FAILED") return failure;

@@ -1,8 +1,11 @@
-/** The open log, its database file, and what was last seen of both. */
+/** The open log, its database file, and the last known sizes of both. */
 export interface WatchedFiles {
   readonly fd: number;
   readonly database: string;
-  /** Over shared memory. Not said to the compiler: before TypeScript 5.7 this type took no argument. */
+  /**
+   * An array over shared memory. Its type has no argument, because before TypeScript 5.7 it took
+   * none.
+   */
   readonly seen: BigUint64Array;
 }
 

@@ -1,18 +1,18 @@
 export interface LogHeader {
   readonly pageBytes: number;
   readonly frameBytes: number;
-  /** Both salts as one number; every generation of the log has its own. */
+  /** Both salts as one number. Every generation of the log has its own. */
   readonly salts: bigint;
-  /** Whether its checksum is right. */
+  /** True when its checksum is correct. */
   readonly isValid: boolean;
 }
 
-/** Frames count from 1. */
+/** The cut-off part of a log. Frames count from 1. */
 export interface LogCut {
   /** Frames that SQLite keeps: up to the last commit before the bad one. */
   readonly kept: number;
   readonly bad: number;
-  /** What it leaves behind, up to the last commit that is whole. */
+  /** Frames that SQLite leaves behind, up to the last whole commit. */
   readonly frames: number;
   readonly commits: number;
 }

@@ -3,14 +3,14 @@ import type { Driver } from "../drivers/drivers.ts";
 import { startThread } from "../start-thread.ts";
 import { checkpointThread } from "../threads.generated.ts";
 
-/** A driver's error, as it crosses between threads. */
+/** A driver's error in the form sent between threads. */
 export interface ThreadFailure {
   readonly message: string;
   readonly code?: unknown;
   readonly errcode?: number;
 }
 
-/** What the thread answers: a value, what a checkpoint came to, or why it could not. */
+/** The answer of the thread: a value, the result of a checkpoint, or a failure. */
 export interface ThreadReply {
   readonly value?: unknown;
   readonly failure?: ThreadFailure;
@@ -22,23 +22,22 @@ interface Question {
 }
 
 interface Waiting {
-  /** Whether the answer leaves a connection, and perhaps a transaction, open in the thread. */
+  /** True when the request leaves a connection, and perhaps a transaction, open in the thread. */
   readonly opens: boolean;
   readonly resolve: (reply: ThreadReply) => void;
 }
 
 /**
- * The thread that does with the file what would block the event loop: it
- * checkpoints the log, and makes and migrates the schema of a file that is
- * opened. Starting it takes some 30 ms of processor time, as much as all the
- * rest of an open, so it is started by the first question.
+ * The thread for work on the file that would block the event loop: it checkpoints the log, and
+ * creates and migrates the schema of a file that is being opened. Starting it takes about 30 ms of
+ * processor time, as much as the rest of an open. So the first request starts it.
  */
 export class LogThread {
   readonly #source: object;
   readonly #waiting: Waiting[] = [];
   #worker: Worker | undefined;
   #hasOpened = false;
-  /** What every question is answered with once the thread has died with something open. */
+  /** The answer to every request once the thread has died with something open. */
   #dead: ThreadReply | undefined;
 
   constructor(driver: Driver, path: string, busyMs: number) {
@@ -54,7 +53,10 @@ export class LogThread {
     return this.#worker !== undefined;
   }
 
-  /** Answered in the order of asking. A thread that cannot be started is an answer too. */
+  /**
+   * Sends a request. Answers come in the order of the requests. A thread that cannot be started
+   * also gives an answer.
+   */
   ask<R extends ThreadReply>(question: Question): Promise<R> {
     if (this.#dead !== undefined) return Promise.resolve(this.#dead as R);
     let worker: Worker;
@@ -97,7 +99,10 @@ export class LogThread {
     return worker;
   }
 
-  /** With nothing open in it, nobody relies on the thread that died: the next question starts another. */
+  /**
+   * Handles the end of the thread. If nothing was open in it, nothing depends on it, and the next
+   * request starts another thread.
+   */
   #ended(message: string): void {
     const reply = { failure: { message } };
     if (this.#hasOpened) this.#dead ??= reply;
@@ -112,7 +117,7 @@ export class LogThread {
   }
 }
 
-/** Structured clone strips an error of its codes; this gives them back. */
+/** Restores the codes of an error, which structured clone strips. */
 export function threadError(failure: ThreadFailure): Error {
   return Object.assign(new Error(failure.message), failure);
 }

@@ -5,31 +5,32 @@ import { later, monotonicMs } from "../../../host/timers.ts";
 import type { Meters } from "../../meters.ts";
 
 export interface ForeignEvents {
-  /** Moves with every commit but those of our own writer; undefined when busy. */
+  /** A number that moves with every commit except our own writer's; undefined when busy. */
   readonly version: () => unknown;
-  /** Somebody committed and nobody told us what. */
+  /** Called when a foreign commit was not announced by its process. */
   readonly onUntold: () => void;
-  /** Now and then, for whatever else nobody might have told. */
+  /** Called now and then, to notice other events that no process announces. */
   readonly onTick: () => void;
 }
 
-/** Tells of changes in a folder; tests put one in its place that cannot. */
+/** Watches a folder for changes. Tests replace it by one that fails. */
 export type FolderWatch = (folder: string) => FSWatcher;
 
 const watchFolder: FolderWatch = (folder) => watch(folder, { persistent: false });
 
-/** The watch fires on the log's bytes; the commit shows a moment later, without an event. */
+/**
+ * The watch fires when the log's bytes change. The commit shows a moment later, without an event.
+ */
 const recheckMs: readonly number[] = [1, 5, 20];
-/** A ring follows its commit's flush; one that takes longer than this is not coming. */
+/** The longest wait for a ring, which follows its commit's flush. */
 const ringGraceMs = 30;
 const sweepMs = 1_000;
 const pollFirstMs = 50;
 const pollLongestMs = 1_000;
 
 /**
- * Notices commits of processes that do not ring: a database shell, or a peer
- * that died between its flush and its ring. Works only while somebody
- * subscribes; without, it costs nothing.
+ * Notices commits of processes that do not ring: a database shell, or a peer that died between its
+ * flush and its ring. It works only while there are subscribers, and costs nothing without them.
  */
 export class ForeignCommits {
   readonly #path: string;
@@ -45,7 +46,7 @@ export class ForeignCommits {
   #rechecking = false;
   #judging = false;
   #sweeping = false;
-  /** Why there is no watch, for `stats()`. */
+  /** The reason why there is no watch, for `stats()`. */
   unwatched: string | undefined;
 
   constructor(
@@ -80,12 +81,14 @@ export class ForeignCommits {
     this.#sweeping = false;
   }
 
-  /** A peer told of its commit, or we made one on another connection. */
+  /**
+   * Records that a commit is explained: a peer announced it, or we made it on another connection.
+   */
   explained(): void {
     this.#rangMs = monotonicMs();
   }
 
-  /** The folder is watched, not the file: the log may be made anew. */
+  /** Watches the folder instead of the file, because the log may be recreated. */
   #startWatch(): void {
     const log = `${basename(this.#path)}-wal`;
     try {
@@ -99,7 +102,7 @@ export class ForeignCommits {
     }
   }
 
-  /** Looks now, and a few times more if there is nothing to see yet. */
+  /** Checks now, and a few more times if there is nothing to see yet. */
   #look(again: readonly number[]): void {
     if (!this.#isActive || (this.#rechecking && again === recheckMs)) return;
     this.#rechecking = false;
@@ -118,7 +121,7 @@ export class ForeignCommits {
     return true;
   }
 
-  /** Gives the process that committed the time to ring before everybody is told "something". */
+  /** Waits for the committing process to ring before all subscribers get an unnamed hint. */
   #judge(foundByPoll: boolean): void {
     if (this.#judging) return;
     this.#judging = true;
@@ -132,8 +135,8 @@ export class ForeignCommits {
   }
 
   /**
-   * A ring may have explained this commit or only one beside it. While rings
-   * come, a process that does not ring is heard of within a second.
+   * Checks again later, since a ring may have explained this commit or only another one. While
+   * rings arrive, commits of a silent process are noticed within a second.
    */
   #sweepLater(): void {
     if (this.#sweeping) return;
@@ -144,7 +147,7 @@ export class ForeignCommits {
     });
   }
 
-  /** The last safety net, for when the watch saw nothing. */
+  /** Polls as a last resort, in case the watch saw nothing. */
   #poll(): void {
     this.#after(this.#pollMs, () => {
       this.#pollMs = Math.min(pollLongestMs, this.#pollMs * 2);

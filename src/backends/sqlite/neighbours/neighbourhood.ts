@@ -27,13 +27,12 @@ export interface NeighbourhoodParts {
   readonly watch: FolderWatch | undefined;
 }
 
-/** What peers may ask of our writer. */
+/** The part of our writer that peers may use. */
 type Writer = Pick<GroupCommit, "hold" | "retryNow">;
 
 /**
- * Puts together what a database needs to know of other processes on its
- * file. `connection` is the writer's: its `data_version` moves with every
- * commit but its own.
+ * Assembles everything that a database needs to know about other processes on its file.
+ * `connection` is the writer's: its `data_version` moves with every commit but its own.
  */
 export class Neighbourhood {
   readonly #parts: NeighbourhoodParts;
@@ -65,7 +64,7 @@ export class Neighbourhood {
         onUntold: () => this.#tellUnknownWhenDurable(),
         onTick: () => {
           this.#neighbours?.lookAround();
-          // A process that only waits makes no flush that would find it gone.
+          // A process that only waits makes no flush that would notice the missing file.
           parts.flusher.lookForFile();
         },
       },
@@ -92,12 +91,12 @@ export class Neighbourhood {
     return this.#neighbours;
   }
 
-  /** Whose turns the peers and we arrange. */
+  /** Sets the writer whose turns the peers and we arrange. */
   arrange(writer: Writer): void {
     this.#writer = writer;
   }
 
-  /** Runs `action` while no process that we can reach starts a batch. */
+  /** Runs `action` while no reachable process starts a batch. */
   async whileHeld(action: () => Promise<void>): Promise<void> {
     this.#peers.hold(true);
     try {
@@ -107,12 +106,12 @@ export class Neighbourhood {
     }
   }
 
-  /** @returns whether anybody will say when the lock is free. */
+  /** Asks the peers to announce when the lock is free. @returns whether any of them will. */
   waitForLock(): boolean {
     return this.#peers.wait();
   }
 
-  /** @returns whether somebody waited for the lock. */
+  /** Announces that the lock is free. @returns whether any process waited for it. */
   freeLock(): boolean {
     return this.#peers.free();
   }
@@ -121,15 +120,15 @@ export class Neighbourhood {
     this.#peers.ring(changes);
   }
 
-  /** The thread committed something of ours, which looks like a foreign commit. */
+  /** Records that the thread made a commit of ours, which looks like a foreign one. */
   explained(): void {
     this.#foreign.explained();
   }
 
   /**
-   * The thread has made this process known as an owner. Peers are told right
-   * away, or they would take it for a commit of somebody who does not ring:
-   * a read of it waits for a flush as ever.
+   * Called when the thread has registered this process as an owner. Peers are told at once;
+   * otherwise they would take it for a commit of a silent process. A read of it still waits for a
+   * flush.
    */
   registered(): void {
     this.explained();
@@ -138,18 +137,21 @@ export class Neighbourhood {
     this.#neighbours?.registered();
   }
 
-  /** A foreign commit may not be durable yet, and nobody may act on it before. */
+  /** Reports a foreign commit only once it is durable, since no subscriber may act on it before. */
   #tellUnknownWhenDurable(): void {
     const { flusher, subscribers } = this.#parts;
     flusher.flush().then(
       () => subscribers.tellUnknown(),
-      // A failed flush stops the database; nobody is told of what it covered.
+      // A failed flush stops the database. No subscriber is told of what it covered.
       () => undefined,
     );
   }
 }
 
-/** Undefined when somebody is in the way: then there is nothing to compare. */
+/**
+ * The current `data_version`. Undefined when another connection is in the way: then there is
+ * nothing to compare.
+ */
 function versionOf(connection: Connection): unknown {
   try {
     return connection.dataVersion();

@@ -20,12 +20,14 @@ export interface NeighbourParts {
   readonly isReadOnly: boolean;
 }
 
-/** After a connection closed: the kernel frees a process's memory before its locks. */
+/**
+ * Delays of checks after a connection closed, because the kernel frees a process's memory before
+ * its locks.
+ */
 const lookAgainMs: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
 /**
- * The other processes that have the file open: who they are, whether they
- * live, and what they change.
+ * The other processes that have the file open: their ids, their liveness, and their changes.
  */
 export class Neighbours {
   readonly #parts: NeighbourParts;
@@ -41,7 +43,7 @@ export class Neighbours {
     this.#calls = calls;
   }
 
-  /** Takes this process's lock, meets the others, and clears up after those who died. */
+  /** Takes this process's lock, connects to the others, and cleans up after dead ones. */
   async join(): Promise<void> {
     const { owner, locks, peers, isReadOnly } = this.#parts;
     if (!isReadOnly) locks.hold(owner);
@@ -49,7 +51,7 @@ export class Neighbours {
     await this.#clearUp();
   }
 
-  /** Told when this process has been made known as an owner. */
+  /** Called when this process has been registered as an owner. */
   registered(): void {
     this.#isRegistered = true;
   }
@@ -61,14 +63,14 @@ export class Neighbours {
     else subscribers.tell(changes);
   }
 
-  /** The connection to a peer closed: look until it is known whether it died. */
+  /** Checks a peer whose connection closed until it is known whether it died. */
   look(peer: OwnerId): void {
     if (this.#isClosed || this.#looking.has(peer) || this.#dead.has(peer)) return;
     const looking = this.#lookUntilSure(peer).finally(() => this.#looking.delete(peer));
     this.#looking.set(peer, looking);
   }
 
-  /** Looks at those whom no connection would report: the ones we cannot reach. */
+  /** Checks the owners that no connection reports: the unreachable ones. */
   lookAround(): void {
     const { locks, peers, owner } = this.#parts;
     const reached = new Set(peers.connected);
@@ -85,7 +87,7 @@ export class Neighbours {
     return judged;
   }
 
-  /** Told when the first subscriber comes and the last one goes. */
+  /** Called when the first subscriber comes and the last one goes. */
   listen(isListening: boolean): void {
     const { foreign, peers } = this.#parts;
     if (isListening) foreign.start();
@@ -102,24 +104,27 @@ export class Neighbours {
     };
   }
 
-  /** An orderly end: whatever this owner held, it has given back itself. */
+  /** Leaves in order. This owner has itself released everything it held. */
   async leave(): Promise<void> {
     const { owner, isReadOnly } = this.#parts;
     if (isReadOnly) return;
-    // Of those who died just now nobody else may be left to remove the socket.
+    // After a recent death, no other process may be left to remove the dead peer's socket.
     await this.#clearUp().catch(() => undefined);
     if (this.#isRegistered) await this.#calls.write(forgetOwner, { owner });
     this.#hasLeft = true;
   }
 
-  /** Lets go of sockets, watch and lock. Without `leave` others take it for a death. */
+  /**
+   * Closes sockets and watch, and releases the lock. Without `leave` other processes take it for a
+   * death.
+   */
   async letGo(): Promise<void> {
     const { owner, locks, peers, foreign, isReadOnly } = this.#parts;
     this.#isClosed = true;
     foreign.stop();
     await peers.close({ sayBye: this.#hasLeft || isReadOnly });
     await Promise.allSettled(this.#looking.values());
-    // Who could not say farewell leaves the file, so that others can prove the end.
+    // A process that could not leave in order keeps its file, so that others can prove its end.
     if (this.#hasLeft) locks.remove(owner);
     locks.release();
   }
@@ -134,12 +139,12 @@ export class Neighbours {
     for (const waitMs of [0, ...lookAgainMs]) {
       if (waitMs > 0) await sleep(waitMs);
       if (this.#isClosed) return;
-      // A call of ours may fail, say because of a lock; then look once more.
+      // Our call may fail, for example because of a lock; then the loop checks again.
       if (await this.#isSettled(peer).catch(() => false)) return;
     }
   }
 
-  /** @returns whether there is nothing more to find out about the peer. */
+  /** Judges a peer. @returns whether there is nothing more to find out about it. */
   async #isSettled(peer: OwnerId): Promise<boolean> {
     const { locks, peers } = this.#parts;
     switch (locks.judge(peer)) {
@@ -147,9 +152,10 @@ export class Neighbours {
         await this.#died(peer);
         return true;
       case "unknown":
-        // Its file is gone: it left in order, or its death was dealt with.
+        // Its file is gone: it left in order, or its death was handled.
         if (await this.#calls.read(isDeathRecorded, { owner: peer })) this.#announce(peer);
-        // Or it was killed on another file, which was removed and whose number this one has now.
+        // Or its lock was on another file, which was removed and whose inode number this file now
+        // has.
         await peers.reconnect(peer);
         if (!peers.connected.includes(peer)) peers.forget(peer);
         return true;
@@ -159,7 +165,9 @@ export class Neighbours {
     }
   }
 
-  /** Puts a proven death on record, then removes what the dead left, then tells. */
+  /**
+   * Records a proven death, then removes the leftovers of the dead process, then tells subscribers.
+   */
   async #died(owner: OwnerId): Promise<void> {
     const { locks, peers, clock, isReadOnly } = this.#parts;
     if (!isReadOnly) {

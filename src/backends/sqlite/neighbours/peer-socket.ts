@@ -3,34 +3,37 @@ import { StringDecoder } from "node:string_decoder";
 import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
 import type { Change } from "../../../sql/operation.ts";
 
-/** What peers say to each other, one JSON text per line. */
+/** Messages between peers, one JSON text per line. */
 export type PeerMessage =
   | { readonly hello: string; readonly listening: boolean }
   | { readonly listening: boolean }
-  /** What a commit changed, after it is durable; null when it is too much to say. */
+  /** The changes of a commit, sent after it is durable; null when there are too many. */
   | { readonly changes: readonly (readonly [string, string])[] | null }
-  /** The sender found the write lock taken, and wants to hear when it is free. */
+  /** The sender found the write lock taken and asks to be told when it is free. */
   | { readonly waiting: true }
   /** The sender has committed, so a process that waited may try. */
   | { readonly free: true }
-  /** The sender is about to restart the log, and asks others not to start a batch. */
+  /** The sender is about to restart the log and asks others to start no batch. */
   | { readonly hold: boolean }
-  /** This peer closes its database in order: it has not died. */
+  /** The sender closes its database in order: it has not died. */
   | { readonly bye: true };
 
-/** A peer that does not read so much is told nothing more, and later that it missed some. */
+/**
+ * A peer with this many unread bytes gets no further messages, and learns later that it missed
+ * some.
+ */
 const unreadBytesMax = 65_536;
-/** More than this in one line is somebody else's protocol. */
+/** A longer line belongs to another protocol. */
 const lineCharactersMax = 1_048_576;
 /**
- * A batch says its changes by name up to this length. Longer ones make all
- * who wait in other processes look, so there is room for some hundred calls.
+ * The length up to which a batch names its changes. A longer list makes every waiter in other
+ * processes check, so there is room for several hundred calls.
  */
 const changesCharactersMax = 65_536;
 
 export interface PeerSocketEvents {
   readonly onMessage: (message: PeerMessage) => void;
-  /** It reads again and has missed something: whatever it must know is to be said anew. */
+  /** Called when the peer reads again and has missed something: it must be told everything anew. */
   readonly onMissed: () => void;
   readonly onClose: () => void;
 }
@@ -39,12 +42,12 @@ export interface PeerSocketEvents {
 export class PeerSocket {
   readonly #socket: Socket;
   #missed = false;
-  /** Who is at the other end, once it said so. */
+  /** The owner at the other end, once it has introduced itself. */
   peer: OwnerId | undefined;
-  /** Whether the other end has subscribers, so that ringing is of use. */
+  /** True when the other end has subscribers, so that ringing is useful. */
   isListening = false;
   saidBye = false;
-  /** Whether it was asked to say when the write lock is free, and has not yet. */
+  /** True when the peer was asked to announce a free write lock and has not done so yet. */
   knowsThatWeWait = false;
 
   constructor(socket: Socket, events: PeerSocketEvents) {
@@ -75,12 +78,15 @@ export class PeerSocket {
     socket.on("close", events.onClose);
   }
 
-  /** What a peer that does not read, stopped perhaps, would miss is not kept for it. */
+  /**
+   * Sends a message. Nothing is stored for a peer that does not read, perhaps because it is
+   * stopped.
+   */
   say(message: PeerMessage): void {
     this.#write(JSON.stringify(message));
   }
 
-  /** Tells what changed, in the words of `rungText`. */
+  /** Sends the changes in the form of `rungText`. */
   ring(rung: string): void {
     this.#write(rung);
   }
@@ -95,13 +101,13 @@ export class PeerSocket {
     this.#socket.destroy();
   }
 
-  /** Ends after what was said has been handed to the kernel. */
+  /** Ends once all messages have been handed to the kernel. */
   end(): void {
     this.#socket.destroySoon();
   }
 }
 
-/** The message that tells what changed, each change once, or that something did. */
+/** The message that names each change once, or says only that something changed. */
 export function rungText(changes: readonly Change[]): string {
   const named = new Set<string>();
   for (const { operation, key } of changes) named.add(JSON.stringify([operation, key]));
@@ -120,7 +126,7 @@ function parsed(line: string): PeerMessage | undefined {
   }
 }
 
-/** What each word must come with; words we do not know are a newer version's. */
+/** The type of each field's value. Unknown fields belong to a newer version. */
 const vocabulary: Readonly<Record<string, (said: unknown) => boolean>> = {
   hello: (said) => typeof said === "string",
   listening: (said) => typeof said === "boolean",

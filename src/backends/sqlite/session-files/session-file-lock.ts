@@ -12,9 +12,8 @@ export interface LockOptions {
 }
 
 /**
- * Lets one at a time open, make or remove a session's file. It says for as
- * long as somebody removes a file that it is going, and no longer: the system
- * frees the lock with its process, however that ends.
+ * Lets one process at a time open, create or remove a session's file. The lock exists only while a
+ * process works on the file: the system releases it when its process ends, however that happens.
  *
  * @throws HoldfastError `DATABASE_BUSY`
  */
@@ -40,20 +39,22 @@ export async function whileLocked<T>(
   }
 }
 
-/** What a file has beside it. Of a file that is not there it is left over, and would be taken for a new one's. */
+/**
+ * Suffixes of the files beside a database file. Leftovers of a missing file would be taken for a
+ * new file's.
+ */
 const besides = ["-wal", "-shm", "-journal"];
 
-/** Where a file is between its name and nowhere. */
+/** The name of a file that is being removed. */
 function going(path: string): string {
   return `${path}-going`;
 }
 
 /**
- * Takes a file's name away, and what belongs to that name, while nobody can
- * write to it: who has it open finds afterwards that its log is gone. First the
- * file itself, so that a crash leaves only what `removeLeftovers` knows. Before
- * that it tells the highest generation or fence the file has had. False when a
- * session lives in it.
+ * Removes a file's name, and the files that belong to that name, while no process can write to it.
+ * A process that has it open later finds its log gone. The file itself goes first, so a crash
+ * leaves only files that `removeLeftovers` knows. Before that it reports the highest generation or
+ * fence of the file. Returns false when the file has a live session.
  */
 export async function takeAway(
   path: string,
@@ -88,7 +89,7 @@ export async function takeAway(
   }
 }
 
-/** Removes what is left of a file that has no name any more. */
+/** Removes the leftovers of a file that has no name any more. */
 export function removeLeftovers(path: string): void {
   if (existsSync(path)) throw new Error(`${basename(path)} is in ${dirname(path)} and stays.`);
   for (const suffix of besides) rmSync(path + suffix, { force: true });

@@ -3,18 +3,21 @@ import { systemEntropy } from "../../../host/entropy.ts";
 import { isBusy } from "./failures.ts";
 
 const firstRetryMs = 1;
-/** With peers a turn comes by a message; trying without success costs those who work their time. */
+/**
+ * The first delay with peers, which announce a free lock by message. Futile attempts take time from
+ * working processes.
+ */
 const firstRetryOfPeersMs = 5;
 const longestRetryMs = 50;
 
-/** Doubles up to a cap, with jitter so that waiting processes do not move in step. */
+/** Doubles up to a cap, with jitter so that waiting processes do not retry in step. */
 export function nextRetryMs(previousMs: number, willBeTold = false): number {
   const firstMs = willBeTold ? firstRetryOfPeersMs : firstRetryMs;
   const doubled = Math.min(longestRetryMs, Math.max(firstMs, previousMs * 2));
   return doubled * (0.75 + nextJitter() / 512);
 }
 
-/** Bytes drawn many at a time: a draw costs as much as a failed attempt. */
+/** Random bytes, drawn many at a time: a draw costs as much as a failed attempt. */
 let jitter: Uint8Array = new Uint8Array();
 let drawn = 0;
 function nextJitter(): number {
@@ -26,9 +29,9 @@ function nextJitter(): number {
 }
 
 /**
- * Runs `action` until no lock of another process is in its way, giving the
- * event loop back in between. SQLite's own busy wait would block it, and does
- * not cover the switch to WAL anyway.
+ * Retries `action` until no lock of another process is in its way, and yields to the event loop in
+ * between. SQLite's own busy wait would block the loop, and does not cover the switch to WAL
+ * anyway.
  */
 export async function retryWhileBusy<T>(
   action: () => T | Promise<T>,

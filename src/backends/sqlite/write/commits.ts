@@ -2,24 +2,26 @@ import type { SqlValue } from "../../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 import type { FlushWitness } from "./flusher.ts";
 
-/** A state of the database: which commits have made it. */
+/** A state of the database, identified by the commits that produced it. */
 export interface Moment {
   /** Commits of our writer that changed something. */
   readonly own: number;
-  /** The writer's `data_version`, which moves with every commit but its own; undefined when it could not be asked. */
+  /**
+   * The writer's `data_version`, which moves with every commit of another connection; undefined
+   * when it could not be read.
+   */
   readonly others: SqlValue | undefined;
 }
 
 /**
- * Knows which state of the database is durable: the one that a flush found
- * which has succeeded since. Commits of our own are counted, since nobody else
- * knows of them sooner; those of others the writer learns inside its
- * transaction, where asking takes no lock. A lone write so pays nothing for
- * what is mostly of use to reads, which ask when they need to know. Asking
- * another connection after each commit took 5 µs of it.
+ * Knows which state of the database is durable: the one that a successful flush found when it
+ * began. Our own commits are counted, because no other source knows of them sooner. The writer
+ * reads about commits of others inside its transaction, where that takes no lock. So a lone write
+ * pays nothing for information that mostly serves reads, which ask when they need it. Asking
+ * another connection after each commit cost 5 µs.
  */
 export class Commits implements FlushWitness<Moment> {
-  /** The writer; where there is none, the reader, for which all are others. */
+  /** The writer. Without a writer it is the reader, for which all commits are foreign. */
   readonly #connection: Connection;
   #own = 0;
   #others: SqlValue | undefined;
@@ -29,12 +31,15 @@ export class Commits implements FlushWitness<Moment> {
     this.#connection = connection;
   }
 
-  /** Told `data_version` inside each of our transactions: up to its end nobody else commits. */
+  /**
+   * Receives `data_version` inside each of our transactions, until whose end no other connection
+   * commits.
+   */
   began(others: SqlValue | undefined): void {
     this.#others = others;
   }
 
-  /** Our transaction has changed something, and is committed. */
+  /** Counts a commit of ours that changed something. */
   changed(): void {
     this.#own += 1;
   }
@@ -47,7 +52,7 @@ export class Commits implements FlushWitness<Moment> {
     try {
       this.#others = this.#connection.dataVersion();
     } catch {
-      // Busy, most likely: then nothing is known, and whoever asked flushes.
+      // Most likely busy. The state is unknown, so the caller flushes.
       this.#others = undefined;
     }
     return this.atCommit();

@@ -6,28 +6,27 @@ import type { Statement } from "../../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 import { isBusy } from "./failures.ts";
 
-/** SQLite ended the transaction by itself: everything in it is gone. */
+/** SQLite ended the transaction itself: all its changes are gone. */
 export class TransactionEnded extends Error {}
 
-/** A lock is held elsewhere: the whole transaction is to be tried again. */
+/** Another process holds a lock: the whole transaction must be retried. */
 export class Busy extends Error {}
 
-/** True for what is about the transaction, and not about the call; a body may throw anything. */
+/** True for errors of the transaction, as opposed to the call. A body may throw anything. */
 export function isOfTransaction(thrown: unknown): thrown is Busy | TransactionEnded {
   return safely(() => thrown instanceof Busy || thrown instanceof TransactionEnded, false);
 }
 
 /**
- * Runs a body to its end, synchronously. A statement's error enters the body
- * only while its transaction still exists: after SQLite rolled back by itself
- * (a full disk does it) further statements would commit one by one, so then
- * the body is never resumed.
+ * Runs a body to its end, synchronously. A statement's error is thrown into the body only while its
+ * transaction still exists. After SQLite has rolled back by itself, as a full disk makes it do,
+ * further statements would commit one by one. So then the body is never resumed.
  */
 export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
   let step = body.next();
   while (step.done !== true) {
     const request = step.value;
-    // Of a bare `yield` there is no request.
+    // A bare `yield` has no request.
     const statement = (request as Request | undefined)?.statement;
     if (statement === undefined) {
       step = body.next(fate.note(request));

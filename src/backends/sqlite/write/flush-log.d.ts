@@ -11,10 +11,10 @@ export interface OpenLog extends WatchedFiles {
   readonly path: string;
   readonly dev: bigint;
   readonly ino: bigint;
-  /** The same of the database file. */
+  /** Device and inode of the database file. */
   readonly beside: { readonly dev: bigint; readonly ino: bigint };
 }
 
 export function flushLog(log: OpenLog, faults: FlushFaults | undefined): void;
-/** That the file and its log are those that were opened. @throws when they are not. */
+/** Checks that the file and its log are the ones that were opened. @throws when they are not. */
 export function assertInPlace(log: OpenLog): { readonly size: bigint };

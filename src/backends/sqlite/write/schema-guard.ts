@@ -7,10 +7,10 @@ import type { Connection } from "./connection.ts";
 import { drive } from "./drive.ts";
 
 /**
- * Another process may migrate the file, or move it to Postgres, while we have
- * it open. `data_version` moves with every foreign commit; only then, and
- * before the first batch, is the schema looked at.
- * @returns that number, inside the transaction that asks.
+ * Checks the schema of a file that another process may migrate, or move to Postgres, while it is
+ * open here. `data_version` moves with every foreign commit. The schema is checked only then, and
+ * before the first batch.
+ * @returns that number, read inside the transaction that asks.
  */
 export function schemaGuard(writer: Connection, isMover: boolean): () => SqlValue | undefined {
   let seen: SqlValue | undefined;

@@ -1,10 +1,10 @@
 import { after } from "../../../host/timers.ts";
 import type { Holdfast } from "../../../runtime/client/holdfast.ts";
 
-/** So long a run may be due before one asks whether anybody runs it. */
+/** The time in milliseconds after which a due run without a worker is reported. */
 export const patienceMs = 2_000;
 
-/** False when no worker has taken a run within so long, undefined when nobody knows. Listens for what happens instead of asking again and again. */
+/** Resolves to false if no worker has locked the run within the given time, and to undefined if that is unknown. Listens for changes instead of polling. */
 export function isTakenSoon(
   { database, executions }: Pick<Holdfast, "database" | "executions">,
   id: string,
@@ -19,7 +19,7 @@ export function isTakenSoon(
       resolve(isTaken);
     };
     const onStop = (): void => end(undefined);
-    // What cannot be read is told by those who wait for it.
+    // The wait for the result reports an unreadable run.
     const look = (): void =>
       void executions.get(id).then(
         ({ status }) => status !== "pending" && end(true),
@@ -33,7 +33,7 @@ export function isTakenSoon(
   });
 }
 
-/** Tells once why a run is parked, as soon as it is; returns the way to stop. */
+/** Reports once why a run is parked, as soon as it is; returns a function that stops watching. */
 export function untilParked(
   { database, executions }: Pick<Holdfast, "database" | "executions">,
   id: string,
@@ -46,7 +46,7 @@ export function untilParked(
         stop();
         tell(interruption.reason);
       },
-      // Who waits for its result is told what is wrong.
+      // The wait for the result reports the error.
       () => undefined,
     );
   let isOver = false;

@@ -3,9 +3,9 @@ import { encodeUlid, ulidRandomBytes } from "../../../model/ids/ulid.ts";
 import { hexOf } from "../../../model/values/hex.ts";
 
 /**
- * Chance that repeats itself: what is drawn follows from the run's seed, the
- * calls made so far and the draws since, so branches that run side by side
- * draw the same whenever they are replayed. Nothing of it needs an event.
+ * The source of repeatable random values. A value follows from the run's seed, the calls made
+ * so far and the draws since. So branches that run side by side draw the same values on each
+ * replay. No draw needs an event.
  */
 export interface Draw {
   readonly seed: bigint;
@@ -17,7 +17,7 @@ function words({ seed, calls, draws }: Draw, count: number): bigint[] {
   return splitmix64(mix64(mix64(seed + BigInt(calls)) + BigInt(draws)), count);
 }
 
-/** At least 0 and below 1, with 53 bits. */
+/** A number of at least 0 and below 1, with 53 bits. */
 export function randomOf(draw: Draw): number {
   const [word = 0n] = words(draw, 1);
   return Number(word >> 11n) / 2 ** 53;

@@ -10,7 +10,7 @@ import type { CallOptions, Child } from "../../definition/workflow-context.ts";
 import { assertOutsideStep } from "./calls.ts";
 import type { RunState, Source } from "../run-state.ts";
 
-/** What a set needs of the context that made it. */
+/** The services that a set needs of its context. */
 export interface SetHost {
   spawn(
     fn: unknown,
@@ -30,7 +30,7 @@ interface Asker {
 /** A call that waits for the end of one member. */
 interface Waiter {
   readonly ended: () => void;
-  /** Told when the run is cancelled while it waits. */
+  /** Called when the run is cancelled while the call waits. */
   readonly cancelled?: (reason: unknown) => void;
 }
 
@@ -42,17 +42,16 @@ interface Member {
 }
 
 /**
- * Children whose results are taken in the order in which they were delivered.
- * Deliveries are in the log, so a set needs no events of its own: asked again
- * after a crash, it answers the same.
+ * Children whose results are taken in the order of delivery. Deliveries are in the log, so a
+ * set needs no events of its own and answers the same on replay.
  */
 export class RunJoinSet {
   readonly #run: RunState;
   readonly #host: SetHost;
   readonly #members = new Map<ExecutionId, Member>();
-  /** Ended and not taken, oldest first. */
+  /** Ended members that were not taken, oldest first. */
   readonly #ended: Member[] = [];
-  /** Calls of `next` that wait, oldest first. */
+  /** Waiting calls of `next`, oldest first. */
   readonly #askers: Asker[] = [];
   #taken = 0;
   #isClosed = false;
@@ -61,7 +60,7 @@ export class RunJoinSet {
     this.#run = run;
     this.#host = host;
     const { signal } = run.abort;
-    // What has not been taken stays, for a cleanup that asks again.
+    // Results that were not taken stay, for a cleanup that asks again.
     signal.addEventListener("abort", () => {
       for (const { reject } of this.#askers.splice(0)) reject(signal.reason);
       for (const member of this.#members.values()) cancelWaiters(member, signal.reason);
@@ -118,7 +117,7 @@ export class RunJoinSet {
     const { signal } = this.#run.abort;
     const isCleanup = signal.aborted;
     await Promise.all(open.map(endOf));
-    // As a call does that was made before the cancellation: it waits, and then rejects.
+    // Like a call that was made before the cancellation, it waits and then rejects.
     if (signal.aborted && !isCleanup) throw signal.reason as Error;
   }
 
@@ -153,7 +152,7 @@ function resultOf(member: Member): Promise<unknown> {
   if (member.result !== undefined) return Promise.resolve().then(() => valueOf(member));
   const promise = new Promise<void>((ended, reject) => {
     const cancelled = (reason: unknown): void => {
-      // A result that nobody awaits must not end the process.
+      // A result that no code awaits must not end the process.
       void promise.then(undefined, () => undefined);
       reject(reason);
     };
@@ -174,7 +173,7 @@ function cancelWaiters(member: Member, reason: unknown): void {
   for (const { cancelled } of waiters) cancelled?.(reason);
 }
 
-/** The sets of a run: those without a name are numbered, and no two have the same. */
+/** The names of a run's sets: unnamed sets are numbered, and no two sets have the same name. */
 export class JoinSetNames {
   #count = 0;
   readonly #names = new Set<string>();
@@ -192,7 +191,7 @@ export class JoinSetNames {
   }
 }
 
-/** Its children would get the ids of the other set's. */
+/** The error for a second set of a name: its children would get the ids of the first set's children. */
 function joinSetExists(id: ExecutionId, name: string): HoldfastError {
   return new HoldfastError(
     "JOIN_SET_EXISTS",

@@ -6,7 +6,7 @@ import type { CallSite } from "./call-site.ts";
 export interface OpenCall {
   readonly call: number;
   readonly shape: CallShape;
-  /** Rejected at once when the run is cancelled; others end by themselves. */
+  /** True for a call that rejects at once when the run is cancelled. Other calls end by themselves. */
   readonly endsWithRun: boolean;
   readonly promise: Promise<unknown>;
   readonly site: CallSite | undefined;
@@ -41,7 +41,7 @@ class Opened implements OpenCall {
   }
 
   reject(reason: unknown): void {
-    // A call that nobody awaits must not end the process.
+    // A call that no code awaits must not end the process.
     void this.promise.then(undefined, ignored);
     this.#reject(reason);
   }
@@ -61,7 +61,7 @@ export class OpenCalls {
     return this.#calls.size;
   }
 
-  /** The call, which is open no longer. */
+  /** Removes and returns a call, which is no longer open. */
   close(call: number): OpenCall | undefined {
     return this.#calls.take(call);
   }
@@ -70,7 +70,7 @@ export class OpenCalls {
     return this.#calls.get(call) !== undefined;
   }
 
-  /** Those that a cancellation ends at once. */
+  /** The calls that a cancellation ends at once. */
   get endingWithRun(): readonly OpenCall[] {
     return this.#calls.all().filter(({ endsWithRun }) => endsWithRun);
   }

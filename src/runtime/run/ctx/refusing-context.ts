@@ -12,13 +12,12 @@ import { RunContext } from "./run-context.ts";
 import { ctxInStep, where } from "../step-context.ts";
 
 /**
- * The `ctx` that code is given. What is refused by a method that gives a
- * promise comes by that promise, as from any async function: so `.catch` and
- * `Promise.allSettled` see one bad input of many, and a call that comes too
- * late, from a timer, is an unhandled rejection of its run instead of an
- * exception that ends the process. Only a call inside a step that runs throws:
- * it fails the step whether somebody awaits it or not. What gives no promise
- * (`spawn`, `external`, `random`, …) can only throw.
+ * The `ctx` of the user's code. A refusal of a method that returns a promise rejects that
+ * promise, as in any async function. So `.catch` and `Promise.allSettled` see one bad input of
+ * many. A call that comes too late, from a timer, is an unhandled rejection of its run instead
+ * of an exception that ends the process. Only a call inside a running step throws: it fails the
+ * step even if no code awaits it. Methods without a promise (`spawn`, `external`, `random`, …)
+ * can only throw.
  */
 export class RefusingContext extends RunContext {
   override call(fn: unknown, input?: unknown, options?: CallOptions): Promise<never> {
@@ -82,7 +81,7 @@ export class RefusingContext extends RunContext {
   }
 }
 
-/** Its stack begins with the line of the user's code that called: ours would fill it. */
+/** Rejects with a stack that begins at the line of the user's code: internal frames would fill it. */
 function refusal(
   error: unknown,
   ctx: RefusingContext,
@@ -91,7 +90,8 @@ function refusal(
   const inside = where.getStore();
   if (inside?.step !== undefined && inside.isStepOver !== true) throw ctxInStep(inside.step);
   if (isHoldfastError(error)) Error.captureStackTrace(error, ctx[method] as () => void);
-  // In the run's context, from wherever it was called: so it is known whose rejection it is when nobody awaits it.
+  // Rejected in the run's context, wherever the call came from. An unhandled rejection is then
+  // known to be of this run.
   return where.run({ id: ctx.id }, () => rejected(error));
 }
 

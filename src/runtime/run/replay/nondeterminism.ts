@@ -6,13 +6,13 @@ export interface Mismatch {
   readonly codeVersion: string | null;
   readonly recordedCodeVersion: string | null;
   readonly call: number;
-  /** Of the event in the log; null when there is none. */
+  /** The version of the event in the log; null when there is none. */
   readonly version: number | null;
   readonly recorded: string;
   readonly actual: string;
 }
 
-/** The code does not do what the log says that it did, in a run that is therefore parked or in a replay that was to find that out. */
+/** The error for code that does not match its log: the run is parked, or a replay reports the difference. */
 export function nondeterminism(
   mismatch: Mismatch,
   isOnlyReplayed: boolean,

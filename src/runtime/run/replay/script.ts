@@ -8,37 +8,37 @@ export interface LoggedHistory {
   readonly event: HistoryEvent<unknown>;
 }
 
-/** Something that was delivered to the code: an outcome it recorded itself, or a response from elsewhere. */
+/** A delivery to the code: an outcome that the run recorded itself, or a response from elsewhere. */
 export type Delivery = LoggedHistory | LoggedResponse<unknown>;
 
 export function isResponse(delivery: Delivery): delivery is LoggedResponse<unknown> {
   return "response" in delivery;
 }
 
-/** Attempts of a step that failed, and when the next may begin. */
+/** The failed attempts of a step or a transaction, and the earliest start of the next. */
 export interface FailedAttempts {
   readonly count: number;
   readonly retryAt: number;
 }
 
-/** What the log of a run says to its code: see `scriptOf`. */
+/** The log of a run as its code sees it: see `scriptOf`. */
 export interface Script {
   readonly deliveries: readonly Delivery[];
-  /** Responses that no event has seen: they come after all of the above. */
+  /** Responses that no event has seen: they come after all deliveries. */
   readonly later: readonly LoggedResponse<unknown>[];
   /** The first event of each call. */
   readonly recorded: ReadonlyMap<number, LoggedHistory>;
   readonly failed: ReadonlyMap<number, FailedAttempts>;
   /** The highest call in the log. */
   readonly lastCall: number;
-  /** Every request of a call up to this one was appended: it stands in front of a wait that counts calls. */
+  /** The last call whose request, and every earlier request, is known to be appended: a later event counts these calls. */
   readonly requestedUpTo: number;
   readonly patches: ReadonlySet<string>;
-  /** The code has run behind all of it, and rested. */
+  /** The code ran behind the whole log, and rested. */
   readonly endsAtRest: boolean;
 }
 
-/** Kinds that settle a call, and are delivered when they come up. All others are requests: matched, never delivered. */
+/** Kinds that settle a call and are delivered in turn. All other kinds are requests: matched, never delivered. */
 const outcomes: ReadonlySet<string> = new Set([
   "stepFinished",
   "transactionFinished",
@@ -47,13 +47,13 @@ const outcomes: ReadonlySet<string> = new Set([
   "cancellationDelivered",
 ]);
 
-/** Kinds whose `call` counts the calls made so far, and is the number of none. */
+/** Kinds whose `call` is the number of calls made so far, not the number of a call. */
 const counting: ReadonlySet<string> = new Set(["waiting", "cancellationDelivered"]);
 
 /**
- * The log of a run as what its code is given, in order: before each event the
- * responses that had been seen when it was appended, then the event itself if
- * it is an outcome.
+ * Turns the log of a run into the deliveries to its code, in order. Before each event come the
+ * responses that had been seen when it was appended. The event itself follows if it is an
+ * outcome.
  */
 export function scriptOf(
   history: readonly LoggedEvent<unknown>[],

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../model/time/clock.ts";
 
-/** Lets a worker that closes wait until no run is in memory, or on its way there. */
+/** Lets a closing worker wait until no run is in memory or on its way there. */
 export class Emptied {
   readonly #clock: Clock;
   readonly #isEmpty: () => boolean;
@@ -12,7 +12,7 @@ export class Emptied {
     this.#isEmpty = isEmpty;
   }
 
-  /** A run is on its way into memory for as long as this takes. */
+  /** Counts a run as on its way into memory until the promise settles. */
   async during(load: Promise<void>): Promise<void> {
     this.#loading += 1;
     await load;
@@ -20,12 +20,12 @@ export class Emptied {
     this.tell();
   }
 
-  /** One may have been the last. */
+  /** Resolves the wait if the last run has left memory. */
   tell(): void {
     if (this.#isSo()) this.#onEmpty?.();
   }
 
-  /** Resolves when none is left, or the instant has come. */
+  /** Resolves when no run is left, or at the instant. */
   by(instant: number): Promise<void> {
     if (this.#isSo()) return Promise.resolve();
     return new Promise((resolve) => {

@@ -3,10 +3,10 @@ import type { RunState } from "../../run/run-state.ts";
 import type { RuntimeContext } from "../../runtime-context.ts";
 import { cancellationOf } from "./history.ts";
 
-/** What somebody has done to a run that a worker has in memory. */
+/** An outside change to a run that a worker has in memory. */
 export type Interruption =
   | { readonly kind: "nothing" | "paused" }
-  /** It has ended, is being ended by force, or was set aside: no code of it is run any more. */
+  /** The run has ended, is being ended by force, or was set aside: no code of it runs any more. */
   | { readonly kind: "taken" }
   | {
       readonly kind: "cancelled";

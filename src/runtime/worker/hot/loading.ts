@@ -8,7 +8,7 @@ export interface Load {
   leaseUntil: number;
 }
 
-/** Runs that are locked and being read: their locks are kept as those of what runs. */
+/** Locked runs that are being read: their locks are renewed like those of running runs. */
 export class Loading {
   readonly #loads = new Set<Load>();
 
@@ -20,7 +20,7 @@ export class Loading {
     return Array.from(this.#loads, ({ id }) => id);
   }
 
-  /** Keeps a lock for as long as something takes. */
+  /** Renews a lock until the load settles. */
   async during(
     lock: { readonly id: ExecutionId; readonly key: number },
     leaseUntil: number,

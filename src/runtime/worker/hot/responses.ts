@@ -7,21 +7,21 @@ import type { WorkerParts } from "../worker-parts.ts";
 import { responsesAfter, tellFault } from "./history.ts";
 import type { Places } from "./places.ts";
 
-/** What is known of the runs in memory. */
+/** Facts about the runs in memory. */
 interface Known {
-  /** The one that the worker has under an id. */
+  /** The run that the worker has under an id. */
   readonly current: (id: ExecutionId) => HotRun | undefined;
-  /** Resolves when it is known what somebody has done to a run, if that is being read. */
+  /** Resolves when the interruption of a run is known, if it is being read. */
   readonly looked: (run: HotRun) => Promise<void> | undefined;
 }
 
-/** Reads responses that runs in memory do not know, and gives them to each once it has a place. */
+/** Reads responses that runs in memory do not know, and delivers them to each run once it has a place. */
 export class Responses {
   readonly #parts: WorkerParts;
   readonly #places: Places;
   readonly #known: Known;
   readonly #fetching = new Set<RunState>();
-  /** Those that are given what was read as soon as they have a place. */
+  /** Runs that get the responses as soon as they have a place. */
   readonly #arriving = new Set<HotRun>();
 
   constructor(parts: WorkerParts, places: Places, known: Known) {
@@ -30,11 +30,11 @@ export class Responses {
     this.#known = known;
   }
 
-  /** A run may have new ones. One reading at a time. */
+  /** Reads new responses of a run, one read at a time. */
   async fetch(id: ExecutionId): Promise<void> {
     const { context, early, signal } = this.#parts;
     const run = this.#known.current(id);
-    // If it is being locked just now, the lock may have been before the response.
+    // A lock under way may have been taken before the response.
     if (run === undefined || !this.#places.isOurs(run)) early.responses.add(id);
     if (run === undefined) return;
     const { state } = run;
@@ -46,7 +46,7 @@ export class Responses {
         const found = await repeated(context.clock, signal, () =>
           responsesAfter(context, id, state.known),
         );
-        // Those of a run that is being ended by force are none of its code's.
+        // Responses of a run that is being ended by force are not for its code.
         await this.#known.looked(run);
         if (found.length > 0 && !state.isOver) this.#arrive(run, found);
         if (this.#isArriving(run)) return;
@@ -59,7 +59,10 @@ export class Responses {
     }
   }
 
-  /** Meanwhile no more is read: each response would bring those before it along. */
+  /**
+   * True while a run waits for a place with its responses. No more are read then: each response
+   * would bring the earlier ones along.
+   */
   #isArriving(run: HotRun): boolean {
     return this.#arriving.has(run) && !this.#places.has(run.state.id);
   }
@@ -70,7 +73,7 @@ export class Responses {
     const arrived = (): void => {
       this.#arriving.delete(run);
       run.arrive(found);
-      // It knew them all: it rests on, and needs no place.
+      // The run knew all responses: it stays at rest and needs no place.
       if (run.isAtRest) this.#places.give(id);
       if (told.has("response")) void this.fetch(id);
     };

@@ -9,13 +9,13 @@ interface Watched {
   readonly key: number;
 }
 
-/** What one statement looks at. */
+/** The most keys that one statement checks. */
 const keysMax = 1_000;
 
 /**
- * Looks at all runs in memory when something has changed and nobody can say
- * what: an app that writes to its own tables says so with each write. So all
- * are looked at together, and once for everything that came meanwhile.
+ * Checks all runs in memory after a change without a known key: an app that writes to its own
+ * tables reports only that it wrote. All runs are checked together, and once for all changes
+ * that came in between.
  */
 export class UnnamedChanges {
   readonly #parts: WorkerParts;
@@ -44,7 +44,7 @@ export class UnnamedChanges {
         await this.#lookOnce();
       }
     } catch {
-      // The next append or lock of each finds out.
+      // The next append or lock of each run finds out.
     } finally {
       this.#isLooking = false;
     }

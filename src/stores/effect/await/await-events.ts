@@ -29,15 +29,17 @@ import {
 import { getEvent, waitForOutcome } from "./wait.ts";
 
 /**
- * What is waited for inside and answered from outside, across crashes of
- * either. Prepared, `open` may be a part of any transaction, the others of one
- * that is `readCommitted`.
+ * Await-events: a run waits for them inside, and an outside party answers them, across crashes of
+ * either side. Prepared, `open` may be part of any transaction. The other methods may only be part
+ * of a `readCommitted` one.
  */
 export interface AwaitEvents {
   /**
-   * Opens an await-event, or finds the one of this scope and key: with the
-   * same token and due time, whatever its outcome since.
-   * @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `AWAIT_EVENT_REVOKED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * Opens an await-event, or finds the existing one of this scope and key. An existing one keeps
+   * its token and due time, even after it has ended.
+   *
+   * @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `AWAIT_EVENT_REVOKED`,
+   *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * const turn = { session: "chat-7", kind: "turn", id: "t1" };
    * const { token } = await awaitEvents.open(turn, "approval", { answerWithin: "1 day" });
@@ -53,34 +55,51 @@ export interface AwaitEvents {
     OpenedAwaitEvent
   >;
   /**
-   * Resolves with its outcome: at once when that is known, else when it is
-   * answered or cancelled, or its time is over.
-   * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `AWAIT_EVENT_REVOKED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED`, `DEADLINE_EXCEEDED`
+   * Resolves with the outcome of an await-event: at once when it is known, otherwise when the event
+   * is answered or cancelled, or times out.
+   *
+   * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `AWAIT_EVENT_REVOKED`, `SESSION_NOT_FOUND`,
+   *   `SESSION_DELETED`, `ABORTED`, `DEADLINE_EXCEEDED`
    */
   wait(scope: EffectScope, key: string, wait?: WaitOptions): Promise<AwaitOutcome<unknown, Error>>;
   /**
-   * Answers with a value, by token: the caller need not know sessions and
-   * scopes. The first answer wins, also when it is not waited for yet; an
-   * equal one is `replayed`, any other is `late` and told what won.
-   * @throws HoldfastError `AWAIT_TOKEN_INVALID` for a token that is wrong, revoked or of a deleted session; `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   * Answers with a value, by token; the caller need not know the session or scope. The first answer
+   * wins, even if nobody waits for it yet. An equal later answer is `replayed`. Any other later
+   * answer is `late` and gets the winning outcome.
+   *
+   * @throws HoldfastError `AWAIT_TOKEN_INVALID` for a token that is wrong, revoked or of a deleted
+   *   session; `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example await awaitEvents.resolve(token, { approved: true });
    */
   readonly resolve: Method<[token: string, value: unknown, wait?: WaitOptions], AwaitReply>;
-  /** Answers with an error, of which name, message, code and causes are kept. @throws HoldfastError `AWAIT_TOKEN_INVALID` */
+  /**
+   * Answers with an error; its name, message, code and causes are kept.
+   * @throws HoldfastError `AWAIT_TOKEN_INVALID`
+   */
   readonly fail: Method<[token: string, error: unknown, wait?: WaitOptions], AwaitReply>;
-  /** Gives it up: waiting callers are told so. What has ended before stays. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Cancels an await-event and notifies waiting callers. An event that has already ended keeps its
+   * outcome.
+   *
+   * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly cancel: Method<[scope: EffectScope, key: string, wait?: WaitOptions], AwaitReply>;
-  /** Makes its token worthless; waiting for it fails, unless it has ended before. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Revokes the token of an await-event. A wait for the event fails, unless the event ended before.
+   * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly revoke: Method<[scope: EffectScope, key: string, wait?: WaitOptions], AwaitReply>;
   /**
-   * One as it stands now; undefined when it was never opened. One whose time
-   * is over is recorded as such first.
+   * Returns the current state of an await-event; undefined when it was never opened. An overdue
+   * event is first recorded as timed out.
+   *
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    */
   get(scope: EffectScope, key: string, wait?: WaitOptions): Promise<AwaitEvent | undefined>;
   /**
-   * Those of a session (null: of scopes that belong to none), in the order in
-   * which they were opened.
+   * Lists the await-events of a session in the order in which they were opened. With null, lists
+   * those of scopes without a session.
+   *
    * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example const { items, next } = await awaitEvents.list("chat-7", { state: "open" });
    */
@@ -89,8 +108,9 @@ export interface AwaitEvents {
     Page<AwaitEvent>
   >;
   /**
-   * Revokes all that a session has, or those of one scope, in small
-   * transactions. May be repeated.
+   * Revokes all await-events of a session, or of one of its scopes, in small transactions. May be
+   * repeated.
+   *
    * @throws HoldfastError `ABORTED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   revokeAll(
@@ -98,10 +118,11 @@ export interface AwaitEvents {
     options?: RevokeAwaitEventsOptions,
   ): Promise<{ readonly revoked: number }>;
   /**
-   * Removes the await-events and groups of a scope that is done with, in small
-   * transactions. Do this before its effects are forgotten, which groups refer
-   * to; what belongs to a session goes with it anyway. Tokens that were given
-   * out answer nothing any more, also when the same key is opened again.
+   * Removes the await-events and groups of a finished scope, in small transactions. Call this
+   * before forgetting the effects of the scope, since groups refer to them. The await-events and
+   * groups of a session are removed with the session. Tokens that were handed out stop working,
+   * even if the same key is opened again.
+   *
    * @throws HoldfastError `ABORTED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   forget(
@@ -111,9 +132,9 @@ export interface AwaitEvents {
 }
 
 /**
- * Durable await-events: opened in a scope under a key, answered from outside
- * by token, awaited by the run of the scope, again after a crash. Holds
- * nothing, so there may be any number of these over one database.
+ * Durable await-events. Each is opened in a scope under a key, answered from outside by token, and
+ * awaited by the run of the scope, again after a crash. The object holds nothing, so a database may
+ * have any number of them.
  */
 export function awaitEvents(database: Database, options?: StoreOptions): AwaitEvents {
   const context = awaitContext(database, options);

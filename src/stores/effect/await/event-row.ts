@@ -13,15 +13,14 @@ import type { OwnedRows } from "../../removal.ts";
 import type { EffectScopeRef, ScopedPlace } from "../scope.ts";
 
 /**
- * An await-event is a row that leaves `open` once: the first wish wins
- * (`decideAwait`), and an instant that is over comes before every wish, also
- * when nobody has recorded it yet. Its token is the id, which follows from
- * session, scope and key, with an HMAC over it and the key of the row: the same
- * when it is handed out again after a crash, another one when the name was
- * forgotten and is opened anew.
+ * An await-event is a row that leaves `open` once. The first request to end it wins
+ * (`decideAwait`). A due time that has passed comes before every request, even if nobody has
+ * recorded the timeout yet. The token is the id, which follows from session, scope and key, with an
+ * HMAC over the id and the row key. The token is therefore the same when it is handed out again
+ * after a crash, and a different one when the name was forgotten and is opened anew.
  */
 
-/** What waiters listen for: the await-event named by the key has ended. */
+/** The topic of waiters: the await-event with this key has ended. */
 export const awaitEventEnded = "await-event.ended";
 
 export const awaitEventTable = "holdfast_await_event";
@@ -46,14 +45,14 @@ export interface EventRow {
 export const eventColumns: Statement = sql`
   key, id, session, scope_kind, scope, name, state, opened_at, due_at, settled_at, revoked_at, hash, payload`;
 
-/** A scope within a session that is known already. */
+/** A scope within a known session. */
 export type AwaitScope = Pick<EffectScopeRef, "kind" | "id">;
 
 /** An await-event as it is stored. */
 export interface AwaitRecord extends AwaitState {
   readonly rowKey: number;
   readonly id: AwaitEventId;
-  /** The key of its session's row; 0 when its scope belongs to none. */
+  /** The key of the session's row; 0 for a scope without a session. */
   readonly session: number;
   readonly scope: AwaitScope;
   readonly key: string;
@@ -63,7 +62,7 @@ export interface AwaitRecord extends AwaitState {
   readonly payload: Encoded | null;
 }
 
-/** @throws HoldfastError `CORRUPT_ROW` for one that no operation writes. */
+/** @throws HoldfastError `CORRUPT_ROW` for a row that no operation writes. */
 export function recordOf(found: EventRow): AwaitRecord {
   const { id, state, hash, payload, settled_at: settledAt } = found;
   if (!isAwaitState({ state, settledAt, hash, payload }))
@@ -84,7 +83,7 @@ export function recordOf(found: EventRow): AwaitRecord {
   };
 }
 
-/** Where an await-event is, as callers from inside name it. */
+/** The scope and key of an await-event, as callers from inside name it. */
 export type AwaitPlace = ScopedPlace;
 
 function whichEvent(session: number, { scope, key }: AwaitPlace): Statement {
@@ -92,15 +91,15 @@ function whichEvent(session: number, { scope, key }: AwaitPlace): Statement {
     WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id} AND name = ${key}`;
 }
 
-/** The await-event of a place. @throws HoldfastError `CORRUPT_ROW` */
+/** Reads the await-event of a scope and key. @throws HoldfastError `CORRUPT_ROW` */
 export function* eventAt(session: number, place: AwaitPlace): Tx<AwaitRecord | undefined> {
   const found = yield* row<EventRow>(whichEvent(session, place));
   return found && recordOf(found);
 }
 
-/** Where an await-event is. */
+/** The session, scope and key of an await-event. */
 export interface AwaitAddress {
-  /** The key of its session's row; 0 when its scope belongs to none. */
+  /** The key of the session's row; 0 for a scope without a session. */
   readonly session: number;
   readonly scope: AwaitScope;
   readonly key: string;
@@ -117,11 +116,10 @@ export function* addressOf(
 }
 
 /**
- * An await-event, locked until the transaction ends, and those of `others`
- * whose time is over at the instant at which it is: the end of one must not
- * overtake them, so all that may time out are locked with it, in the order of
- * their keys; their session is held before. What cannot be read among the
- * others is left alone.
+ * Locks an await-event until the transaction ends, and with it those of `others` that are overdue.
+ * The end of the event must not overtake their timeouts, so all events that may time out are locked
+ * together, in the order of their keys. Their session is already held. Unreadable rows among the
+ * others are skipped.
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
@@ -149,7 +147,7 @@ export function* lockedEvents(
   return { now, event: own && recordOf(own), overdue };
 }
 
-/** What goes with a session: the await-events of its scopes. */
+/** The await-events that a session owns, which are removed with it. */
 export const awaitsOwned: readonly OwnedRows[] = [
   {
     table: awaitEventTable,
@@ -160,7 +158,7 @@ export const awaitsOwned: readonly OwnedRows[] = [
   },
 ];
 
-/** For callers from inside, who may know what there is. */
+/** The error for callers from inside, who may know which events exist. */
 export function awaitEventNotFound(place: AwaitPlace): HoldfastError {
   return new HoldfastError(
     "AWAIT_EVENT_NOT_FOUND",
@@ -178,7 +176,7 @@ export function awaitEventRevoked(place: AwaitPlace): HoldfastError {
   );
 }
 
-/** Such as `await-event "approval" of turn "t7"`. */
+/** The title of an await-event, such as `await-event "approval" of turn "t7"`. */
 export function awaitTitle({ scope, key }: AwaitPlace): string {
   return `await-event ${excerpt(key)} of ${scope.kind} ${excerpt(scope.id)}`;
 }

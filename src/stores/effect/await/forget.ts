@@ -20,13 +20,16 @@ import {
 import type { AwaitContext } from "./context.ts";
 import { awaitEventEnded } from "./event-row.ts";
 
-/** What was forgotten of a scope. */
+/** The number of rows removed from a scope. */
 interface ForgetAwaitEventsReport {
-  /** Of await-events, groups and their members. */
+  /** Rows of await-events, groups and members. */
   readonly rows: number;
 }
 
-/** Forgets the await-events and groups of a scope, a slice per transaction. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED` */
+/**
+ * Removes the await-events and groups of a scope, one slice per transaction.
+ * @throws HoldfastError `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED`
+ */
 export async function forgetInSlices(
   context: AwaitContext,
   given: EffectScope,
@@ -51,9 +54,9 @@ interface ForgetAwaits {
 }
 
 /**
- * Removes rows of the groups and await-events of a scope up to a limit, and
- * tells how many; fewer means that none is left. Waiting callers learn that
- * they are gone, and tokens answer nothing from then on.
+ * Removes rows of the groups and await-events of a scope up to a limit, and returns their number. A
+ * smaller number than the limit means that none is left. Waiting callers are notified, and the
+ * tokens stop working.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
@@ -63,7 +66,7 @@ const forgetAwaits: StoreOperation<AwaitContext, ForgetAwaits, number> = storeOp
     key: (input: ForgetAwaits) => aggregateOf(input),
     *one(_: AwaitContext, { scope, rowsMax }) {
       const session = yield* keptSessionOf(scope);
-      // Await-events are locked before groups, in every transaction.
+      // Every transaction locks await-events before groups.
       const found = yield* rows<{
         readonly key: number;
         readonly id: AwaitEventId;

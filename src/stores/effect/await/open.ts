@@ -11,23 +11,26 @@ import { ensureSecret, type AwaitContext } from "./context.ts";
 import { awaitEventNotFound, awaitEventRevoked, eventAt, type AwaitPlace } from "./event-row.ts";
 
 export interface OpenAwaitEventOptions extends WaitOptions {
-  /** How long there is to answer; defaults to for ever. Counted from when it was first opened. */
+  /** The time limit for an answer, counted from the first call; defaults to forever. */
   readonly answerWithin?: Duration;
 }
 
 /** An await-event that can be answered. */
 export interface OpenedAwaitEvent {
   readonly id: AwaitEventId;
-  /** For those who may answer it. The same whenever it is opened again, and never listed. */
+  /**
+   * The token for those who may answer. Opening the event again returns the same token. It is never
+   * listed.
+   */
   readonly token: string;
-  /** When it times out; null for never. */
+  /** The time at which it times out; null for never. */
   readonly dueAt: number | null;
-  /** True when it had been opened before; then it may have been answered already. */
+  /** True when the event already existed; it may then have been answered. */
   readonly existed: boolean;
 }
 
 interface OpenAwaitEvent extends AwaitPlace {
-  /** How long there is to answer; null for ever. One that is open already keeps its due time. */
+  /** The time limit for an answer; null for forever. An open event keeps its due time. */
   readonly answerWithinMs: number | null;
 }
 
@@ -48,11 +51,11 @@ export function givenOpen(
 }
 
 /**
- * Opens an await-event, or finds the one of the same place, whatever its
- * outcome: its id, its due time and with them its token stay what they were.
+ * Opens an await-event, or finds the existing one of the same scope and key. An existing one keeps
+ * its id, its due time and so its token, even after it has ended.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, or
- *   `AWAIT_EVENT_REVOKED`: one that was revoked is never opened again.
+ *   `AWAIT_EVENT_REVOKED`: a revoked await-event is never opened again.
  */
 export const openAwaitEvent: StoreOperation<AwaitContext, OpenAwaitEvent, OpenedAwaitEvent> =
   storeOperation("openAwaitEvent", {

@@ -28,7 +28,7 @@ import {
   type EventRow,
 } from "./event-row.ts";
 
-/** What may be known of an await-event: all but its token. */
+/** An await-event as callers see it, without its token. */
 export interface AwaitEvent {
   readonly id: AwaitEventId;
   readonly scope: AwaitScope;
@@ -37,9 +37,9 @@ export interface AwaitEvent {
   readonly openedAt: number;
   readonly dueAt: number | null;
   readonly settledAt: number | null;
-  /** When its token ended to count; null while it does. */
+  /** The time of revocation; null while the token is valid. */
   readonly revokedAt: number | null;
-  /** Undefined while it is open, and when it was revoked. */
+  /** Undefined while the event is open, and when it was revoked. */
   readonly outcome: AwaitOutcome<unknown, Error> | undefined;
 }
 
@@ -73,23 +73,24 @@ export const readAwaitEvent: StoreOperation<AwaitContext, AwaitPlace, AwaitRecor
   });
 
 export interface ListAwaitEventsOptions extends PageOptions {
-  /** Only those of this kind and id. */
+  /** Selects only the events of this scope. */
   readonly scope?: AwaitScope;
-  /** `open` leaves out what has ended; defaults to `all`. One that is over and was not asked about since is still open here. */
+  /**
+   * `open` leaves out ended events; defaults to `all`. An overdue event that nobody has asked for
+   * since is still open here.
+   */
   readonly state?: "all" | "open";
 }
 
 interface AwaitFilter {
-  /** Undefined for those whose scopes belong to none. */
+  /** Undefined for events of scopes without a session. */
   readonly session: SessionRef | undefined;
   readonly scope: AwaitScope | undefined;
   readonly state: "all" | "open";
 }
 
 /**
- * A session's await-events in the order in which they were opened, as they are
- * recorded.
- *
+ * Lists the await-events of a session as they are recorded, in the order in which they were opened.
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const awaitList: List<
@@ -139,7 +140,7 @@ function* awaitSlice(
   );
 }
 
-/** Of await-events of one scope, if only those are meant. */
+/** The condition that selects the await-events of one scope, if one is given. */
 export function inScope(scope: AwaitScope | undefined): Statement {
   return scope === undefined ? sql`` : sql` AND scope_kind = ${scope.kind} AND scope = ${scope.id}`;
 }

@@ -13,14 +13,14 @@ import { eventColumns, recordOf, type AwaitScope, type EventRow } from "./event-
 import { inScope, scopeFilter } from "./read.ts";
 import { settleAlone } from "./settle.ts";
 
-/** What was revoked. */
+/** The result of a revocation. */
 interface RevokeAwaitEventsReport {
-  /** How many tokens ended to count. */
+  /** The number of tokens that were revoked. */
   readonly revoked: number;
 }
 
 export interface RevokeAwaitEventsOptions extends SweepOptions<RevokeAwaitEventsReport> {
-  /** Only those of this kind and id. */
+  /** Selects only the events of this scope. */
   readonly scope?: AwaitScope;
 }
 
@@ -57,13 +57,13 @@ interface RevokeSlice {
 }
 
 interface RevokedSlice extends RevokeAwaitEventsReport {
-  /** Where to go on, when there may be more. */
+  /** The place to resume from, when there may be more. */
   readonly next: number | undefined;
 }
 
 /**
- * Revokes a slice of the await-events of a session, or of one scope in it.
- * One that cannot be read is passed over: it cannot be answered either.
+ * Revokes a slice of the await-events of a session, or of one of its scopes. Unreadable rows are
+ * skipped, since they cannot be answered either.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */

@@ -28,9 +28,9 @@ export async function getEvent(
 }
 
 /**
- * An await-event as it stands now. One whose time is over is recorded as such
- * before its caller learns of it: else a clock that is set back would let an
- * answer pass to what was seen to have timed out.
+ * Reads the current state of an await-event. An overdue event is recorded as timed out before its
+ * caller sees it. Otherwise a clock that is set back would accept an answer to an event that was
+ * already seen as timed out.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
@@ -62,8 +62,8 @@ export async function waitForOutcome(
 }
 
 /**
- * Resolves with an await-event once it has ended: answered or cancelled in
- * this process or another, or timed out at its instant.
+ * Resolves with an await-event once it has ended: answered or cancelled in any process, or timed
+ * out at its due time.
  *
  * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `AWAIT_EVENT_REVOKED`,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`, and those of `waitUntil`.
@@ -74,7 +74,7 @@ async function waitForEvent(
   wait: WaitOptions,
 ): Promise<AwaitRecord> {
   const deleted = deletionOf(place.scope.session);
-  // Found by the first look. Should the session be created again, its own is another one.
+  // Set by the first look. If the session is created again, its event is a different one.
   let id: string | undefined;
   return waitUntil<AwaitRecord>(
     context.database,

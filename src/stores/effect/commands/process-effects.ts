@@ -23,16 +23,16 @@ import {
 import { awaitProcess, deleteSessionOf } from "./process-ends.ts";
 
 /**
- * Commands to processes as effects: a scope that is run again gets what the
- * first run got, and no process is started, asked to stop or signalled twice.
- * What a command changes and the record of it are one transaction; a refusal
- * is recorded too. All of them throw what `effects.transact` throws, such as
- * `EFFECT_CONFLICT`; in strict replay `EFFECT_NOT_RECORDED`.
+ * Commands to processes as effects. A scope that is run again gets the results of the first run,
+ * and no process is started, asked to stop or signalled twice. The change of a command and its record
+ * are one transaction. A refusal is recorded too. All commands throw the errors of
+ * `effects.transact`, such as `EFFECT_CONFLICT`, and in strict replay `EFFECT_NOT_RECORDED`.
  */
 export interface ProcessEffects {
   /**
    * Registers a process and grants a handle, both or neither.
-   * @throws HoldfastError `PROCESS_CONFLICT`, `PROCESS_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * @throws HoldfastError `PROCESS_CONFLICT`, `PROCESS_INVALID`, `SESSION_NOT_FOUND`,
+   *   `SESSION_DELETED`
    * @example await commands.start(turn, { id: "build-7", kind: "tool" }, { grant: "chat-7" });
    */
   start(
@@ -41,8 +41,9 @@ export interface ProcessEffects {
     options?: ProcessStartOptions,
   ): Promise<{ readonly id: string; readonly existed: boolean }>;
   /**
-   * A page of the processes that a session, or one frame of it, can address:
-   * those that run, or all, as they were when it was first called.
+   * Lists a page of the processes that a session, or one frame of it, can address: the running
+   * ones, or all. Later calls return the page of the first call.
+   *
    * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   list(
@@ -62,7 +63,9 @@ export interface ProcessEffects {
     options?: ProcessCommandOptions,
   ): Promise<void>;
   /**
-   * What a process ends with, as soon as it does. Nothing is held meanwhile.
+   * Resolves with the output of a process as soon as it ends. No claim, lock or connection is held
+   * while waiting.
+   *
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `ABORTED`, `DEADLINE_EXCEEDED`
    */
   waitForEnd(
@@ -77,8 +80,9 @@ export interface ProcessEffects {
     options?: ProcessCommandOptions & ProcessCancelOptions,
   ): Promise<CommandedProcess>;
   /**
-   * Sends a signal; its key names it for its sender.
-   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `EVENT_TYPE_UNDECLARED`, `EVENT_PAYLOAD_INVALID`, `REPLAY_KEY_CONFLICT`, `NAME_INVALID`
+   * Sends a signal; the key identifies the signal for its sender.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `EVENT_TYPE_UNDECLARED`,
+   *   `EVENT_PAYLOAD_INVALID`, `REPLAY_KEY_CONFLICT`, `NAME_INVALID`
    * @example await commands.signal(turn, "build-7", "go", { fast: true }, { key: "go-1" });
    */
   signal(
@@ -89,11 +93,11 @@ export interface ProcessEffects {
     options: ProcessCommandOptions & ProcessSignalOptions,
   ): Promise<CommandedProcess>;
   /**
-   * Deletes a session, and reports what became of its processes: the first 500
-   * of either kind by id, and `hasMore` when there were others. In a scope that
-   * does not belong to it, since its effects go with it. Without a generation
-   * the one is meant that lives when it is first called, also when it is called
-   * again after another was created.
+   * Deletes a session, and reports its processes: the first 500 of either kind by id, with
+   * `hasMore` when there were others. The scope must not belong to the session, since its effects
+   * are removed with the session. Without a generation, the one that lives at the first call is
+   * deleted. A repeated call means that same generation, even if another one was created since.
+   *
    * @throws HoldfastError `EFFECT_SCOPE_INVALID`
    */
   deleteSession(
@@ -103,7 +107,7 @@ export interface ProcessEffects {
   ): Promise<RemovalReport>;
 }
 
-/** Holds nothing but subscriptions, so there may be any number of these over one database. */
+/** Holds only subscriptions, so a database may have any number of them. */
 export function processEffects(database: Database, options?: EffectOptions): ProcessEffects {
   const context = commandContext(database, options);
   return {

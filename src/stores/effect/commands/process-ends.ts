@@ -16,7 +16,7 @@ import {
   type ProcessCommandOptions,
 } from "./process-commands.ts";
 
-/** Waits for the end of a process without a claim, and then records what it ended with. */
+/** Waits for the end of a process without a claim, and then records its output. */
 export async function awaitProcess(
   context: CommandContext,
   scope: EffectScope,
@@ -45,7 +45,10 @@ export async function awaitProcess(
   );
 }
 
-/** Undefined once the process has ended; else why that cannot be waited for, which is an answer too. */
+/**
+ * Undefined once the process has ended; otherwise the reason why a wait for it is refused, which is
+ * an answer too.
+ */
 async function refusalOf(
   { processes }: CommandContext,
   id: ProcessId,
@@ -61,9 +64,8 @@ async function refusalOf(
 }
 
 /**
- * Deletes a session, which takes many transactions; each may be repeated. The
- * generation that is meant is recorded before: the id may be used again by the
- * time a later run goes on with it.
+ * Deletes a session in many transactions, each of which may be repeated. The generation to delete
+ * is recorded first, since the id may be in use again by the time a later run resumes.
  */
 export async function deleteSessionOf(
   context: CommandContext,
@@ -106,10 +108,13 @@ export async function deleteSessionOf(
   );
 }
 
-/** Ids have up to 256 characters, each of which takes up to six as text: two lists of them stay below the limit of a value. */
+/**
+ * An id has up to 256 characters, and each takes up to six as text. Two lists of this many ids stay
+ * below the size limit of a value.
+ */
 const idsMax = 500;
 
-/** What is recorded of a report: of its ids as many as fit in any case. */
+/** The part of a report that is recorded, with as many ids as always fit. */
 function storable(report: RemovalReport): RemovalReport {
   const { orphaned, preserved, hasMore } = report.processes;
   const isCut = orphaned.length > idsMax || preserved.length > idsMax;

@@ -14,34 +14,36 @@ import { givenOpen, openGroup } from "./open.ts";
 import { groupList, type EffectGroup, type GroupStanding } from "./read.ts";
 import { waitForGroup } from "./wait.ts";
 
-/** The outcome of a member: what an effect returned or threw, or how an await-event ended. */
+/** The outcome of a member: the result or error of an effect, or the end of an await-event. */
 type GroupMemberOutcome = AwaitOutcome<unknown, Error> | { readonly kind: "revoked" };
 
 /** A member that has ended. */
 export interface EndedGroupMember {
-  /** Its place among the members as they were named, from 0 on. */
+  /** The index of the member in the group's list, from 0. */
   readonly ordinal: number;
   readonly member: GroupMemberDraft;
   readonly outcome: GroupMemberOutcome;
 }
 
 export type GroupAllAnswer =
-  /** The value of each, as they were named, and the order in which they ended. */
+  /** The values in the order of the group's list, and the order in which the members ended. */
   | {
       readonly kind: "all";
       readonly values: readonly unknown[];
       readonly order: readonly number[];
     }
-  /** The first that did not succeed. */
+  /** The first member that did not succeed. */
   | ({ readonly kind: "failed" } & EndedGroupMember);
 
-/** Waiting for several effects and await-events of one scope, with an answer that stays. */
+/** Groups of effects and await-events in one scope, with an answer that never changes. */
 export interface EffectGroups {
   /**
-   * Records what a group waits for, without waiting: `race` and `all` do that
-   * by themselves. Prepared, it opens a group in the transaction that opens
-   * its await-events, which is `readCommitted`.
-   * @throws HoldfastError `GROUP_INVALID`, `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`, `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * Records the members of a group, without waiting; `race` and `all` do this themselves. Prepared,
+   * it opens a group in the transaction that opens its await-events. That transaction is
+   * `readCommitted`.
+   *
+   * @throws HoldfastError `GROUP_INVALID`, `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`,
+   *   `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly open: Method<
     [
@@ -54,10 +56,13 @@ export interface EffectGroups {
     { readonly existed: boolean }
   >;
   /**
-   * The member that ended first, whether it succeeded or not. Recorded with
-   * the order of all others: a replay gets the same one, whatever is faster
-   * then. The others are left alone: `drain` waits for them.
-   * @throws HoldfastError `GROUP_INVALID`, `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`, `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED`, `DEADLINE_EXCEEDED`
+   * Resolves with the member that ended first, successful or not. Its place is recorded together
+   * with the order of all other ended members. A replay gets the same member, even if another one
+   * is faster then. The other members keep running; `drain` waits for them.
+   *
+   * @throws HoldfastError `GROUP_INVALID`, `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`,
+   *   `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED`,
+   *   `DEADLINE_EXCEEDED`
    * @example const first = await groups.race(turn, "first", [{ effect: "search" }, { awaitEvent: "approval" }]);
    */
   race(
@@ -66,26 +71,37 @@ export interface EffectGroups {
     members: readonly GroupMemberDraft[],
     wait?: WaitOptions,
   ): Promise<EndedGroupMember>;
-  /** All of them, or as soon as it has ended the first that did not succeed. @throws HoldfastError those of `race` */
+  /**
+   * Resolves with all values, or with the first member that did not succeed, as soon as it has
+   * ended.
+   *
+   * @throws HoldfastError those of `race`
+   */
   all(
     scope: EffectScope,
     key: string,
     members: readonly GroupMemberDraft[],
     wait?: WaitOptions,
   ): Promise<GroupAllAnswer>;
-  /** Resolves when every member has ended, also those that no longer matter, in the order in which they did. @throws HoldfastError `GROUP_NOT_FOUND`, and those of `race` */
+  /**
+   * Resolves when every member has ended, including those that no longer matter for the answer. The
+   * members are in the order in which they ended.
+   *
+   * @throws HoldfastError `GROUP_NOT_FOUND`, and those of `race`
+   */
   drain(scope: EffectScope, key: string, wait?: WaitOptions): Promise<readonly EndedGroupMember[]>;
   /**
-   * Those of a session (null: of scopes that belong to none), in the order in
-   * which they were opened.
+   * Lists the groups of a session in the order in which they were opened. With null, lists those of
+   * scopes without a session.
+   *
    * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly list: Method<[session: SessionName | null, options?: PageOptions], Page<EffectGroup>>;
 }
 
 /**
- * Groups of effects and await-events. Holds nothing, so there may be any
- * number of these over one database.
+ * Groups of effects and await-events. The object holds nothing, so a database may have any number
+ * of them.
  */
 export function effectGroups(database: Database, options?: StoreOptions): EffectGroups {
   const context = awaitContext(database, options);
@@ -150,7 +166,7 @@ function drained(
     : undefined;
 }
 
-/** @throws HoldfastError `CORRUPT_ROW` when its record is gone that the group's follows from */
+/** @throws HoldfastError `CORRUPT_ROW` when the member's own record is missing */
 function endedMember(
   context: AwaitContext,
   group: GroupStanding,

@@ -20,7 +20,7 @@ import {
 import { checkedMembers, type GroupMemberDraft } from "./members.ts";
 import { placeInGroups, placeMembers } from "./place.ts";
 
-/** A group that can be waited for. */
+/** A group that callers can wait for. */
 interface OpenedGroup {
   /** True when the same group was opened before. */
   readonly existed: boolean;
@@ -46,9 +46,8 @@ export function givenOpen(
 }
 
 /**
- * Records what a group waits for, and which of its members have ended by now.
- * Await-events must be open, so that a wait knows when they time out; effects
- * may come later.
+ * Records the members of a group, and which of them have ended. Await-events must already be open,
+ * so that a wait knows when they time out. Effects may be recorded later.
  *
  * @throws HoldfastError `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`,
  *   `SESSION_NOT_FOUND` or `SESSION_DELETED`.
@@ -83,7 +82,10 @@ export const openGroup: StoreOperation<AwaitContext, OpenGroup, OpenedGroup> = s
   },
 );
 
-/** That the time of some is over may not have been noticed yet. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND` */
+/**
+ * Records the timeouts of overdue members, which may not have been noticed yet.
+ * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`
+ */
 function* timeOutMembers(
   context: AwaitContext,
   session: number,
@@ -101,6 +103,6 @@ function* timeOutMembers(
   const own = event !== undefined && isOverdue(event, now) ? [event] : [];
   const over = [...own, ...overdue];
   yield* timeOut(over);
-  // Other groups may wait for them too.
+  // Other groups may also wait for these events.
   yield* placeInGroups(over);
 }

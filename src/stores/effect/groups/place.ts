@@ -22,9 +22,9 @@ import {
 import { endOf, standingOf } from "./members.ts";
 
 /**
- * Gives the members of a group that have ended since their places, all that
- * there are: so the order is that of their ends, whichever was noticed first. A
- * place is given once and never changed.
+ * Gives places to all members of a group that have ended since the last call. All are placed
+ * together, so their order is that of their ends, even if a later end was noticed first. A place is
+ * given once and never changes.
  */
 export function* placeMembers(session: number, group: number): Tx<number> {
   const found = yield* lockedGroup(group);
@@ -48,9 +48,9 @@ export function* placeMembers(session: number, group: number): Tx<number> {
 }
 
 /**
- * The same for all groups that wait for await-events of one session, in the
- * transaction in which those end. A damaged group does not keep them from
- * ending: a caller that waits for the group is told.
+ * Does the same for all groups that wait for ended await-events of one session, in the transaction
+ * that ends those events. A damaged group does not stop the events from ending; a caller that waits
+ * for the group gets the error.
  */
 export function* placeInGroups(events: readonly AwaitAddress[]): Tx<void> {
   const [first] = events;
@@ -61,19 +61,21 @@ export function* placeInGroups(events: readonly AwaitAddress[]): Tx<void> {
       SELECT g.key FROM ${groupsWith(event)}`);
     for (const { key } of found) groups.add(key);
   }
-  // Locked in one order, whichever of their members end together.
+  // Groups are locked in one order, no matter which of their members end together.
   for (const group of [...groups].toSorted((a, b) => a - b))
     yield* placeUnlessDamaged(first.session, group);
 }
 
-/** Groups that wait for an await-event, as `g`, and its row among their members, as `m`. */
+/**
+ * The groups that wait for an await-event, as `g`, joined with its row among their members, as `m`.
+ */
 function groupsWith({ session, scope, key }: AwaitAddress): Statement {
   return sql`holdfast_effect_group g JOIN holdfast_effect_group_member m
     ON m.effect_group = g.key AND g.session = ${session} AND g.scope_kind = ${scope.kind} AND g.scope = ${scope.id}
     AND m.kind = 'awaitEvent' AND m.name = ${key} AND m.place IS NULL`;
 }
 
-/** The other await-events that groups wait for beside this one. */
+/** The names of the other await-events in the groups that wait for this one. */
 export function* awaitedBeside(event: AwaitAddress): Tx<readonly string[]> {
   const others = yield* rows<{ readonly name: string }>(sql`
     SELECT DISTINCT o.name FROM ${groupsWith(event)} JOIN holdfast_effect_group_member o
@@ -90,9 +92,8 @@ function* placeUnlessDamaged(session: number, group: number): Tx<void> {
 }
 
 /**
- * Records the order in which members of a group have ended so far; tells how
- * many were new. A wait does this before it answers, so that every later call
- * gets the same answer.
+ * Records the order in which members of a group have ended so far, and returns the number of new
+ * places. A wait calls this before it answers, so that every later call gets the same answer.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */

@@ -31,14 +31,16 @@ import {
 } from "./group-row.ts";
 import { memberDraft, standingOf, type GroupMemberDraft, type MemberStanding } from "./members.ts";
 
-/** A group, and where each of its members stands: an effect that has its place by the attempt that gave it. */
+/**
+ * A group and the state of each member. An effect that has its place is read at the attempt that
+ * gave it.
+ */
 export interface GroupStanding extends GroupRecord {
   readonly standings: readonly MemberStanding[];
 }
 
 /**
- * A group with where its members stand now.
- *
+ * Reads a group with the current state of its members.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
 export const readGroup: StoreOperation<AwaitContext, GroupPlace, GroupStanding | undefined> =
@@ -59,14 +61,14 @@ export const readGroup: StoreOperation<AwaitContext, GroupPlace, GroupStanding |
     },
   });
 
-/** What may be known of a group. */
+/** A group as callers see it. */
 export interface EffectGroup {
   readonly scope: { readonly kind: string; readonly id: string };
   readonly key: string;
   readonly kind: GroupKind;
   readonly openedAt: number;
   readonly members: readonly GroupMemberDraft[];
-  /** The members that are recorded to have ended, in that order. */
+  /** The indexes of the members that are recorded as ended, in that order. */
   readonly order: readonly number[];
 }
 
@@ -83,7 +85,7 @@ function groupView(group: GroupRecord): EffectGroup {
 }
 
 interface GroupFilter {
-  /** Undefined for those whose scopes belong to none. */
+  /** Undefined for groups of scopes without a session. */
   readonly session: SessionRef | undefined;
 }
 
@@ -93,8 +95,7 @@ interface FoundGroup {
 }
 
 /**
- * A session's groups in the order in which they were opened.
- *
+ * Lists the groups of a session in the order in which they were opened.
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const groupList: List<

@@ -27,7 +27,7 @@ const group = tableCheck<OwnedGroup>({
       const own = membersOf(row.key);
       const reason = owned(row, tools);
       if (reason !== undefined) return reason;
-      // Removed before their group, slice by slice, when its scope is forgotten.
+      // Members are removed before their group, slice by slice, when its scope is forgotten.
       if (own.length > 0) groupOf(row, own);
       return undefined;
     };

@@ -18,17 +18,16 @@ import { settleGroup } from "./place.ts";
 import { readGroup, type GroupStanding } from "./read.ts";
 
 interface Awaited<T> {
-  /** What the group is, for a caller that may open it. */
+  /** The definition of the group, for a caller that may open it. */
   readonly terms: GroupTerms | undefined;
-  /** What follows from the recorded order; undefined as long as nothing does. */
+  /** The answer that follows from the recorded order; undefined while there is none. */
   readonly answer: (group: GroupStanding) => T | undefined;
 }
 
 /**
- * Resolves when an answer follows from the order in which the members of a
- * group have ended. That order is recorded before a caller gets an answer from
- * it, so a call made again, after a crash or elsewhere, gets the same; once it
- * is, only reads are made.
+ * Resolves when an answer follows from the order in which the members of a group have ended. The
+ * order is recorded before a caller gets the answer. A repeated call, after a crash or in another
+ * process, therefore gets the same answer. Once the order is recorded, the wait only reads.
  *
  * @throws HoldfastError `GROUP_NOT_FOUND`, `GROUP_CONFLICT`,
  *   `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`,
@@ -49,7 +48,7 @@ export async function waitForGroup<T extends object>(
       interests: interestsIn(place, undefined),
       async look() {
         const found = await openedGroup(context, place, awaited.terms);
-        // Should the session be created again, its group is another one.
+        // If the session is created again, its group is a different one.
         if ((seen ?? found).rowKey !== found.rowKey) throw groupNotFound(place);
         seen = found;
         const before = awaited.answer(found);
@@ -70,10 +69,16 @@ export async function waitForGroup<T extends object>(
   );
 }
 
-/** The operations that end an effect. One that was not asked for before is not known by its row yet, only by its scope. */
+/**
+ * The operations that end an effect. An effect that nobody has asked for has no row key yet, so it
+ * is known only by its scope.
+ */
 const effectEnds = ["finishEffect", "recordEffect"];
 
-/** The changes that may be the end of a member; until a look has found the group, those of any group. */
+/**
+ * The changes that may end a member. Until a look has found the group, these include the changes of
+ * every group.
+ */
 function interestsIn(place: GroupPlace, seen: GroupStanding | undefined): readonly Interest[] {
   const aggregate = aggregateOf(place);
   return [
@@ -108,7 +113,10 @@ async function openedGroup(
   return found;
 }
 
-/** Records what has ended, timeouts included, and was not recorded by the transaction that ended it; false when there is nothing. */
+/**
+ * Records ends and timeouts that were not recorded by the transaction that caused them; false when
+ * there are none.
+ */
 async function recordEnds(
   context: AwaitContext,
   place: GroupPlace,

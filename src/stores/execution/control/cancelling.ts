@@ -25,9 +25,8 @@ import { eventBytes, eventColumns, eventOf, type EventRow } from "../event-row.t
 import { corruptLog, type ExecutionRecord } from "../state-row.ts";
 
 /**
- * True when ending an execution would cut something off: it ever had children,
- * which are to end before it, or it is a workflow with a history, whose code
- * may have to clean up.
+ * True if ending an execution would interrupt work. Either it ever had children, which must end
+ * before it, or it is a workflow with a history, whose code may have to clean up.
  */
 export function* hasBegun({
   key,
@@ -44,24 +43,24 @@ export function* hasBegun({
   return recorded !== undefined;
 }
 
-/** Why and since when an execution is to end. */
+/** The reason for a cancellation, and its time. */
 export interface CancellationView {
   readonly requestedAt: number;
   readonly reason: string | null;
-  /** It ends as timed out when its deadline was the cause. */
+  /** The execution ends as timed out if its deadline was the cause. */
   readonly cause: CancellationCause;
 }
 
-/** An execution that is being cancelled and has not ended. */
+/** An execution that is being cancelled and has not finished. */
 export interface CancellingExecution extends CancellationView {
   readonly id: ExecutionId;
   readonly role: ExecutionRole;
   readonly nextVersion: number;
-  /** A worker has it until then; null when none does. */
+  /** The end of a worker's lease; null when no worker holds it. */
   readonly leaseUntil: number | null;
 }
 
-/** The newest request to end an execution; null unless it is being cancelled. @throws HoldfastError `CORRUPT_ROW` */
+/** The newest cancellation request; null unless the execution is being cancelled. @throws HoldfastError `CORRUPT_ROW` */
 export function* cancellationOf({
   id,
   key,
@@ -86,7 +85,7 @@ interface CancellingRow extends EventRow {
   readonly lease_until: number | null;
 }
 
-/** What is being cancelled, of one function, in the order of ids. @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CURSOR_INVALID` */
+/** The executions of one function that are being cancelled, ordered by id. @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CURSOR_INVALID` */
 export const cancellingList: List<
   ExecutionContext,
   [options: CancellingOptions],

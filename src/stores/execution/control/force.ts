@@ -29,10 +29,16 @@ import {
   type RequestCancellation,
 } from "./lifecycle.ts";
 
-/** `marked` when something below it has not ended: until then nobody can lock it or add to it. */
+/**
+ * `marked` if a descendant has not finished: until then the execution cannot be locked or extended
+ * with children.
+ */
 type Forced = "cancelled" | "marked" | "alreadyFinished";
 
-/** Ends one execution without running its code, or marks it when something below it is open. May be repeated. */
+/**
+ * Ends one execution without running its code, or marks it if a descendant is open. May be
+ * repeated.
+ */
 const forceCancellation: StoreOperation<ExecutionContext, RequestCancellation, Forced> =
   storeOperation("forceCancellation", {
     key: (input: RequestCancellation) => input.id,
@@ -43,7 +49,7 @@ const forceCancellation: StoreOperation<ExecutionContext, RequestCancellation, F
       const requested: readonly ExecutionEvent[] = isForced(record.state)
         ? []
         : [{ kind: "cancellationRequested", reason, cause: "force" }];
-      // A child is created under the lock of its parent, which is ours.
+      // A child is created under the lock of its parent, which this transaction holds.
       const isOpenBelow = yield* hasOpenBelow(id);
       const events = isOpenBelow ? requested : [...requested, cancelled];
       if (events.length > 0) yield* appendTo(record, at, events);
@@ -66,16 +72,16 @@ function* hasOpenBelow(id: ExecutionId): Tx<boolean> {
 
 interface OpenBelow {
   readonly id: ExecutionId;
-  /** The last of the page before. */
+  /** The last id of the previous page. */
   readonly after: string | undefined;
   /** Parents before their children, or after them. */
   readonly order: "down" | "up";
 }
 
-/** How many executions are ended at once: each is a transaction of its own. */
+/** The number of executions that are ended at once, each in a transaction of its own. */
 const sliceSize = 50;
 
-/** A page of what has not ended below an execution. */
+/** A page of unfinished descendants of an execution. */
 const openBelow: StoreOperation<ExecutionContext, OpenBelow, readonly ExecutionId[]> =
   storeOperation("openBelow", {
     key: (input: OpenBelow) => input.id,
@@ -92,13 +98,11 @@ const openBelow: StoreOperation<ExecutionContext, OpenBelow, readonly ExecutionI
   });
 
 /**
- * Ends an execution and all below it that has not ended, without running
- * code. First it is marked, from when on nothing can join it; then all below
- * it, from the top down, so that nothing can join those; what has nothing open
- * below it ends at once. Then the others end, from the bottom up, and the
- * execution last: a crash in between leaves it marked, and the same call again
- * goes on.
- *
+ * Ends an execution and all its unfinished descendants without running code. First it marks the
+ * execution, after which nothing can join it. Then it marks all descendants from the top down, so
+ * that nothing can join them; an execution without open descendants ends at once. The others then
+ * end from the bottom up, and the execution last. A crash in between leaves it marked, and the same
+ * call continues.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`, and those of waits.
  */
 async function cancelByForce(
@@ -136,7 +140,9 @@ async function cancelByForce(
   return first === "alreadyFinished" ? first : "cancelled";
 }
 
-/** The method that asks an execution to end, or ends it by force: then in as many transactions as its tree needs. */
+/**
+ * The method that requests an end, or forces it: then in as many transactions as its tree needs.
+ */
 export function cancels(
   context: ExecutionContext,
 ): Method<[id: string, options?: CancelOptions], CancellationOutcome> {
@@ -165,7 +171,7 @@ function isByForce(options: CancelOptions | undefined): boolean {
   return readGiven("options", () => options?.force) === true;
 }
 
-/** Waits for all of them, and only then tells what went wrong with one. */
+/** Waits for all calls, and only then throws the error of one. */
 async function allOf(calls: readonly Promise<unknown>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(calls))
     if (outcome.status === "rejected") throw outcome.reason;

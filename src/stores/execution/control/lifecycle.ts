@@ -34,7 +34,7 @@ interface OfExecution {
 
 const keyOf = (input: OfExecution): string => input.id;
 
-/** What is done to one execution, at this moment. */
+/** Builds an input for one execution at the current time. */
 export function ofExecution(
   { clock }: ExecutionContext,
   id: string,
@@ -45,13 +45,13 @@ export function ofExecution(
 }
 
 interface Changed {
-  /** The version the next event gets. */
+  /** The version of the next event. */
   readonly nextVersion: number;
-  /** False when it was so already, and nothing was written: the call may be repeated. */
+  /** False if nothing had to change and nothing was written: the call may be repeated. */
   readonly isChanged: boolean;
 }
 
-/** True when there is nothing left to do to bring a lifecycle about. */
+/** True if the execution already has the target lifecycle. */
 function isSoAlready({ pending, lifecycle }: ExecutionState, target: Lifecycle): boolean {
   return pending.kind !== "finished" && lifecycle === target;
 }
@@ -65,10 +65,9 @@ function unchanged({ version }: ExecutionState): Changed {
 }
 
 /**
- * Stops an execution from being locked until it is unpaused. Who runs a
- * workflow may record what it has begun, and unlocks it then; a running
- * activity cannot be stopped halfway. May be repeated.
- *
+ * Prevents an execution from being locked until it is unpaused. The worker of a workflow may record
+ * the calls that it has started, then unlocks it. A running activity cannot be stopped halfway. May
+ * be repeated.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
  *   `EXECUTION_RUNNING`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`.
  */
@@ -83,14 +82,14 @@ export const pauseExecution: StoreOperation<ExecutionContext, OfExecution, Chang
     },
   });
 
-/** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`. */
+/** Resumes a paused execution. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`. */
 export const unpauseExecution: StoreOperation<ExecutionContext, OfExecution, Changed> =
   storeOperation("unpauseExecution", {
     key: keyOf,
     one: (context: ExecutionContext, input) => activate(context, input, { kind: "unpaused" }),
   });
 
-/** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PAUSED`. */
+/** Resumes a parked execution. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PAUSED`. */
 export const unparkExecution: StoreOperation<ExecutionContext, OfExecution, Changed> =
   storeOperation("unparkExecution", {
     key: keyOf,
@@ -109,15 +108,15 @@ function* activate(
 }
 
 export interface CancelOptions extends WaitOptions {
-  /** For people; kept in the log and in the result. */
+  /** A text for people, kept in the log and in the result. */
   readonly reason?: string;
-  /** Ends it, and all below it, without running its code. */
+  /** Ends the execution and all its descendants without running their code. */
   readonly force?: boolean;
 }
 
 export interface RequestCancellation extends OfExecution {
   readonly reason: string | null;
-  /** The result it gets if it can be ended at once. */
+  /** The result for an execution that can be ended at once. */
   readonly cancelled: Finished;
 }
 
@@ -139,14 +138,14 @@ export function givenCancellation(
 }
 
 export type CancellationOutcome =
-  /** It has ended. */
+  /** The execution has ended. */
   | "cancelled"
-  /** It is marked, and due: its code ends it. */
+  /** The execution is marked and due: its code ends it. */
   | "requested"
   | "alreadyCancelling"
   | "alreadyFinished";
 
-/** Asks an execution to end. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND` */
+/** Requests the end of an execution. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND` */
 export const requestCancellation: StoreOperation<
   ExecutionContext,
   RequestCancellation,
@@ -182,9 +181,8 @@ export function* cancelOrMark(
 }
 
 /**
- * Ends an activity or an external execution as cancelled, also while it runs:
- * its worker's result is then refused. For a workflow use `requestCancellation`.
- *
+ * Ends an activity or an external execution as cancelled, even while it runs: the worker's result
+ * is then refused. For a workflow use `requestCancellation`.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, or `EVENTS_INVALID` for a workflow.
  */
 export const cancelActivity: StoreOperation<
@@ -225,9 +223,8 @@ export function givenResolve(
 }
 
 /**
- * Resolves an external execution from outside, and answers its parent. The
- * first answer stays; the same again is fine.
- *
+ * Resolves an external execution, and answers its parent. The first result stays; the same result
+ * again is allowed.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NOT_EXTERNAL`, or
  *   `RESOLUTION_CONFLICT` when it was resolved with another value.
  */
@@ -266,13 +263,13 @@ export const resolveExternal: StoreOperation<
 });
 
 export interface ProgressOptions extends WaitOptions {
-  /** Show it only as the run that last locked the execution. */
+  /** Set it only as the run that last locked the execution. */
   readonly fence?: Fence;
 }
 
 export interface SetProgress {
   readonly id: ExecutionId;
-  /** A value for people to look at; not part of the log. */
+  /** A value for people; not part of the log. */
   readonly progress: Encoded | null;
   readonly fence?: Fence;
 }
@@ -293,7 +290,7 @@ export function givenProgress(
   return { input, wait };
 }
 
-/** Shows how far an execution has come. @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST` */
+/** Sets the progress of an execution. @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST` */
 export const setProgress: StoreOperation<ExecutionContext, SetProgress, void> = storeOperation(
   "setProgress",
   {

@@ -8,7 +8,7 @@ import { sql, type Statement } from "../../../sql/statement.ts";
 import { eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 
-/** What one transaction copies at most. */
+/** The most that one transaction copies. */
 const copiedMax = { events: 100_000, responses: 100_000 } as const;
 
 /** @throws HoldfastError `FORK_TOO_LARGE` */
@@ -37,7 +37,7 @@ export function assertFew(
   );
 }
 
-/** Copies events 1 to `version`; event 0 is the copy's own. */
+/** Copies events 1 to `version`; the copy has its own event 0. */
 export function* copyEvents(
   source: number,
   copy: number,
@@ -54,11 +54,14 @@ export function* copyEvents(
     WHERE execution = ${source} AND version > 0 AND version <= ${version} ORDER BY version`);
 }
 
-/** With the results of children, whose logs may go. */
+/** The columns with the results of children, whose logs may be removed. */
 const copied: Statement = sql`
   r.at, r.kind, r.inbox, r.source, r.outcome, r.finished_version, r.value_hash, COALESCE(r.payload, e.payload)`;
 
-/** What a run read that the copy does not go back to is read; the rest it may read itself. */
+/**
+ * Keeps the read mark of responses that runs before the copied one have read. The copy may read the
+ * others itself.
+ */
 function readBefore(continuations: number): Statement {
   return sql`CASE WHEN r.read_by < ${continuations} THEN r.read_by END`;
 }
@@ -73,9 +76,9 @@ const withResults: Statement = sql`
     LEFT JOIN holdfast_execution_event e ON e.execution = r.child AND e.version = r.finished_version`;
 
 /**
- * Copies the responses that the copied events know of, with their numbers. A
- * run tried again also keeps those that came later and were no failures of
- * children: their work is done. Answers with how many the copy has.
+ * Copies the responses that the copied events know of, with their numbers. A retried run also keeps
+ * later responses that are not failures of children: their work is done. Returns the number of
+ * responses of the copy.
  */
 export function* copyResponses(
   source: ExecutionRecord,
@@ -107,7 +110,7 @@ export function* copyResponses(
 
 type Starts = Pick<ExecutionState, "historyFrom" | "responsesFrom" | "continuations">;
 
-/** Where the run begins that the events up to a version end in. */
+/** The start of the run that the events up to a version end in. */
 export function* startsUpTo(
   execution: number,
   { continuations }: Pick<ExecutionState, "continuations">,
@@ -126,10 +129,10 @@ export function* startsUpTo(
 }
 
 /**
- * The last response that the events up to `version` know of: they were given
- * it, or asked a set and got it at once, or did so before they went on. An
- * answer that came after the last of them is not theirs. Those of earlier runs
- * under the id are, since the boundary between the runs is counted in them.
+ * The last response that the events up to `version` know of. They received it, or asked a set and
+ * got it at once, or did so before they continued. An answer that arrived after the last of them
+ * does not count. Responses of earlier runs under the id do count, since the boundary between the
+ * runs includes them.
  */
 export function* lastSeen(
   execution: number,

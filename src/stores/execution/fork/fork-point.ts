@@ -51,10 +51,9 @@ export function* forkVersion(
 }
 
 /**
- * The last event that a run tried again may keep. When all that failed lies
- * before it (a child whose failure the run had seen, and recorded something
- * after) a copy would fail in the same way; then it is the last one before
- * the newest of those failures was seen.
+ * The last event that a retried run may keep. All failures may lie before it: a child's failure
+ * that the run had seen before it recorded something else. A copy would then fail in the same way.
+ * In that case the last event before the run saw the newest of those failures is used.
  */
 function* retryPoint(
   { key, state }: ExecutionRecord,
@@ -75,7 +74,7 @@ function* retryPoint(
     WHERE execution = ${key} AND seq > ${responsesFrom} AND kind = 'child' AND outcome <> 'completed'
     ORDER BY seq DESC LIMIT 1`);
   if (newest === undefined) return point.version;
-  // One that was not seen is not copied, so its child runs again anyway.
+  // An unseen failure is not copied, so its child runs again anyway.
   if (newest.seq > (yield* lastSeen(key, state, point.version))) return point.version;
   const known = yield* row<{ readonly version: number | null }>(sql`
     SELECT MIN(version) AS version FROM holdfast_execution_event
@@ -85,7 +84,10 @@ function* retryPoint(
   return (yield* lastKept(key, historyFrom, before)).version;
 }
 
-/** From here on a run that was told of its cancellation only cleaned up; one that is tried again is not being cancelled. */
+/**
+ * The first event of the cleanup after a cancellation was delivered: from here on the run only
+ * cleaned up. A retried run is not being cancelled.
+ */
 function* firstOfCleanup(execution: number, start: number): Tx<number | undefined> {
   const found = yield* row<{ readonly version: number | null }>(sql`
     SELECT MIN(version) AS version FROM holdfast_execution_event
@@ -97,11 +99,11 @@ const eventsPerPage = 200;
 
 interface Kept {
   readonly version: number;
-  /** True when something that failed comes after it. */
+  /** True if a failure comes after it. */
   readonly isBeforeFailure: boolean;
 }
 
-/** Looks back from an event, without what users' values are in; not beyond the start of the run. */
+/** Searches back from an event, without reading user values, to the start of the run at most. */
 function* lastKept(execution: number, start: number, last: number): Tx<Kept> {
   let isBeforeFailure = false;
   for (let upTo = last; upTo > start;) {

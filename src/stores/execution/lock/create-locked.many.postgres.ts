@@ -8,9 +8,9 @@ import { newLocked } from "./locked.ts";
 import { lockedBy, type LockedEvent } from "./terms.ts";
 
 /**
- * The set form of `createAndLock`, for what `insertLocked` takes: two
- * statements. Ids that are there, or appear while this runs, are passed over.
- * A lease counts from the call, where `one` counts from when it is run.
+ * The set form of `createAndLock`, for the inputs that `insertLocked` accepts: two statements. Ids
+ * that exist, or appear while this runs, are skipped. A lease counts from the call; `one` counts
+ * from the time at which it runs.
  */
 export function* createLockedOnPostgres(
   inputs: readonly CreateAndLock[],
@@ -49,7 +49,7 @@ export function* createLockedOnPostgres(
   return outcomes;
 }
 
-/** In the order of their ids, as all sets insert, so that no two wait for each other. */
+/** Inserted in the order of ids, as by all set forms, so that no two transactions deadlock. */
 function* insertLockedStates(
   inputs: readonly CreateAndLock[],
   locks: readonly LockedEvent[],

@@ -5,28 +5,31 @@ import { sql } from "../../../sql/statement.ts";
 import type { Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
 
-/** What a holder has locked, as the log says. */
+/** An execution that a holder has, as recorded in the log. */
 export interface HeldExecution {
   readonly id: ExecutionId;
   readonly key: number;
-  /** Of its last event. */
+  /** The version of its last event. */
   readonly version: number;
-  /** Anything but `locked` waits, and is kept for its holder until its lease ends. */
+  /** Any state except `locked` waits, and is kept for its holder until its lease ends. */
   readonly state: string;
-  /** Of the event that locked it, while it is locked. */
+  /** The version of the event that locked it, while it is locked. */
   readonly lockVersion: number | null;
 }
 
-/** By which a lock is told from those before it. */
+/** Identifies a lock among the earlier locks of the execution. */
 export type HeldLockOf = Pick<HeldExecution, "id" | "lockVersion">;
 
 interface Held {
-  /** The process in which the holder works. */
+  /** The process of the holder. */
   readonly owner: OwnerId;
   readonly holder: Fence;
 }
 
-/** What a holder has: for one that did not hear the answer to a lock, or that leaves. */
+/**
+ * Reads the executions of a holder: for one that lost the response to a lock, or that is shutting
+ * down.
+ */
 export const readHeld: StoreOperation<ExecutionContext, Held, readonly HeldExecution[]> =
   storeOperation("readHeld", {
     key: ({ holder }: Held) => holder.executor,

@@ -8,28 +8,30 @@ import { eventBytes, eventColumns, eventOf, type EventRow } from "../event-row.t
 import type { ExecutionRecord } from "../state-row.ts";
 import type { ReadBudget } from "./history.ts";
 
-/** What an execution was created with, and what it is to run with: the same unless it was continued. */
+/**
+ * The input of the creation of an execution, and the input to run with: the same unless it was
+ * continued.
+ */
 export interface LockedInputs {
   readonly created: Created;
   readonly start: InputEvent;
-  /** When the input was given: of a copy, when the original was created. */
+  /** The time at which the input was given. For a copy, the creation time of the original. */
   readonly startedAt: number;
 }
 
 type InputEvent = Extract<ExecutionEvent, { readonly kind: "created" | "continued" }>;
 
 interface ReadInputs {
-  /** By the keys of executions. What cannot be read is missing. */
+  /** The inputs by the keys of executions. Unreadable ones are missing. */
   readonly inputs: ReadonlyMap<number, LockedInputs>;
-  /** Those whose inputs do not fit, and are for the next call. */
+  /** Executions whose inputs do not fit and are left for the next call. */
   readonly unread: ReadonlySet<number>;
 }
 
 /**
- * The inputs of some executions in their order, as long as they fit into the
- * budget: those of one at least, if nothing was spent before. As with
- * histories, most are small and come with one statement; of the others the
- * sizes are looked at before they are read.
+ * The inputs of some executions in their order, as long as they fit into the budget: those of at
+ * least one if nothing was spent before. As with histories, one statement reads the small inputs.
+ * Sizes of the others are read before their values.
  */
 export function* readInputs(
   records: readonly ExecutionRecord[],
@@ -51,7 +53,7 @@ export function* readInputs(
   return inputsOf(records, fitting, parts);
 }
 
-/** Some events that give inputs, one of each execution. */
+/** Input events of some executions, one for each. */
 type Events = (executions: readonly number[]) => Statement;
 
 const firstEvents: Events = (executions) => sql`
@@ -70,12 +72,12 @@ interface SizedRow extends EventRow {
 
 interface SizedEvents {
   readonly events: Events;
-  /** What each of them adds to a page. */
+  /** The bytes that each adds to a page. */
   readonly sizes: Map<number, number>;
   readonly found: Map<number, EventRow>;
 }
 
-/** Reads what is small, and of the rest only how large it is. */
+/** Reads small values, and only the sizes of the others. */
 function* sized(
   events: Events,
   records: readonly ExecutionRecord[],

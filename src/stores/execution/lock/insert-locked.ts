@@ -9,12 +9,11 @@ import { newLocked, type LockedExecution } from "./locked.ts";
 import type { LockTerms, LockedEvent } from "./terms.ts";
 
 /**
- * Writes an execution as locked at once, and reads nothing: what is to be told
- * of it is what was given. The same rows as creating it and then locking it,
- * in two statements instead of seven and without its state being written
- * twice: 45 instead of 110 µs of processor time. Undefined when it is not that
- * simple (a child, a later start, a tag, an id that is taken): then nothing
- * was written, and the way round decides.
+ * Inserts an execution as locked and reads nothing: the result is built from the input. The rows
+ * are the same as from creating and then locking it. This takes two statements instead of seven and
+ * writes the state once: 45 instead of 110 µs of processor time. Returns undefined for a less
+ * simple case (a child, a later start, a tag, a taken id). Then nothing was written, and the
+ * general path decides.
  */
 export function* insertLocked(
   { execution, input }: Pick<CreateAndLock, "execution" | "input">,
@@ -49,7 +48,7 @@ export function* insertLocked(
   return newLocked(key, execution, locked, input);
 }
 
-/** True for what can be locked the moment it is there, and has no other rows. */
+/** True if the execution can be locked immediately and has no other rows. */
 export function isSimple(
   { id, created }: NewExecution,
   { at, leaseUntil }: Pick<LockTerms, "at" | "leaseUntil">,

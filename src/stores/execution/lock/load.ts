@@ -9,9 +9,8 @@ import { readInputs } from "./inputs.ts";
 import { loadUnlocked, type LoadedExecution } from "./locked.ts";
 
 /**
- * Reads an execution as a lock would give it, and leaves it as it is: for
- * replaying what has ended, or what somebody else runs.
- *
+ * Reads an execution as a lock would return it, without locking: for replaying a finished
+ * execution, or one that another worker runs.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`,
  *   `VALUE_MALFORMED`, `PAYLOAD_CODEC_FAILED`
  */

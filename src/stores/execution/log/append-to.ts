@@ -27,31 +27,31 @@ import {
   signalInbox,
 } from "./respond.ts";
 
-/** What became of a run that an event was to start. */
+/** The outcome of a run that an event was to start. */
 export interface Scheduled {
-  /** Of the event. */
+  /** The version of the event. */
   readonly version: number;
   readonly outcome: ScheduledOutcome;
 }
 
-/** A parent that was told of the end, and the number of that response there. */
+/** A parent that was notified of the end, and the number of that response there. */
 export interface ToldParent {
   readonly id: ExecutionId;
   readonly seq: number;
 }
 
 export interface AppendOutcome {
-  /** The version the next event gets; of a finished execution the last one's. */
+  /** The version of the next event; for a finished execution that of the last one. */
   readonly nextVersion: number;
-  /** The instant that was recorded. */
+  /** The recorded instant. */
   readonly at: number;
-  /** How many responses there are, when the events end with a wait that has not seen them all. */
+  /** The number of responses, if the events end with a wait that has not seen them all. */
   readonly responses?: number;
-  /** The parent that was told of the end; missing when there was none to tell. */
+  /** The parent that was notified of the end; missing if there was none. */
   readonly parent?: ToldParent;
-  /** What became of each run that a "scheduled" was to start; missing when there was none. */
+  /** The outcome of each run that a "scheduled" event was to start; missing if there was none. */
   readonly scheduled?: readonly Scheduled[];
-  /** Those of the children that were created locked; missing when none was. */
+  /** The children that were created locked; missing if there was none. */
   readonly lockedChildren?: readonly LockedExecution[];
 }
 
@@ -69,18 +69,18 @@ export function appended(
   };
 }
 
-/** What the events of an append bring about besides the log, gathered while they are written. */
+/** The changes of an append besides the log, gathered while the events are written. */
 export interface Effects {
-  /** What is still to be started, in the order of the events that do. */
+  /** The runs still to be started, in the order of their events. */
   readonly starts: NewChild[];
   readonly scheduled: Scheduled[];
-  /** What was started and is to be locked. */
+  /** The started runs that are to be locked. */
   readonly started: NewChild[];
   readonly locked: LockedExecution[];
   parent: ToldParent | undefined;
-  /** Delays that are over, to be answered when all events are written. */
+  /** Expired delays, answered after all events are written. */
   readonly due: DelayRequested[];
-  /** Delays that are taken back then. */
+  /** Delays withdrawn after all events are written. */
   readonly withdraw: readonly DelayId[];
 }
 
@@ -102,12 +102,11 @@ export function effectsOf({
 }
 
 /**
- * Appends events to an execution whose record the transaction has locked,
- * moves its state, answers its parent when they end it, and tells those who
- * wait for it. The one way to change an execution, but for shortcuts that write
- * the same in fewer statements: quiet appends (`append.ts`), the locks of
- * `lockPending`, responses (`respond.ts`) and the set forms; the property tests
- * hold all of them to the fold.
+ * Appends events to an execution whose record the transaction has locked. It moves the state,
+ * answers the parent when the events end the execution, and notifies waiters. All changes of an
+ * execution go through here, except shortcuts that write the same in fewer statements: quiet
+ * appends (`append.ts`), the locks of `lockPending`, responses (`respond.ts`) and the set forms.
+ * The property tests hold all of them to the fold.
  */
 export function* appendTo(
   record: ExecutionRecord,
@@ -140,7 +139,7 @@ export function* appendTo(
     state = next;
   }
   yield* withdrawDelays(record.key, state.version, effects.withdraw);
-  // Nobody is left to be told of them when it has ended.
+  // A finished execution has no waiter left to notify.
   if (state.pending.kind !== "finished")
     state = yield* answerDue(record, state, dueOf(effects), at);
   yield* writeState(record.key, state);
@@ -161,7 +160,7 @@ interface Question {
 
 const noQuestion: Question = { ordinal: undefined, answeredAt: null };
 
-/** The place of an event among the questions to its inbox, and when it was answered, if it was. */
+/** The place of an event among the questions to its inbox, and the time of its answer, if any. */
 function* questionOf(
   { id, key: execution }: ExecutionRecord,
   state: ExecutionState,
@@ -200,18 +199,18 @@ function* end(
   at: number,
   finished: Finished,
 ): Tx<ToldParent | undefined> {
-  // Nobody is left to wait for them, whatever its role: any may have asked for some.
+  // No run waits for the delays any longer. An execution of any role may have requested some.
   yield* run(sql`
     DELETE FROM holdfast_execution_delay WHERE execution = ${record.key}`);
   yield* announce(executionEnded, record.id);
   const parent =
     record.parent === null ? undefined : yield* respondToParent(record, version, at, finished);
-  // Last, since executions are locked before processes, and those before sessions.
+  // Last, since executions are locked before processes, and processes before sessions.
   if (record.process !== null) yield* endProcessOf(record.process, { ...finished, version, at });
   return parent;
 }
 
-/** Inserts an event, with the rows in other tables that it stands for. */
+/** Inserts an event with its rows in other tables. */
 export function* insertWithEffects(
   place: EventPlace & { readonly id: ExecutionId },
   event: ExecutionEvent,
@@ -248,7 +247,10 @@ export function* insertWithEffects(
   }
 }
 
-/** A taken id is an answer to the code that asked: it does not fail the append. */
+/**
+ * Starts a run beside the execution. A taken id is an outcome for the code that asked: it does not
+ * fail the append.
+ */
 function* startBeside(id: ExecutionId, start: NewChild | undefined): Tx<ScheduledOutcome> {
   if (start === undefined) throw new Error(`Nothing was given that ${id} could start.`);
   const found = yield* createIfFree(null, start, {

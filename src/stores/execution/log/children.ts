@@ -15,9 +15,9 @@ import {
   type NewExecution,
 } from "./create.ts";
 
-/** What is created with an append. */
+/** An execution to create with an append. */
 export interface ChildDraft extends ExecutionDraft {
-  /** Locked in the same transaction, for the worker that appends. */
+  /** Locks it in the same transaction, for the worker that appends. */
   readonly locked?: Omit<LockOptions, keyof WaitOptions>;
 }
 
@@ -48,7 +48,8 @@ export function* createChildren(
     const { existed } = yield* createUnder(parts === undefined ? null : parent.key, child, {
       isLocked: child.lock !== undefined,
     });
-    // A child of ours that we did not create: the log would tell a story that did not happen.
+    // An existing child that this append did not create: the log would record a creation that did
+    // not happen.
     if (existed && parts !== undefined)
       throw eventsInvalid(parent.id, "childExists", `its child ${child.id} exists already.`);
     if (!existed && child.lock !== undefined)
@@ -56,7 +57,7 @@ export function* createChildren(
   }
 }
 
-/** Locks what was started beside an execution. */
+/** Locks the runs started beside an execution. */
 export function* lockStarted(
   context: ExecutionContext,
   started: readonly NewChild[],

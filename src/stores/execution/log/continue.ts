@@ -9,14 +9,12 @@ import type { ExecutionRecord } from "../state-row.ts";
 
 type Continued = Extract<ControlEvent, { readonly kind: "continued" }>;
 
-/** A new start looks at each of them, in one transaction. */
+/** A new start reads every open signal, in one transaction. */
 const openSignalsMax = 100_000;
 
 /**
- * A new start as it is recorded. What its run has read is marked so: each
- * signal once in its life, so that those which nobody reads cost nothing but a
- * look. What is left is found by an index, however many have been read.
- *
+ * Records a new start. It marks the signals that its run has read, each once in its life, so that
+ * unread signals cost only a lookup. An index finds the unread ones, however many have been read.
  * @throws HoldfastError `EVENTS_INVALID`
  */
 export function* markRead(

@@ -8,10 +8,10 @@ import { pendingWork, timerSet } from "../topics.ts";
 import { insertEventsOnPostgres, type PlacedEvent } from "../rows.many.postgres.ts";
 
 /**
- * The set form of `createExecution`: two statements for new ids, and one more
- * when some have parents. Ids that are there, or appear while this runs, are
- * passed over, and so are children whose parents are missing, at their end or
- * in somebody else's hands; those with tags are not given to it.
+ * The set form of `createExecution`: two statements for new ids, and one more if some have parents.
+ * Ids that exist, or appear while this runs, are skipped. Children whose parents are missing,
+ * ending or locked by another transaction are skipped too. Executions with tags are not passed to
+ * it.
  */
 export function* createManyOnPostgres(
   inputs: readonly NewExecution[],
@@ -26,7 +26,10 @@ export function* createManyOnPostgres(
   });
 }
 
-/** The first events of those that have a key, which are still to be inserted; whoever may run them is told. */
+/**
+ * The first events of the inputs that have a key, still to be inserted. It announces the due
+ * functions and the deadlines.
+ */
 export function* announcedStarts(
   inputs: readonly NewExecution[],
   keys: ReadonlyMap<ExecutionId, number>,
@@ -47,7 +50,7 @@ export function* announcedStarts(
   return events;
 }
 
-/** The keys of parents that may have more children, locked so that they stay as they are. */
+/** The keys of parents that may have more children, locked so that they do not change. */
 function* lockParents(inputs: readonly NewExecution[]): Tx<ReadonlyMap<ExecutionId, number>> {
   const ids = new Set<ExecutionId>();
   for (const { id } of inputs) {
@@ -66,9 +69,8 @@ function* lockParents(inputs: readonly NewExecution[]): Tx<ReadonlyMap<Execution
 }
 
 /**
- * The keys of those that were inserted, in the order of their ids: an insert
- * waits for another transaction's insert of the same id, and two sets that
- * did so in opposite orders would wait for each other.
+ * The keys of the inserted rows. Rows are inserted in the order of their ids. An insert waits for
+ * another transaction's insert of the same id, so two sets in opposite orders would deadlock.
  */
 export function* insertStates(
   all: readonly NewExecution[],

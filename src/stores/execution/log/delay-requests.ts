@@ -11,20 +11,19 @@ import type { ExecutionRecord } from "../state-row.ts";
 import { newResponse, timerSet } from "../topics.ts";
 import { delayResponse, insertResponse } from "./respond.ts";
 
-/** Delays that an append asks for and takes back. */
+/** The delays that an append requests and withdraws. */
 
 export type DelayRequested = Extract<ExecutionEvent, { readonly kind: "delayRequested" }>;
 
-/** True for a delay that is over when it is asked for: its answer comes with the request. */
+/** True for a delay that has expired when it is requested: its answer comes with the request. */
 export function isDueAt(event: ExecutionEvent, at: number): boolean {
   return event.kind === "delayRequested" && event.expiresAt <= at;
 }
 
 /**
- * Asks for a delay. One that is over is kept in `due`, to be answered once
- * the other events are written. A delay's id is used once: neither while it
- * is open nor after it was answered.
- *
+ * Requests a delay. An expired one is added to `due`, to be answered after the other events are
+ * written. A delay's id is used once: it stays taken while the delay is open and after it was
+ * answered.
  * @throws HoldfastError `DELAY_EXISTS`
  */
 export function* requestDelay(
@@ -73,7 +72,10 @@ function delayExists(id: ExecutionId, delay: DelayId): HoldfastError {
   );
 }
 
-/** Answers what was over, the earliest first, equal ones by their calls; the state after that. */
+/**
+ * Answers the expired delays, earliest first, equal ones by their calls. Returns the state after
+ * that.
+ */
 export function* answerDue(
   { id, key }: ExecutionRecord,
   state: ExecutionState,
@@ -90,9 +92,8 @@ export function* answerDue(
 }
 
 /**
- * Takes open delays back: nobody is told. It is noted at the last event of the
- * append, so that a copy of the run does not ask for them anew and a
- * repetition can be told from another append.
+ * Withdraws open delays without notifying anybody. The last event of the append records it. A copy
+ * of the run therefore does not request them anew, and a repeated call differs from another append.
  */
 export function* withdrawDelays(
   execution: number,
@@ -107,7 +108,10 @@ export function* withdrawDelays(
     WHERE execution = ${execution} AND version = ${lastVersion}`);
 }
 
-/** How they are noted: by set and index, each once, which a copy of the execution shares. Null for none. */
+/**
+ * The stored form of withdrawn delays: by set and index, each once, which a copy of the execution
+ * shares. Null for none.
+ */
 export function withdrawnText(delays: readonly DelayId[]): string | null {
   if (delays.length === 0) return null;
   const members = delays.map((delay) => {

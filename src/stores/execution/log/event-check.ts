@@ -14,12 +14,12 @@ import type { AppendEvents } from "./append.ts";
 import { isDueAt } from "./delay-requests.ts";
 import { faultyField } from "./event-fields.ts";
 
-/** An append is one transaction, and a child or event takes a statement or more. */
+/** An append is one transaction, and a child or event takes at least one statement. */
 const eventsMax = 1_000;
 const childrenMax = 1_000;
 const withdrawnMax = 1_000;
 
-/** Looked at before anything of them is encoded. @throws HoldfastError `EVENTS_INVALID` */
+/** Checks the counts before any value is encoded. @throws HoldfastError `EVENTS_INVALID` */
 export function assertCounts(
   id: ExecutionId,
   events: readonly unknown[],
@@ -42,7 +42,7 @@ export function assertCounts(
     );
 }
 
-/** The same. @throws HoldfastError `EVENTS_INVALID` unless it is an event of a kind that may be appended. */
+/** Checks the kind before any value is encoded. @throws HoldfastError `EVENTS_INVALID` unless it is an event of a kind that may be appended. */
 export function assertKind(id: ExecutionId, event: { readonly kind: string }, index: number): void {
   if (!isRecord(event))
     throw eventsInvalid(
@@ -65,10 +65,8 @@ export function assertKind(id: ExecutionId, event: { readonly kind: string }, in
 }
 
 /**
- * What can be said against an append without looking at the execution, once
- * its values are encoded. The log is what everything else believes, so nothing
- * gets into it unchecked.
- *
+ * Checks an append without reading the execution, once its values are encoded. Everything else
+ * trusts the log, so every event is checked.
  * @throws HoldfastError `EVENTS_INVALID`
  */
 export function assertAppendable(input: AppendEvents): void {
@@ -101,7 +99,7 @@ export function assertAppendable(input: AppendEvents): void {
     );
 }
 
-/** Each start has what it starts, which is as the event says. */
+/** Checks that each start has the execution that its event names. */
 function assertStarts({ id, events, starts = [] }: AppendEvents): void {
   const scheduled = events.filter((event) => event.kind === "scheduled");
   scheduled.forEach((event, index) => {
@@ -117,7 +115,7 @@ function assertStarts({ id, events, starts = [] }: AppendEvents): void {
   });
 }
 
-/** True for a child of this execution, and for one that stands at the top. */
+/** True for a child of this execution, and for an execution without a parent. */
 function isOwnChild(id: ExecutionId, child: ExecutionId): boolean {
   const parts = splitToParts(child);
   return parts === undefined || parts.parent === id;
@@ -133,7 +131,10 @@ function assertEvent(id: ExecutionId, event: ExecutionEvent, index: number): voi
   assertOwn(id, event);
 }
 
-/** An answer finds its way by the id of what was asked for, so that must name this execution and the set. */
+/**
+ * Checks ids in an event. An answer is delivered by the id of the request, so the id must name this
+ * execution and the set.
+ */
 function assertOwn(id: ExecutionId, event: ExecutionEvent): void {
   if (event.kind === "delayRequested") {
     const { execution, joinSet } = splitDelayId(event.delay);
@@ -155,14 +156,17 @@ function assertOwn(id: ExecutionId, event: ExecutionEvent): void {
 }
 
 /**
- * How much an append moves besides the log. What moves little can be done
- * with fewer statements, and on Postgres together with others.
+ * The extent of an append's changes besides the log. An append with few changes takes fewer
+ * statements, and on Postgres is combined with others.
  */
 
-/** Kinds of history events for which more than the version must be known. */
+/** Kinds of history events that need more than the version. */
 const asking: ReadonlySet<string> = new Set(["joinNext", "waiting", "signalReceived"]);
 
-/** True for what a workflow records without asking for or being given a response: only version and deaths change. */
+/**
+ * True for workflow events that neither request nor receive a response: only version and deaths
+ * change.
+ */
 export function changesVersionAlone({ at, events, withdraw }: AppendEvents): boolean {
   return (
     withdraw === undefined &&
@@ -174,7 +178,7 @@ export function changesVersionAlone({ at, events, withdraw }: AppendEvents): boo
   );
 }
 
-/** The number of the run that the sets of these events belong to; null when they name no set. */
+/** The number of the run that owns the sets of these events; null when they name no set. */
 export function runNamed(events: readonly ExecutionEvent[]): number | null {
   for (const event of events) {
     const joinSet = joinSetIn(event);
@@ -191,7 +195,10 @@ function isOfOneRun(events: readonly ExecutionEvent[]): boolean {
   });
 }
 
-/** How many responses there must be for all of these events to have seen what they say. */
+/**
+ * The number of responses that must exist for all of these events to have seen the ones they
+ * record.
+ */
 export function responsesSeen(events: readonly ExecutionEvent[]): number {
   let most = 0;
   for (const event of events) if (isHistoryEvent(event) && event.seen > most) most = event.seen;
@@ -199,8 +206,8 @@ export function responsesSeen(events: readonly ExecutionEvent[]): number {
 }
 
 /**
- * True for an append that adds rows and moves the version: its events, the
- * delays that it asks for, and children of its own that have no other rows.
+ * True for an append that only adds rows and moves the version: its events, the delays that it
+ * requests, and its own children without other rows.
  */
 export function isQuiet(input: AppendEvents): boolean {
   const { id, events, children = [], starts, respondTo } = input;
@@ -218,7 +225,7 @@ export function isQuiet(input: AppendEvents): boolean {
   );
 }
 
-/** True for the end of an execution and nothing else. */
+/** True for an append of only the end of an execution. */
 export function isFinish({ events, children, withdraw }: AppendEvents): boolean {
   return (
     withdraw === undefined &&

@@ -25,10 +25,9 @@ import {
 type Finished = Extract<ExecutionEvent, { readonly kind: "finished" }>;
 
 /**
- * Ends many executions and answers their parents. The rows of all of them are
- * locked first, the same transitions as for one are applied in memory, in
- * order, and the outcome is written at once; so several children of one
- * parent are no special case.
+ * Ends many executions and answers their parents. It locks all rows first, applies the same
+ * transitions as for one execution in memory, in order, and writes the result at once. Several
+ * children of one parent are therefore no special case.
  */
 export function* finishManyOnPostgres(
   inputs: readonly AppendEvents[],
@@ -45,12 +44,11 @@ export function* finishManyOnPostgres(
 }
 
 /**
- * Those to be ended and their parents. Other than set forms usually do, this
- * waits (a set at most 250 ms): the children of one parent end in several sets
- * at once, and those that passed the parent over would all go on alone (1,000
- * children of one parent: 97–309 ends/s, as without a set form). Always the
- * younger row first, as one execution locks itself and then its parent, so
- * that nobody waits in a circle.
+ * The executions to end and their parents. Unlike most set forms, this waits for locks (a set at
+ * most 250 ms). The children of one parent end in several sets at once, and sets that skipped the
+ * parent would all continue one by one (1,000 children of one parent: 97–309 ends/s, as without a
+ * set form). The younger row always comes first, as one execution locks itself and then its parent,
+ * so that no two transactions deadlock.
  */
 function* lockRecords(inputs: readonly AppendEvents[]): Tx<Map<ExecutionId, ExecutionRecord>> {
   const ids = new Set<ExecutionId>();
@@ -70,7 +68,7 @@ function* lockRecords(inputs: readonly AppendEvents[]): Tx<Map<ExecutionId, Exec
   return records;
 }
 
-/** A statement of its own, so that it sees what was committed before the locks were ours. */
+/** A separate statement, so that it sees everything committed before the locks were granted. */
 function* inboxesOf(
   inputs: readonly AppendEvents[],
   records: ReadonlyMap<ExecutionId, ExecutionRecord>,
@@ -86,14 +84,14 @@ function* inboxesOf(
   return yield* inboxesOnPostgres(answers);
 }
 
-/** What one set changes, gathered before it is written. */
+/** The changes of one set, gathered before they are written. */
 class Round {
   readonly #records: Map<ExecutionId, ExecutionRecord>;
   readonly #inboxes: Inboxes;
   readonly #changed = new Set<ExecutionId>();
   readonly #events: PlacedEvent[] = [];
   readonly #responses: ChildResponse[] = [];
-  /** Nobody is left to wait for the delays of these. */
+  /** Ended executions: nothing waits for their delays any more. */
   readonly #ended: number[] = [];
 
   constructor(records: Map<ExecutionId, ExecutionRecord>, inboxes: Inboxes) {
@@ -101,20 +99,20 @@ class Round {
     this.#inboxes = inboxes;
   }
 
-  /** The answer, or undefined for what `one` is to decide. */
+  /** The outcome, or undefined for an input that `one` must decide. */
   *finish(input: AppendEvents): Tx<AppendOutcome | undefined> {
     const { id, at, respondTo } = input;
     const event = input.events[0] as Finished;
     const record = this.#records.get(id);
     if (record === undefined || !isNext(record, input)) return undefined;
-    // With it ends a process, and a session may be woken: that is for `one`.
+    // The end also ends a process and may wake a session: `one` does that.
     if (record.process !== null) return undefined;
     const parts = splitToParts(id);
     if (respondTo !== undefined && respondTo !== parts?.parent) return undefined;
     const answers = record.parent === null ? undefined : parts;
     const parent = answers && this.#records.get(answers.parent);
     if (answers !== undefined && parent === undefined) return undefined;
-    // There is an answer under its name: whether that is the same, `one` says.
+    // A response exists under its name: `one` decides whether it is the same.
     if (parent !== undefined && this.#inboxes.isAnswered(parent.key, id)) return undefined;
     const state = unlessRefused(() =>
       afterEvent(id, record.state, { at, event, answeredAt: null }),
@@ -197,7 +195,7 @@ function isNext(
   );
 }
 
-/** A refusal is for `one` to tell; anything else is a fault of ours. */
+/** A refusal is left to `one`; any other error is a bug. */
 function unlessRefused<T>(decide: () => T): T | undefined {
   try {
     return decide();

@@ -8,7 +8,7 @@ export function assertHeld({ id, state }: ExecutionRecord, fence: Fence | undefi
   if (fence !== undefined && !isSameRun(lastHolder(state.pending), fence)) throw lockLost(id);
 }
 
-/** Finished comes before the version: the log has ended, whatever the caller knew. */
+/** Checks the version. A finished execution is reported first, for any version that is passed. */
 export function assertNext(
   { id, key, state }: ExecutionRecord,
   version: number,

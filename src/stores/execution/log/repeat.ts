@@ -18,9 +18,9 @@ import { appended, type AppendOutcome, type Scheduled, type ToldParent } from ".
 import { earlierResponse } from "./respond.ts";
 
 /**
- * What an append answered when it was made before: the log holds these events
- * at these versions, under the same lock. So a caller that could not learn
- * the outcome asks again. Undefined when it was another append, or none.
+ * The outcome of an append that was made before: the log holds these events at these versions,
+ * under the same lock. A caller that lost the first response can therefore repeat the call.
+ * Undefined when the log holds another append or none.
  */
 export function* answeredBefore(
   context: ExecutionContext,
@@ -55,7 +55,7 @@ export function* answeredBefore(
   return { ...outcome, ...unseenBy(events, state) };
 }
 
-/** A worker that goes on in memory hears here of what came before it began to wait. */
+/** Reports responses that arrived before the wait began to a worker that continues in memory. */
 export function unseenBy(
   events: readonly ExecutionEvent[],
   { responses }: ExecutionState,
@@ -71,7 +71,7 @@ function* toldBefore({ id, parent }: ExecutionRecord): Tx<ToldParent | undefined
   return told && { id: parts.parent, seq: told.seq };
 }
 
-/** Those that were created locked, and that the same run still has, as they stand. */
+/** The existing locks of executions that were created locked and that the same run still holds. */
 function* lockedBefore(
   context: ExecutionContext,
   { children = [], starts = [] }: AppendEvents,
@@ -89,13 +89,15 @@ function isSameEvent(context: ExecutionContext, stored: EventRow, event: Executi
   const { kind, call, payload } = given;
   if (stored.kind !== kind || stored.call !== call || toldIn(stored) !== toldIn(given))
     return false;
-  // Their bodies hold the hash of the value.
+  // The bodies of these kinds hold the hash of the value.
   if (kind === "finished" || kind === "continued") return true;
   if (stored.payload === null || payload === null) return stored.payload === payload;
   return isSameValue(context, stored.payload, payload);
 }
 
-/** Body and `seen` without what the store decided, which who asks again does not know. */
+/**
+ * Body and `seen` without the parts that the store decided, which a repeated call does not know.
+ */
 function toldIn({ kind, seen, body }: Pick<EventRow, "kind" | "seen" | "body">): string {
   if (kind !== "scheduled" && kind !== "continued") return `${seen} ${body}`;
   const decided =
@@ -104,7 +106,7 @@ function toldIn({ kind, seen, body }: Pick<EventRow, "kind" | "seen" | "body">):
   return `${seen} ${JSON.stringify(told)}`;
 }
 
-/** A codec that encrypts may write the same value in another way each time. */
+/** Compares values: an encrypting codec may write the same value differently each time. */
 function isSameValue({ values }: ExecutionContext, stored: Encoded, given: Encoded): boolean {
   if (stored === given) return true;
   try {
@@ -116,7 +118,7 @@ function isSameValue({ values }: ExecutionContext, stored: Encoded, given: Encod
   }
 }
 
-/** Whether this run was the last to lock the execution before a version. */
+/** True if this run was the last to lock the execution before a version. */
 export function* wasHeld(execution: number, version: number, fence: Fence): Tx<boolean> {
   const found = yield* row<EventRow>(sql`
     SELECT ${eventColumns} FROM holdfast_execution_event

@@ -9,12 +9,11 @@ import type { NewExecution } from "./create.ts";
 import { announcedStarts, insertStates } from "./create.many.postgres.ts";
 import type { DelayRequested } from "./delay-requests.ts";
 
-/** What appends of a set ask for. */
+/** The requests in the appends of a set. */
 
 /**
- * Without those that ask for something under a name that is taken: `one` says
- * what that means. Delays are asked for with a version, so nobody else can
- * have taken their names by the time that the version is found to be right.
+ * The inputs without requests for taken names, which `one` decides. Delays are requested with a
+ * version, so their names cannot be taken once the version has proved right.
  */
 export function* withFreeRequests(inputs: readonly AppendEvents[]): Tx<readonly AppendEvents[]> {
   const asked = inputs.flatMap((input, n) =>
@@ -74,9 +73,9 @@ export function* insertDelaysOnPostgres(delays: readonly PlacedDelay[]): Tx<void
 }
 
 /**
- * Creates children under parents that the set has locked; their first events
- * are still to be inserted.
- * @throws HoldfastError `EVENTS_INVALID` when one was created meanwhile, which
+ * Creates children under parents that the set has locked; their first events are still to be
+ * inserted.
+ * @throws HoldfastError `EVENTS_INVALID` when one has been created since, which
  *   sends the whole set to `one`.
  */
 export function* insertChildrenOnPostgres(

@@ -2,7 +2,7 @@ import { rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 
-/** The end of a child, on its way to the parent. */
+/** The end of a child, to be delivered to the parent. */
 export interface ChildResponse {
   readonly execution: number;
   readonly seq: number;
@@ -16,7 +16,7 @@ export interface ChildResponse {
   readonly valueHash: string;
 }
 
-/** Hands out places in inboxes whose executions the transaction has locked. */
+/** Assigns places in inboxes whose executions the transaction has locked. */
 export class Inboxes {
   readonly #last = new Map<string, number>();
   readonly #answered = new Set<string>();
@@ -33,7 +33,7 @@ export class Inboxes {
     return this.#answered.has(`${execution} ${source}`);
   }
 
-  /** The place of the next response, which is to come from this source. */
+  /** The place of the next response, from this source. */
   nextOrdinal(execution: number, inbox: string, source: string): number {
     const ordinal = (this.#last.get(`${execution} ${inbox}`) ?? 0) + 1;
     this.note(execution, inbox, ordinal);

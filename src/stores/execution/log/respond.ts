@@ -20,12 +20,11 @@ import {
 } from "../topics.ts";
 
 /**
- * An inbox is where responses of one kind gather: a join set, under its id, or
- * a signal, under its name. The n-th question to an inbox meets its n-th
- * response.
+ * An inbox gathers responses of one kind: for a join set, under its id, or for a signal, under its
+ * name. The n-th question to an inbox meets its n-th response.
  */
 
-/** No join set begins like this: their kinds are o, n and g. */
+/** The inbox of a signal. No join set begins like this: their kinds are o, n and g. */
 export function signalInbox(signal: string): string {
   return `s:${signal}`;
 }
@@ -39,7 +38,7 @@ export function* nextQuestion(execution: number, inbox: string): Tx<number> {
   return (last?.ordinal ?? 0) + 1;
 }
 
-/** The response that a question to an inbox meets, if it has come. */
+/** The response to a question of an inbox, if it has arrived. */
 export function* answerTo(
   execution: number,
   inbox: string,
@@ -50,7 +49,10 @@ export function* answerTo(
     WHERE execution = ${execution} AND inbox = ${inbox} AND ordinal = ${ordinal}`);
 }
 
-/** The next signal of an inbox that can be taken: behind the last that was, past those that runs before have read. */
+/**
+ * The next signal of an inbox that can be taken: after the last one taken, skipping signals that
+ * earlier runs have read.
+ */
 export function* nextSignal(
   execution: number,
   inbox: string,
@@ -63,9 +65,9 @@ export function* nextSignal(
 }
 
 /**
- * The first response after a number that is news to the run which is going
- * on: a signal that no run before it has read, or what its own sets were
- * given, whose names tell. What came before its start it was left unread.
+ * The first response after a number that is new to the current run. This is a signal that no
+ * earlier run has read, or a response to its own sets, which their names show. Earlier signals were
+ * left unread for it.
  */
 export function* firstAfter(
   execution: number,
@@ -100,7 +102,7 @@ function* nextAnswer(execution: number, inbox: string): Tx<number> {
   return (last?.ordinal ?? 0) + 1;
 }
 
-/** The same where signals may have been pruned that were taken by name: no place is given out twice. */
+/** The same where signals taken by name may have been pruned: no place is assigned twice. */
 function* nextSignalPlace(
   execution: number,
   { continuations }: ExecutionState,
@@ -110,7 +112,10 @@ function* nextSignalPlace(
   return continuations === 0 ? next : Math.max(next, yield* nextQuestion(execution, inbox));
 }
 
-/** A response on its way. `source` is what it answers for: a child, a delay or a signal's key. */
+/**
+ * A response to deliver. `source` identifies the child, the delay or the signal's key that it
+ * answers for.
+ */
 export interface NewResponse {
   readonly at: number;
   readonly kind: "child" | "delay" | "signal";
@@ -123,7 +128,7 @@ export interface NewResponse {
   readonly payload: Encoded | null;
 }
 
-/** The response that was there before under the same source. */
+/** The earlier response from the same source. */
 export interface EarlierResponse {
   readonly seq: number;
   readonly outcome: string;
@@ -131,9 +136,8 @@ export interface EarlierResponse {
 }
 
 /**
- * Adds a response to an execution whose record the transaction has locked,
- * and unblocks it when it waited for this. Answers with its number, or with
- * the one that was there before.
+ * Adds a response to an execution whose record the transaction has locked, and unblocks it if it
+ * waited for this one. Returns the number of the new or the existing response.
  */
 export function* addResponse(
   record: ExecutionRecord,
@@ -155,7 +159,10 @@ export function* addResponse(
   return { seq };
 }
 
-/** Inserts a response whose source has not answered yet; the state after it, which is still to be written. */
+/**
+ * Inserts a response whose source has not answered yet. Returns the next state, which the caller
+ * must write.
+ */
 export function* insertResponse(
   key: number,
   state: ExecutionState,
@@ -174,7 +181,7 @@ export function* insertResponse(
   return next;
 }
 
-/** The answer of a delay: it expired, or somebody cancelled it. */
+/** The answer of a delay: it expired or was cancelled. */
 export function delayResponse(delay: DelayId, outcome: DelayOutcome, at: number): NewResponse {
   return {
     at,
@@ -199,9 +206,8 @@ export function* earlierResponse(
 }
 
 /**
- * Delivers the end of a child, and answers with whom it told and as which
- * response. The result stays in the child's log.
- *
+ * Delivers the end of a child. Returns the notified parent and the number of the response there.
+ * The result stays in the child's log.
  * @throws HoldfastError `RESPONSE_CONFLICT` when the parent was given another result before.
  */
 export function* respondToParent(
@@ -235,9 +241,9 @@ export function* respondToParent(
 }
 
 /**
- * Tells workers that something can be locked or that a place under a limit is
- * free, sleepers that a time was set, and whoever runs it that it is to stop
- * or may go on. `state` is the one before; a new execution has none.
+ * Announces a change of state: to workers that a run can be locked or a place is free, to sleepers
+ * that a time was set. The run's worker is notified that it must stop or may resume. `state` is the
+ * previous one; a new execution has none.
  */
 export function* announceState(
   {
@@ -249,13 +255,13 @@ export function* announceState(
   },
   { pending, lifecycle, incompatible }: ExecutionState,
 ): Tx<void> {
-  // What was parked is there for other versions of its code.
+  // A parked run is available to other versions of its code.
   const isRunnable = lifecycle === "parked" ? incompatible.length > 0 : lifecycle !== "paused";
   if (pending.kind === "pending" && isRunnable) yield* announce(pendingWork, name);
   else if (before !== undefined && isLetGo(before.pending, pending))
     yield* announce(placeFreed, name);
   const isInterrupted = before !== undefined && before.lifecycle !== lifecycle;
-  // An end is announced as such.
+  // An end has an announcement of its own.
   if (isInterrupted && pending.kind !== "finished") {
     yield* announce(runInterrupted, id);
     if (lifecycle === "cancelling") yield* announce(cancellationMarked, name);
@@ -263,7 +269,7 @@ export function* announceState(
   if (pending.kind === "locked") yield* announce(timerSet, id);
 }
 
-/** True when it counted against a limit, and does so no longer. */
+/** True if it counted against a limit and no longer does. */
 function isLetGo(before: PendingState, after: PendingState): boolean {
   return before.kind === "locked" && after.kind !== "locked";
 }

@@ -18,39 +18,44 @@ import { spokenKind } from "../../../model/values/spoken-kind.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import type { PageOptions } from "../../list.ts";
 
-/** Which executions a list shows; all that is given must hold. */
+/** The filters of a list; an execution must match all of them. */
 export interface ListExecutionsOptions extends PageOptions {
   readonly function?: string;
   readonly functionPrefix?: string;
   readonly status?: ExecutionStatus | "finished";
   readonly topLevelOnly?: boolean;
-  /** Only its own children, not theirs. */
+  /** Only direct children. */
   readonly parent?: string;
-  /** Included; a Date, or milliseconds since 1970. */
+  /** Inclusive; a Date, or milliseconds since 1970. */
   readonly createdFrom?: Date | number;
-  /** Excluded. */
+  /** Exclusive. */
   readonly createdTo?: Date | number;
   /**
-   * Only what comes before this one in the list, such as the first item of a
-   * page that was read a while ago. The pages then go from the nearest on
-   * towards the newest, each newest first all the same.
+   * Only executions before this one in the list, such as the first item of a page that was read
+   * earlier. Pages then go from the nearest towards the newest; each page is still newest first.
    */
   readonly newerThan?: ListPlace;
   readonly idPrefix?: string;
   readonly tag?: string;
-  /** Those that ran last under it, or were created for it. */
+  /** Executions that last ran under this version, or were created for it. */
   readonly codeVersion?: string;
   readonly concurrencyKey?: string;
   readonly hideFinished?: boolean;
 }
 
-/** Where in the list an execution stands, also when it is gone. Every item of the list is one. */
+/**
+ * The position of an execution in the list, even after its removal. Every list item is such a
+ * position.
+ */
 export interface ListPlace {
   readonly createdAt: number;
   readonly id: string;
 }
 
-/** The same, checked. What is false or not given is missing, so that equal filters have equal cursors. */
+/**
+ * The validated filters. False and missing filters are left out, so that equal filters have equal
+ * cursors.
+ */
 export interface ExecutionFilter {
   readonly function?: string | undefined;
   readonly functionPrefix?: string | undefined;
@@ -133,7 +138,7 @@ function checkedStatus(status: ListExecutionsOptions["status"]): ListExecutionsO
   );
 }
 
-/** An item of a list has more than its place, which is left out here. */
+/** The place of a list item, without the item's other fields. */
 function checkedPlace(place: ListPlace | undefined): ListPlace | undefined {
   if (place === undefined) return undefined;
   const given = givenObject("newerThan", place);
@@ -147,7 +152,7 @@ function checkedPlace(place: ListPlace | undefined): ListPlace | undefined {
   };
 }
 
-/** True for statuses of executions that have not ended. */
+/** True for statuses of unfinished executions. */
 export function isOpen(status: ExecutionFilter["status"]): boolean {
   switch (status) {
     case undefined:
@@ -162,7 +167,7 @@ export function isOpen(status: ExecutionFilter["status"]): boolean {
   }
 }
 
-/** What the rows must still be asked, when the way to them does not say it already. */
+/** The conditions that the chosen path does not already guarantee. */
 export function conditionsOf(
   filter: ExecutionFilter,
   now: number,
@@ -193,14 +198,19 @@ export function conditionsOf(
   return conditions;
 }
 
-/** Ranges, for the index. Every character of ids and names comes before "~". */
+/**
+ * Prefix conditions as ranges, for the index. Every character of ids and names sorts before "~".
+ */
 export const startsWith = {
   id: (prefix: string): Statement => sql`id >= ${prefix} AND id < ${`${prefix}~`}`,
   function: (prefix: string): Statement =>
     sql`function >= ${prefix} AND function < ${`${prefix}~`}`,
 } as const;
 
-/** The status of a row, or what is no status where its columns make no sense: `statusOf` of the model, for counts and filters. */
+/**
+ * The status of a row, or an unknown status if its columns are inconsistent: `statusOf` of the
+ * model, for counts and filters.
+ */
 export function statusAt(now: number): Statement {
   return sql`CASE
     WHEN state = 'finished' THEN result_kind

@@ -3,14 +3,14 @@ import { sql, type Statement } from "../../../sql/statement.ts";
 import { isOpen, startsWith, type ExecutionFilter, type FilterName } from "./list-filter.ts";
 
 /**
- * Rows looked at for one page when a filter passes over most of them: 1.1 ms
- * at best on SQLite, whether there are 5 thousand executions or 100 thousand,
- * and up to 6 ms in the median on a machine busy with other work. Beyond that
- * the page ends early and says where to go on.
+ * The rows that one statement reads when a filter rejects most of them: 1.1 ms at best on SQLite,
+ * whether there are 5 thousand executions or 100 thousand. It is up to 6 ms in the median on a
+ * machine busy with other work. After that the page continues with the next statement, or ends and
+ * returns the place to continue from.
  */
 export const scanRowsMax = 2_000;
 
-/** How a list gets at its rows, and which filters that has answered. */
+/** The path by which a list finds its rows, and the filters that it already guarantees. */
 export type ListPath = { readonly answers: readonly FilterName[] } & (
   | /** Along an index that has them in the order of the list. */
     { readonly kind: "walk"; readonly where: Statement }
@@ -19,9 +19,8 @@ export type ListPath = { readonly answers: readonly FilterName[] } & (
 );
 
 /**
- * The best way for these filters. A filter that no index keeps in the order of
- * the list is used when it leaves few rows, which counting them tells; else
- * the list walks along and asks each row.
+ * The best path for these filters. A filter without an index in list order is used if it leaves few
+ * rows, which counting them shows. Otherwise the list walks along and checks each row.
  */
 export function* choosePath(
   filter: ExecutionFilter,
@@ -38,7 +37,7 @@ export function* choosePath(
   if (status === "paused" || status === "cancelling" || status === "parked")
     return {
       kind: "walk",
-      // Said twice, since the index is of all that are not active.
+      // Said twice, since the index covers all that are not active.
       where: sql`lifecycle <> 'active' AND lifecycle = ${status}`,
       answers: ["status", "hideFinished"],
     };
@@ -66,7 +65,7 @@ function* selective(
       answers: ["tag"],
       keys: sql`SELECT execution AS found FROM holdfast_execution_tag WHERE tag = ${tag} ORDER BY execution LIMIT ${limit}`,
     };
-  // The lifecycle is still to be asked, so this leaves the status unanswered.
+  // The lifecycle is not checked yet, so this does not guarantee the status.
   if (filter.status === "running") yield { answers: [], keys: heldKeys(now, limit) };
   if (functionPrefix !== undefined && filter.function === undefined)
     yield {
@@ -77,8 +76,8 @@ function* selective(
 }
 
 /**
- * What is locked, and what a worker keeps in memory until a lease ends: for
- * each owner that has such one range of an index.
+ * The executions that are locked, or kept in a worker's memory until a lease ends: for each owner
+ * one range of an index.
  */
 function heldKeys(now: number, limit: number): Statement {
   const held = sql`FROM holdfast_execution WHERE lease_until IS NOT NULL`;

@@ -3,24 +3,26 @@ import { sql, type Statement } from "../../../sql/statement.ts";
 import { fittingRows, type Slice } from "../../list.ts";
 
 /**
- * Events and responses have numbers without gaps, so a range of numbers bounds
- * the rows that a page looks at, also where a filter lets few of them through.
+ * Events and responses are numbered without gaps, so a range of numbers bounds the rows that a page
+ * reads, even if a filter rejects most of them.
  */
 
-/** Which numbers a page looks at. Included; may be empty (`low > high`). */
+/** The numbers that a page reads, inclusive; may be empty (`low > high`). */
 export interface NumberRange {
   readonly isUp: boolean;
   readonly low: number;
   readonly high: number;
 }
 
-/** The first and the last number that there are. */
+/** The first and the last existing number. */
 export interface Numbers {
   readonly first: number;
   readonly last: number;
 }
 
-/** So many numbers from one on, up or down; from the first or the last by default. */
+/**
+ * A range of `span` numbers, up or down, from the given one; by default from the first or the last.
+ */
 export function rangeFrom(
   { first, last }: Numbers,
   from: number | undefined,
@@ -35,7 +37,7 @@ export function rangeFrom(
   return { isUp, low: Math.max(first, high - span + 1), high };
 }
 
-/** The first number from one on, up or down, that is there: past the gap that pruning has left. */
+/** The first existing number from the given one, up or down: past the gap that pruning has left. */
 export function* startPast(
   all: Statement,
   number: Statement,
@@ -55,7 +57,10 @@ interface Sized {
   readonly bytes: number;
 }
 
-/** A slice of the rows in a range that pass a filter, in its direction: up to the limit, and as far as they fit into a page. */
+/**
+ * A slice of the rows in a range that match a filter, in its direction: up to the limit, and as far
+ * as they fit into a page.
+ */
 export function* numberedSlice<S extends Sized, R>(
   { first, last }: Numbers,
   { isUp, low, high }: NumberRange,

@@ -2,7 +2,10 @@ import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { operation, row, type Operation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 
-/** How many events all executions of a database have together. Reads the whole log: for tests, whose logs are short. */
+/**
+ * The number of events of all executions of a database. It reads the whole log: for tests, whose
+ * logs are short.
+ */
 export const countRecorded: Operation<undefined, number> = operation("countRecorded", {
   key: () => "all",
   *one() {
@@ -20,7 +23,7 @@ export interface RecordedEvent {
   readonly kind: string;
 }
 
-/** The n-th event that was recorded, from 1 on; for tests as well. */
+/** The n-th recorded event, from 1 on; also for tests. */
 export const recordedAt: Operation<number, RecordedEvent | undefined> = operation("recordedAt", {
   key: () => "all",
   *one(number) {

@@ -5,16 +5,16 @@ import { rows, storeOperation, type StoreOperation } from "../../../sql/operatio
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 
-/** As much of an execution as tells its worker whether it must look at it. */
+/** The columns of an execution that tell its worker whether to look at it. */
 export interface ExecutionStanding {
   readonly id: ExecutionId;
-  /** How many responses it has. */
+  /** The number of its responses. */
   readonly responses: number;
   readonly lifecycle: Lifecycle;
   readonly state: PendingState["kind"];
 }
 
-/** How some executions stand, by their keys and with one statement. */
+/** The standings of some executions, by their keys and with one statement. */
 export const readStandings: StoreOperation<
   ExecutionContext,
   readonly number[],

@@ -17,7 +17,7 @@ import {
 } from "../event-row.ts";
 import { corruptLog, stateColumns, stateOf, type StateRow } from "../state-row.ts";
 
-/** An execution as lists show it. */
+/** An execution in a list. */
 export interface ExecutionSummary {
   readonly id: ExecutionId;
   /** Null for a top-level execution. */
@@ -26,16 +26,19 @@ export interface ExecutionSummary {
   readonly function: FunctionName;
   readonly createdAt: number;
   readonly scheduledAt: number;
-  /** The version the next event gets; of a finished execution the last one's. */
+  /** The version of the next event; for a finished execution that of the last one. */
   readonly nextVersion: number;
   readonly codeVersion: string | null;
   readonly concurrencyKey: string | null;
   readonly deadlineAt: number | null;
-  /** Where it stands, in one word; judged when it was read. */
+  /** The status, judged when it was read. */
   readonly status: ExecutionStatus;
-  /** When it goes on by itself at the latest: the instant that it waits for, or of its earliest delay that is open and not paused; null when there is none. */
+  /**
+   * The latest instant at which it resumes by itself: the instant that it waits for, or that of its
+   * earliest open delay that is not paused; null when there is none.
+   */
   readonly sleepsUntil: number | null;
-  /** Since when and why it is paused, being cancelled or parked; null while it is active. */
+  /** The start and the reason of its pause, cancellation or parking; null while it is active. */
   readonly interruption: Interruption | null;
   readonly state: ExecutionState;
 }
@@ -50,16 +53,19 @@ export interface SummaryRow extends StateRow {
 export const summaryColumns: Statement = sql`
   ${stateColumns}, created_at, scheduled_at, concurrency_key, deadline_at`;
 
-/** A row with what other tables tell about it. */
+/** A row with its data from other tables. */
 export interface DetailedRow extends SummaryRow {
   readonly sleepsUntil: number | null;
-  /** What it was interrupted by last. */
+  /** The event that last interrupted it. */
   readonly interruptedBy: EventRow | undefined;
-  /** When it was read. */
+  /** The time at which it was read. */
   readonly now: number;
 }
 
-/** Rows in order with their details, as long as the reasons of those that were interrupted fit into a page: one at least. */
+/**
+ * Rows in order with their details, as long as the reasons of the interrupted ones fit into a page:
+ * at least one.
+ */
 export function* withDetails(
   found: readonly SummaryRow[],
   now: number,
@@ -95,7 +101,7 @@ function* sleepsOf(found: readonly SummaryRow[]): Tx<ReadonlyMap<number, number 
 
 interface Interruptions {
   readonly events: ReadonlyMap<number, EventRow>;
-  /** How many of the rows fit. */
+  /** The number of rows that fit. */
   readonly count: number;
 }
 
@@ -131,7 +137,7 @@ function isWhole(event: EventRow | SizedEventRow): event is EventRow {
   return event.body !== null;
 }
 
-/** By which event an execution came to be so. */
+/** The event kind that leads to each lifecycle. */
 const interrupting: readonly (readonly [Lifecycle, ExecutionEvent["kind"]])[] = [
   ["paused", "paused"],
   ["cancelling", "cancellationRequested"],
@@ -139,10 +145,9 @@ const interrupting: readonly (readonly [Lifecycle, ExecutionEvent["kind"]])[] = 
 ];
 
 /**
- * The last event by which each of them came to be as it is; none for those
- * that were created paused. It is near the end of the log: what comes after is
- * what a worker still records, or how it cleans up. An index of these would
- * cost every event 3 %.
+ * The last event that set each execution's current lifecycle; none for those that were created
+ * paused. It is near the end of the log: later events are what a worker still records, or its
+ * cleanup. An index of these would cost every event 3 %.
  */
 function* interruptingEvents<E>(
   interrupted: readonly SummaryRow[],
@@ -153,7 +158,7 @@ function* interruptingEvents<E>(
     const own = interrupted.filter((row) => row.lifecycle === lifecycle);
     if (own.length === 0) continue;
     const keys = integersOf(own.map(({ key }) => key));
-    // The limit keeps Postgres from looking up the events of all before those of these.
+    // The limit prevents Postgres from looking up the events of all executions before these.
     const found = yield* rows<E & OfExecution>(sql`
       SELECT e.execution AS execution, ${columns}
       FROM (
@@ -190,7 +195,7 @@ export function summaryOf(found: DetailedRow): ExecutionSummary {
   };
 }
 
-/** @throws HoldfastError `CORRUPT_ROW` when the log does not tell. */
+/** The interruption of a row. @throws HoldfastError `CORRUPT_ROW` when the log does not tell. */
 function interruptionIn(found: DetailedRow): Interruption | null {
   const { lifecycle, interruptedBy, created_at: since } = found;
   if (lifecycle === "active") return null;

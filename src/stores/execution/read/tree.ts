@@ -23,9 +23,8 @@ import {
 } from "./summary.ts";
 
 /**
- * An execution and all below it, in the order of their ids: each comes after
- * its parent, and before its parent's next child.
- *
+ * An execution and all its descendants, in the order of their ids: each comes after its parent, and
+ * before its parent's next child.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
  */
 export const executionTree: List<
@@ -76,8 +75,8 @@ function* rootOf(id: ExecutionId): Tx<SummaryRow> {
 }
 
 /**
- * The ids below an execution begin with its own and a dot, so they lie between
- * these two: "/" is the character after ".".
+ * The bounds of descendants' ids. They begin with the execution's own id and a dot, so they lie
+ * between these two: "/" is the character after ".".
  */
 export function idsBelow(id: ExecutionId): readonly [low: string, high: string] {
   return [`${id}.`, `${id}/`];

@@ -18,15 +18,14 @@ export interface EraseProgress {
 }
 
 interface EraseReport extends EraseProgress {
-  /** When it was erased first, in milliseconds. */
+  /** The time of the first erasure, in milliseconds. */
   readonly erasedAt: number;
 }
 
 /**
- * Removes all that a finished run and those below it hold, slice by slice, and
- * leaves a tombstone under its id. The first slice marks the root, so from then
- * on nobody reads any of it; an erasure that was interrupted is ended by the
- * same call again, or by the next sweep of retention.
+ * Removes all data of a finished run and its descendants, slice by slice, and leaves a tombstone
+ * under its id. The first slice marks the root, after which nobody can read any of it. The same
+ * call, or the next sweep of retention, finishes an interrupted erasure.
  */
 export async function eraseExecution(
   context: ExecutionContext,
@@ -55,7 +54,7 @@ export async function eraseExecution(
   return { rows, erasedAt: first ?? clock.now() };
 }
 
-/** Its answer is part of what its parent was given. */
+/** A child's result is part of its parent's responses. */
 function refuseChild(id: ExecutionId): void {
   const parent = splitToParts(id)?.parent;
   if (parent === undefined) return;

@@ -18,7 +18,10 @@ import { removeBacktraces, removeTreeSlice } from "./remove-tree.ts";
 import { corruptLog, lockedRecord, soundEvent, standing } from "../state-row.ts";
 
 export interface PruneOptions extends SweepOptions<PruneReport> {
-  /** A signal that is sent again under its key is known for so long, though it was read; defaults to 30 days. */
+  /**
+   * The time for which the key of a read signal is remembered, so that a repeated send is
+   * recognized; defaults to 30 days.
+   */
   readonly signalMemory?: Duration;
 }
 
@@ -27,23 +30,23 @@ export interface PruneReport {
   readonly responses: number;
   /** Children removed with everything under them. */
   readonly trees: number;
-  /** Children left because something under them has not finished, or has a process that was not pruned. */
+  /** Children kept because a descendant has not finished, or has a process that was not pruned. */
   readonly skipped: number;
 }
 
 const nothing: PruneReport = { events: 0, responses: 0, trees: 0, skipped: 0 };
 
 /**
- * Removes what runs before the last new start left behind, slice by slice:
+ * Removes the rows of runs before the last new start, slice by slice:
  *
- *   responses   but signals that are unread, or whose keys are to be known
- *   events      after the responses: while both are there, the log tells what was read
- *   children    those that have ended and that no response refers to any more
+ *   responses   except unread signals, and signals whose keys must be remembered
+ *   events      after the responses: while both exist, the log tells which responses were read
+ *   children    finished ones that no response refers to any more
  *
- *   0 created   1 … (pruned, but the last locks)   7 continued   8 … the run that goes on
+ *   0 created   1 … (pruned, except the last locks)   7 continued   8 … the current run
  *
- * `pruned_before` is the version of the new start: what is missing before it
- * is no damage, and nothing can be copied from there.
+ * `pruned_before` is the version of the new start: missing rows before it are not damage, and
+ * nothing can be copied from there.
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `DURATION_INVALID`, `ID_MALFORMED`, `ABORTED`
  */
@@ -94,7 +97,7 @@ export async function pruneHistory(
   });
 }
 
-/** Where the run begins that goes on, and which of its kind it is. */
+/** The start of the current run, and its number among the runs under the id. */
 interface Boundary {
   readonly id: ExecutionId;
   readonly key: number;
@@ -124,7 +127,7 @@ const lastStart: StoreOperation<ExecutionContext, ExecutionId, Boundary | undefi
 
 const eventsPerLook = 2_000;
 
-/** The versions of events that stay, looked for from the new start backwards. */
+/** The versions of the events to keep, searched from the new start backwards. */
 async function keptBefore(
   context: ExecutionContext,
   { key, version }: Boundary,
@@ -150,7 +153,7 @@ interface EventsBefore {
   readonly before: number;
 }
 
-/** A page of events from a version down, with the bodies of locks alone. */
+/** A page of events from a version down, with only the bodies of locks. */
 const eventsBefore: StoreOperation<ExecutionContext, EventsBefore, readonly EventRow[]> =
   storeOperation("eventsBefore", {
     key: (input: EventsBefore) => String(input.key),
@@ -167,14 +170,14 @@ const eventsBefore: StoreOperation<ExecutionContext, EventsBefore, readonly Even
 interface PruneSlice extends Boundary {
   readonly kept: readonly number[];
   readonly rowsMax: number;
-  /** Read signals that were sent before are forgotten. */
+  /** Read signals that were sent before this instant are removed. */
   readonly signalsBefore: number;
 }
 
 interface PrunedSlice {
   readonly events: number;
   readonly responses: number;
-  /** With backtraces; fewer than asked for means that none are left. */
+  /** The rows removed, including backtraces; fewer than requested means that none are left. */
   readonly rows: number;
 }
 
@@ -227,7 +230,10 @@ function* removeEvents({ key, version, kept }: PruneSlice, rowsMax: number): Tx<
       ORDER BY version LIMIT ${rowsMax})`);
 }
 
-/** Children that have ended, and whose answers have been removed: those of the run that goes on are there. */
+/**
+ * Finished children whose responses have been removed; the responses of the current run still
+ * exist.
+ */
 async function* forgottenChildren(
   context: ExecutionContext,
   { key }: Boundary,

@@ -17,8 +17,8 @@ export interface RemoveTreeSlice {
   readonly at: number;
   readonly rowsMax: number;
   /**
-   * Whether the row of the root stays, without anything that a user gave: the
-   * tombstone of an erased run. Defaults to what the removal was begun as.
+   * `tombstone` keeps the row of the root, without any data that a user gave: the tombstone of an
+   * erased run. Defaults to the kind of removal that was begun.
    */
   readonly leaves?: "nothing" | "tombstone";
 }
@@ -26,25 +26,24 @@ export interface RemoveTreeSlice {
 export interface RemovedSlice {
   readonly rows: number;
   /**
-   * `gone` when nothing of the tree is left but a tombstone, if there is to be
-   * one. Nothing was removed when something of it has not ended
-   * (`unfinished`), or runs for a process that was not pruned (`process`).
+   * `gone` if nothing of the tree is left, except a tombstone where one is wanted. Nothing was
+   * removed if a part of it has not finished (`unfinished`), or runs for a process that was not
+   * pruned (`process`).
    */
   readonly left: "gone" | "more" | "unfinished" | "process";
-  /** When its erasure was begun; null when it is removed. */
+  /** The start of its erasure; null when it is being removed. */
   readonly erasedAt: number | null;
 }
 
 /**
- * Removes rows of a finished tree, up to a limit. The first slice marks the
- * root: from then on the tree is as good as gone, and one whose removal was
- * interrupted is found by the mark. What goes first are descendants before
- * their ancestors, with events from the oldest on; the root goes last, so that
- * the id is free only when nothing of the old tree is left under it; of an
- * erased run it stays as a tombstone, until retention removes that.
+ * Removes rows of a finished tree, up to a limit. The first slice marks the root. From then on the
+ * tree counts as missing, and the mark finds an interrupted removal. Descendants are removed before
+ * their ancestors, with events from the oldest on. The root is removed last, so that the id is free
+ * only when nothing of the old tree is left under it. The root of an erased run stays as a
+ * tombstone, until retention removes it.
  *
- * Nothing can join a tree in which all has finished, since a child is created
- * under the lock of a parent that has not: so one look is enough.
+ * Nothing can join a finished tree, since a child is created under the lock of an unfinished
+ * parent: one check is enough.
  */
 export const removeTreeSlice: StoreOperation<ExecutionContext, RemoveTreeSlice, RemovedSlice> =
   storeOperation("removeTreeSlice", {
@@ -96,7 +95,7 @@ function* hasOpenDescendant(id: ExecutionId): Tx<boolean> {
   return open !== undefined;
 }
 
-/** Whose output is in the log of its execution. */
+/** True if a descendant belongs to a process, whose output is in the log of its execution. */
 function* hasProcessBelow(id: ExecutionId): Tx<boolean> {
   const [low, high] = idsBelow(id);
   const found = yield* row(sql`
@@ -114,7 +113,8 @@ function* removeRows(
   const [low, high] = idsBelow(id);
   let removed = 0;
   while (removed < rowsMax) {
-    // Locked before its rows go: what adds a line or a backtrace locks it too.
+    // Locked before its rows are removed: a transaction that adds a line or a backtrace locks it
+    // too.
     const last = yield* row<{ readonly key: number }>(sql`
       SELECT key FROM holdfast_execution
       WHERE id > ${low} AND id < ${high} ORDER BY id DESC LIMIT 1 ${lockRow}`);
@@ -133,8 +133,8 @@ function* removeRows(
 }
 
 /**
- * What stays of an erased run: its id, function, times and how it ended. The
- * hash of its input goes too, since a short input could be guessed from it.
+ * Strips an erased run down to its id, function, times and outcome. The hash of its input is
+ * removed too, since a short input could be guessed from it.
  */
 function* leaveTombstone(root: number): Tx<void> {
   yield* run(sql`
@@ -142,7 +142,7 @@ function* leaveTombstone(root: number): Tx<void> {
       code_version = NULL, incompatible = NULL WHERE key = ${root}`);
 }
 
-/** Removes rows that belong to one execution; fewer than asked for means that none is left. */
+/** Removes rows that belong to one execution; fewer than requested means that none is left. */
 function* removeRowsOf(execution: number, rowsMax: number): Tx<number> {
   let removed = 0;
   for (const part of parts) {
@@ -154,10 +154,10 @@ function* removeRowsOf(execution: number, rowsMax: number): Tx<number> {
 
 type RemovePart = (execution: number, rowsMax: number) => Tx<number>;
 
-/** Each removes rows of one table, in the order of its index. */
+/** Removers of the rows of one table each, in the order of its index. */
 const parts: readonly RemovePart[] = [
   (execution, rowsMax) => removeBacktraces(execution, rowsMax),
-  // No more than a few of them, by the limit on tags.
+  // Few rows, by the limit on tags.
   (execution) => run(sql`DELETE FROM holdfast_execution_tag WHERE execution = ${execution}`),
   inOrder(
     (of) => sql`SELECT key AS n FROM holdfast_execution_delay WHERE execution = ${of} ORDER BY key`,
@@ -182,7 +182,7 @@ const parts: readonly RemovePart[] = [
   ),
 ];
 
-/** Removes rows from the smallest number on, up to the first that would be too many. */
+/** Removes rows from the smallest number on, up to the first one beyond the limit. */
 function inOrder(
   numbersOf: (execution: number) => Statement,
   removalOf: (execution: number, past: number) => Statement,
@@ -193,13 +193,13 @@ function inOrder(
   };
 }
 
-/** The first number past a count of rows; beyond all of them when there are fewer. */
+/** The first number after a count of rows; beyond all of them if there are fewer. */
 function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {
   const found = yield* row<{ readonly n: number }>(sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`);
   return found?.n ?? Number.MAX_SAFE_INTEGER;
 }
 
-/** Versions from one up to, but not including, another. */
+/** Versions from one (inclusive) up to another (exclusive). */
 interface Versions {
   readonly from: number;
   readonly upTo: number;
@@ -207,7 +207,7 @@ interface Versions {
 
 const allVersions: Versions = { from: 0, upTo: Number.MAX_SAFE_INTEGER };
 
-/** Removes ranges that begin and end within some versions, up to so many rows. */
+/** Removes ranges that begin and end within some versions, up to a number of rows. */
 export function* removeBacktraces(
   execution: number,
   rowsMax: number,
@@ -215,7 +215,7 @@ export function* removeBacktraces(
 ): Tx<number> {
   let removed = 0;
   while (removed < rowsMax) {
-    // With each range goes at most one text.
+    // Each range removes at most one text.
     const ranges = Math.ceil((rowsMax - removed) / 2);
     const now = yield* removeRanges(execution, ranges, within);
     if (now === 0) break;
@@ -224,7 +224,7 @@ export function* removeBacktraces(
   return removed;
 }
 
-/** Texts go with the last range that uses them. */
+/** Removes ranges. A text is removed with the last range that uses it. */
 function* removeRanges(execution: number, rangesMax: number, { from, upTo }: Versions): Tx<number> {
   const ranges = yield* rows<{
     readonly version_from: number;
@@ -240,7 +240,7 @@ function* removeRanges(execution: number, rangesMax: number, { from, upTo }: Ver
     WHERE execution = ${execution} AND version_from >= ${from} AND version_to <= ${upTo}
       AND version_from <= ${last.version_from}`);
   const hashes = textsOf([...new Set(ranges.map(({ hash }) => hash))]);
-  // Locked by a statement of its own: the next one then sees what uses them now.
+  // Locked by a statement of its own: the next one then sees the current uses.
   yield* rows(sql`
     SELECT hash FROM holdfast_execution_stack WHERE hash IN ${hashes} ORDER BY hash ${lockRow}`);
   const unused = yield* run(sql`

@@ -10,29 +10,31 @@ import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { ExecutionContext } from "../context.ts";
 import { removeTreeSlice, type RemoveTreeSlice } from "./remove-tree.ts";
 
-/** Which finished runs are no longer kept: too old, or not among the newest; either is enough. */
+/** The finished runs to remove: too old, or not among the newest; either is enough. */
 export interface RetentionPolicy {
   /** Defaults to all functions. */
   readonly function?: string;
   readonly olderThan?: Duration;
-  /** Kept per function. */
+  /** The number of runs to keep per function. */
   readonly keepNewest?: number;
-  /** Only those that ended so; defaults to all. The others are passed over. */
+  /** Only runs with these results; defaults to all. The others are skipped. */
   readonly results?: readonly ResultKind[];
 }
 
 export interface RetentionReport {
-  /** Runs removed with everything under them. */
+  /** The number of runs removed with everything under them. */
   readonly trees: number;
   readonly rows: number;
-  /** Runs left because something under them has not finished, or because their process was not pruned. */
+  /**
+   * The number of runs kept because a descendant has not finished, or because their process was not
+   * pruned.
+   */
   readonly skipped: number;
 }
 
 /**
- * Removes finished runs with all below them, slice by slice: first those whose
- * removal was begun before and not ended, then those that the policy names.
- *
+ * Removes finished runs with all their descendants, slice by slice: first the runs whose removal
+ * was interrupted, then the ones that the policy selects.
  * @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`, `NAME_INVALID`, `ABORTED`
  */
 export async function removeFinished(
@@ -64,9 +66,9 @@ export async function removeFinished(
 }
 
 /**
- * Where sweeps by the same policy have come to, by function: the next one goes
- * on there, past what is kept. For one who sweeps again and again; what was
- * skipped is met again only without it.
+ * The places that sweeps by the same policy have reached, by function: the next sweep continues
+ * there, past the kept runs. For a caller that sweeps again and again. Skipped runs are visited
+ * again only without it.
  */
 export type SweptPlaces = Map<FunctionName, TreePlace>;
 
@@ -117,10 +119,10 @@ function checkedResults(results: readonly ResultKind[]): ReadonlySet<ResultKind>
   return kinds;
 }
 
-/** A tree, and what is to be left of it. */
+/** A tree, and what remains of it. */
 type TreeToRemove = Pick<RemoveTreeSlice, "id" | "leaves">;
 
-/** The trees that a policy removes, looked up as they are needed. */
+/** The trees that a policy removes, looked up on demand. */
 async function* treesToRemove(
   context: ExecutionContext,
   policy: CheckedPolicy & { readonly swept: SweptPlaces | undefined },
@@ -140,7 +142,7 @@ async function* treesToRemove(
   }
 }
 
-/** What was begun, by a call or a process that came to an early end. */
+/** Interrupted removals, by a call or process that ended early. */
 async function* interruptedTrees(context: ExecutionContext): AsyncGenerator<TreeToRemove, void> {
   for (let after = ""; ;) {
     const id = await context.database.read(nextBeingRemoved(context), {
@@ -183,15 +185,15 @@ async function* treesOf(
     after = found.at(-1) ?? null;
     if (after === null) return;
     swept?.set(name, after);
-    // As below: all of them may have been passed over.
+    // As below: all of them may have been skipped.
     await database.pause();
   }
 }
 
-/** So many are passed over in one read: skipping 300 thousand at once took 100 ms. */
+/** The number of places skipped in one read: skipping 300 thousand at once took 100 ms. */
 const placesPerStep = 2_000;
 
-/** The newest place that is not among those to keep. What finishes meanwhile is kept besides. */
+/** The newest place outside the runs to keep. Runs that finish during the search are kept too. */
 async function beyondNewest(
   context: ExecutionContext,
   name: FunctionName,
@@ -207,13 +209,13 @@ async function beyondNewest(
     });
     if (place === undefined) return undefined;
     before = place;
-    // A read that need not wait for a flush comes back before the event loop does.
+    // A read that need not wait for a flush returns before the event loop turns.
     await database.pause();
   }
   return before ?? undefined;
 }
 
-/** A finished top-level execution in the order in which they finished. */
+/** The place of a finished top-level execution in the order of finishing. */
 interface TreePlace {
   readonly finishedAt: number;
   readonly id: string;
@@ -240,9 +242,9 @@ function laterOf(a: TreePlace | undefined, b: TreePlace | undefined): TreePlace 
 
 interface TreesBetween {
   readonly function: FunctionName;
-  /** Excluded; null for the oldest. */
+  /** Exclusive; null for the oldest. */
   readonly after: TreePlace | null;
-  /** Included. */
+  /** Inclusive. */
   readonly upTo: TreePlace;
   readonly limit: number;
 }
@@ -275,13 +277,13 @@ export const finishedTrees: StoreOperation<
 
 interface StepBack {
   readonly function: FunctionName;
-  /** Excluded; null for the newest. */
+  /** Exclusive; null for the newest. */
   readonly before: TreePlace | null;
-  /** How many places, from 1 on. */
+  /** The number of places, from 1 on. */
   readonly places: number;
 }
 
-/** The place a number of places before another, or undefined when there are fewer. */
+/** The place a number of places before another, or undefined if there are fewer. */
 const placeBack: StoreOperation<ExecutionContext, StepBack, TreePlace | undefined> = storeOperation(
   "placeBack",
   {
@@ -305,7 +307,7 @@ interface AfterText {
   readonly after: string;
 }
 
-/** The functions that have finished top-level executions, one after the other. */
+/** The functions that have finished top-level executions, one by one. */
 const nextFinishedFunction: StoreOperation<ExecutionContext, AfterText, FunctionName | undefined> =
   storeOperation("nextFinishedFunction", {
     key: (input: AfterText) => input.after,
@@ -317,7 +319,7 @@ const nextFinishedFunction: StoreOperation<ExecutionContext, AfterText, Function
     },
   });
 
-/** Trees whose removal was begun and not ended, one after the other. */
+/** Trees whose removal was interrupted, one by one. */
 const nextBeingRemoved: StoreOperation<ExecutionContext, AfterText, ExecutionId | undefined> =
   storeOperation("nextBeingRemoved", {
     key: (input: AfterText) => input.after,

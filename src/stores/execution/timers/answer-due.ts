@@ -27,27 +27,29 @@ import {
 import { newResponse } from "../topics.ts";
 
 export interface AnswerDue {
-  /** Of delays whose time is over. */
+  /** Expired delays. */
   readonly delays: readonly DelayId[];
   readonly at: number;
 }
 
 export interface AnsweredDue {
   readonly answered: number;
-  /** Still there: held by somebody else just now, or not to be answered together with others. */
+  /**
+   * Delays that remain: another transaction has them locked, or they cannot be answered together
+   * with others.
+   */
   readonly left: readonly DelayId[];
 }
 
 /**
- * Answers many delays that are over, in a handful of statements whatever their
- * number. All processes find a delay at its instant; who comes first locks the
- * executions and removes the rows, and the others find nothing left: on
- * Postgres they pass over what is locked, on SQLite they come after it. The
- * rows are locked as `answerDelay` locks them, the execution before its delay.
+ * Answers many expired delays in a few statements, regardless of their number. All processes find a
+ * delay at its instant. The first process locks the executions and removes the rows, and the others
+ * find nothing left: on Postgres they skip locked rows, on SQLite they run after it. Rows are
+ * locked in the same order as by `answerDelay`, the execution before its delay.
  */
 export const answerDueDelays: StoreOperation<ExecutionContext, AnswerDue, AnsweredDue> =
   storeOperation("answerDueDelays", {
-    // One after the other in a process: each takes all that it is given.
+    // One call at a time in a process: each takes all the delays that it is given.
     key: () => "timers",
     *one(context: ExecutionContext, { delays, at: askedAt }: AnswerDue) {
       const records = yield* lockedOf(delays);
@@ -63,7 +65,7 @@ export const answerDueDelays: StoreOperation<ExecutionContext, AnswerDue, Answer
     },
   });
 
-/** Executions that have one of these delays, unless somebody else has locked them. */
+/** The executions of these delays, except ones that another transaction has locked. */
 function* lockedOf(delays: readonly DelayId[]): Tx<ReadonlyMap<number, ExecutionRecord>> {
   const found = yield* rows<StateRow>(sql`
     SELECT ${stateColumns} FROM holdfast_execution
@@ -78,7 +80,7 @@ function* lockedOf(delays: readonly DelayId[]): Tx<ReadonlyMap<number, Execution
   return records;
 }
 
-/** Those of the delays that nobody has answered or paused; from here on nobody can. */
+/** The delays that are unanswered and not paused, locked so that no other call can answer them. */
 function* lockedDelays(
   delays: readonly DelayId[],
   records: ReadonlyMap<number, ExecutionRecord>,
@@ -101,7 +103,7 @@ interface Response {
   readonly source: DelayId;
 }
 
-/** Numbered in the order in which they expired, as one after the other would be. */
+/** Moves the delays to responses, numbered in the order of expiry, as if answered one by one. */
 function* moveToResponses(delays: readonly number[], at: number): Tx<readonly Response[]> {
   const responses = yield* rows<Response>(sql`
     INSERT INTO holdfast_execution_response (execution, seq, at, kind, inbox, ordinal, source, outcome)
@@ -121,7 +123,7 @@ function* moveToResponses(delays: readonly number[], at: number): Tx<readonly Re
   return responses;
 }
 
-/** Counts the responses of each execution, and makes those due that waited for one. */
+/** Counts the responses of each execution, and makes the executions that waited for one due. */
 function* wake(
   records: ReadonlyMap<number, ExecutionRecord>,
   responses: readonly Response[],
@@ -144,7 +146,7 @@ function* wake(
   }
 }
 
-/** What a response may change of a row, besides counting it. */
+/** The columns that a response may change, besides the count. */
 const wakingColumns: readonly (keyof StateValues)[] = [
   "state",
   "due_at",
@@ -157,7 +159,7 @@ const wakingColumns: readonly (keyof StateValues)[] = [
   "responses",
 ];
 
-/** One statement for all rows that change in the same way: most sleepers do. */
+/** One statement for all rows with the same change, which most sleepers have. */
 function* writeAlike(
   records: ReadonlyMap<number, ExecutionRecord>,
   states: ReadonlyMap<number, ExecutionState>,
@@ -192,7 +194,7 @@ function* writeAlike(
       WHERE key IN ${integersOf(keys)}`);
 }
 
-/** Those that are still there and not paused. */
+/** The delays that still exist and are not paused. */
 function* leftOf(delays: readonly DelayId[]): Tx<AnsweredDue> {
   const found = yield* rows<{ readonly id: DelayId }>(sql`
     SELECT id FROM holdfast_execution_delay

@@ -19,11 +19,11 @@ import { lockedRecord } from "../state-row.ts";
 import { timerSet } from "../topics.ts";
 
 /**
- * A delay is a row until it is answered: by its expiry (`expire.ts`) or by a
- * cancellation, and whoever removes the row first decides. Pausing sets
- * `is_paused`, which takes it out of the index of what comes next; it keeps its
- * instant, so one that is over by then expires as soon as it is unpaused. An
- * expiry that was found before the pause finds the mark under the lock.
+ * A delay is a row until it is answered: by its expiry (`expire.ts`) or by a cancellation. The
+ * first transaction to remove the row decides. Pausing sets `is_paused`, which takes the row out of
+ * the index of the next timers. The row keeps its instant, so a delay that expired in the meantime
+ * is answered as soon as it is unpaused. An expiry found before the pause sees the mark under the
+ * lock.
  */
 
 export interface AnswerDelay {
@@ -45,13 +45,15 @@ export function givenCancelDelay(
   return { input, wait: onlyWait(wait) };
 }
 
-/** `answered` by this call, or before it: by its expiry or by a cancellation; or paused, so that it cannot expire. */
+/**
+ * `answered` by this call, or already answered by its expiry or a cancellation, or not expired
+ * because it is paused.
+ */
 export type AnswerDelayOutcome = "answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired";
 
 /**
- * Answers an open delay: it expired, or somebody cancelled it. The first of
- * the two decides; the other is told.
- *
+ * Answers an open delay: it expired or was cancelled. The first call decides; a later one is told
+ * the outcome.
  * @throws HoldfastError `DELAY_NOT_FOUND` when it was never requested.
  */
 export const answerDelay: StoreOperation<ExecutionContext, AnswerDelay, AnswerDelayOutcome> =
@@ -61,7 +63,7 @@ export const answerDelay: StoreOperation<ExecutionContext, AnswerDelay, AnswerDe
       const { execution } = splitDelayId(delay);
       const record = yield* lockedRecord(execution);
       const at = judgedAt(context, askedAt);
-      // It may have been found expired before it was paused.
+      // An expiry may have been found before the pause.
       const removed = yield* run(sql`
         DELETE FROM holdfast_execution_delay
         WHERE id = ${delay} AND (is_paused = 0 OR ${outcome} = 'cancelled')`);
@@ -106,7 +108,7 @@ export function givenUnpauseDelay(
   return { input, wait: onlyWait(wait) };
 }
 
-/** Stops a delay from expiring, or lets it expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND` */
+/** Pauses the expiry of a delay, or resumes it. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND` */
 export const pauseDelay: StoreOperation<ExecutionContext, PauseDelay, void> = storeOperation(
   "pauseDelay",
   {

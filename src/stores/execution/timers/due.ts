@@ -12,8 +12,8 @@ import type { ExecutionContext } from "../context.ts";
 import { recordOf, stateColumns, type StateRow } from "../state-row.ts";
 
 /**
- * Which timers are over. Every question is a lookup at the front of an index,
- * whatever the number of executions that sleep behind it.
+ * Finds expired timers. Every query is a lookup at the front of an index, regardless of the number
+ * of executions that sleep behind it.
  */
 
 export function givenTimerWait(_: ExecutionContext, wait?: WaitOptions): Call<undefined> {
@@ -21,9 +21,9 @@ export function givenTimerWait(_: ExecutionContext, wait?: WaitOptions): Call<un
 }
 
 /**
- * When the next delay, lock or deadline is over; undefined when there is
- * none. A damaged row that no handler can deal with stays the earliest: sleep
- * a while after a round that dealt with nothing.
+ * The next instant at which a delay, lock or deadline expires; undefined when there is none. A
+ * damaged row that no handler can process stays the earliest: sleep a while after a round that
+ * processed nothing.
  */
 export const earliestTimer: StoreOperation<ExecutionContext, undefined, number | undefined> =
   storeOperation("earliestTimer", {
@@ -43,7 +43,7 @@ export const earliestTimer: StoreOperation<ExecutionContext, undefined, number |
     },
   });
 
-/** Something whose time is over and that nobody has dealt with yet. */
+/** An expired delay, lock or deadline that is not yet handled. */
 export type ExpiredTimer =
   | {
       readonly kind: "delay";
@@ -69,7 +69,7 @@ export type ExpiredTimer =
       readonly execution: ExecutionId;
     };
 
-/** The place of a timer in the order of expiry; equal instants by kind, then by id. */
+/** The place of a timer in the order of expiry; equal instants are ordered by kind, then by id. */
 export interface TimerPlace {
   readonly expiresAt: number;
   readonly kind: ExpiredTimer["kind"];
@@ -78,24 +78,23 @@ export interface TimerPlace {
 
 export interface ExpiredTimers {
   readonly timers: readonly ExpiredTimer[];
-  /** Rows that could not be read, and were passed over. */
+  /** Unreadable rows, which were skipped. */
   readonly damaged: readonly Damaged[];
-  /** Where to go on, when there are more. */
+  /** The place to continue from, if there are more. */
   readonly next: TimerPlace | undefined;
 }
 
 interface ExpiredBy {
-  /** Expired at this instant or before. */
+  /** The latest instant of expiry. */
   readonly at: number;
   readonly limit: number;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly after?: TimerPlace | undefined;
 }
 
 /**
- * A page of what has expired, in the order of expiry. What has been dealt with
- * is gone, so asking from the start again is right too, unless something
- * stands in the way there.
+ * A page of expired timers, in the order of expiry. Handled timers are gone, so starting from the
+ * beginning again is right too, unless an unhandled timer blocks the front.
  */
 export const expiredTimers: StoreOperation<ExecutionContext, ExpiredBy, ExpiredTimers> =
   storeOperation("expiredTimers", {
@@ -119,7 +118,7 @@ export const expiredTimers: StoreOperation<ExecutionContext, ExpiredBy, ExpiredT
 
 interface Found {
   readonly place: TimerPlace;
-  /** Undefined when the row could not be read. */
+  /** Undefined if the row is unreadable. */
   readonly timer: ExpiredTimer | undefined;
 }
 
@@ -129,7 +128,7 @@ export const timerTables = {
   deadline: "holdfast_execution",
 } as const;
 
-/** A delay comes first: its response may be what a lock or a deadline was waiting for. */
+/** A delay comes first: a lock or a deadline may have been waiting for its response. */
 const ranks = { delay: 0, lock: 1, deadline: 2 } as const;
 
 function inOrder({ place: a }: Found, { place: b }: Found): number {

@@ -17,9 +17,12 @@ import {
 import { expireDeadline, expireLock, parkedAfterDeaths, type Parked } from "./expire.ts";
 
 export interface ExpireOptions extends WaitOptions {
-  /** 1 to 1,000; defaults to 100. */
+  /** The maximum number of timers, 1 to 1,000; defaults to 100. */
   readonly limit?: number;
-  /** Deals only with what has been over for so long, since a busy worker may be about to extend; defaults to 0. */
+  /**
+   * Handles only timers that expired at least this long ago, since a busy worker may be about to
+   * extend its lock; defaults to 0.
+   */
   readonly leeway?: Duration;
 }
 
@@ -27,17 +30,19 @@ export interface ExpireReport {
   readonly delays: number;
   readonly locks: number;
   readonly deadlines: number;
-  /** Those whose lock ran out once too often; they count among the locks. */
+  /** Executions parked because their lock expired once too often; they count among the locks. */
   readonly parked: readonly Parked[];
-  /** What is over and cannot be dealt with until it is mended. It is passed over, each time anew. */
+  /**
+   * Damaged rows that cannot be handled until they are fixed. Every call skips and reports them.
+   */
   readonly damaged: readonly Damaged[];
-  /** True when there is more to do at once. */
+  /** True if more timers can be handled at once. */
   readonly hasMore: boolean;
 }
 
 /**
- * Page after page until the limit is reached: those that nobody can deal
- * with stay where they are, at the front, and must not hide the rest.
+ * Handles page after page until the limit is reached. Timers that cannot be handled stay at the
+ * front, and must not hide the rest.
  */
 export async function expireTimers(
   context: ExecutionContext,
@@ -78,12 +83,18 @@ export async function expireTimers(
   };
 }
 
-/** The kind of a timer that was dealt with, or what its end has parked; the row when it cannot be; undefined when somebody else did it. */
+/**
+ * The kind of a handled timer, the execution that it parked, or the row that cannot be handled;
+ * undefined when another process handled it.
+ */
 type Expired = ExpiredTimer["kind"] | Parked | Damaged | undefined;
 
 type ExpiredDelay = Extract<ExpiredTimer, { readonly kind: "delay" }>;
 
-/** Delays together, but for those of executions of which something else is over too: there the order counts. */
+/**
+ * Handles delays together, except for executions with another expired timer: there the order
+ * counts.
+ */
 async function expirePage(
   context: ExecutionContext,
   timers: readonly ExpiredTimer[],
@@ -103,7 +114,7 @@ async function expirePage(
   return outcomes.flat();
 }
 
-/** So many at once take a moment of the event loop on SQLite. */
+/** The number of delays that block the event loop only briefly on SQLite. */
 const delaysPerWrite = 100;
 
 async function expireTogether(
@@ -118,9 +129,9 @@ async function expireTogether(
 }
 
 /**
- * What is left was locked by others, who most likely answer these very delays.
- * One of them is waited for, and then what its holder had is there no more; the
- * rest, if any, has another holder, so this takes as many rounds as there are.
+ * Delays that remain were locked by other transactions, which most likely answer the same delays.
+ * This waits for one of them; after that, all delays of that holder are gone. The rest, if any, has
+ * another holder, so the number of rounds is the number of holders.
  */
 async function expireSome(
   context: ExecutionContext,
@@ -131,7 +142,7 @@ async function expireSome(
   let left = delays;
   while (left.length > 0) {
     const page = await answered(context, left, at);
-    // Which of them is to blame shows when each is answered by itself.
+    // Answering each delay by itself shows which one is damaged.
     if (page === undefined) return [...outcomes, ...(await expireInOrder(context, left, at))];
     for (let count = 0; count < page.answered; count += 1) outcomes.push("delay");
     const [first, ...others] = left.filter(({ id }) => page.left.has(id));
@@ -141,7 +152,10 @@ async function expireSome(
   return outcomes;
 }
 
-/** Answers those that nobody has locked; undefined when one of them cannot be answered. */
+/**
+ * Answers the delays that no other transaction has locked; undefined if one of them cannot be
+ * answered.
+ */
 async function answered(
   context: ExecutionContext,
   delays: readonly ExpiredDelay[],
@@ -157,7 +171,9 @@ async function answered(
   }
 }
 
-/** Those of one execution one after the other, since the order of its responses is what replay follows. */
+/**
+ * Handles the timers of one execution one by one, since replay follows the order of its responses.
+ */
 async function expireInOrder(
   context: ExecutionContext,
   timers: readonly ExpiredTimer[],
@@ -217,9 +233,8 @@ async function expireOne(
 }
 
 /**
- * What to say of a row that could not be dealt with: undefined when it was
- * removed since it was found, the row when the database contradicts itself.
- * Anything else is no fault of the row.
+ * Maps an error to the result for a row that could not be handled. Undefined if the row has since
+ * been removed, the row if the database contradicts itself. Any other error is not the row's fault.
  */
 export function unlessGone(error: unknown, found: Damaged): Damaged | undefined {
   if (!isHoldfastError(error)) throw error;

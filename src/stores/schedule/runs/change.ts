@@ -27,13 +27,12 @@ export interface PutRunSchedule {
   readonly overlap: Overlap;
 }
 
-/** What has become of a schedule that was put. */
+/** The outcome of a put. */
 type PutOutcome = "made" | "changed" | "same";
 
 /**
- * Makes a schedule of runs, or changes its terms; with the terms it has, it
- * goes on as it is. One that is paused stays so, whatever its terms: who
- * paused it decides when it goes on.
+ * Creates a schedule of runs, or changes its terms. With unchanged terms it keeps its next instant.
+ * A paused schedule stays paused under any terms: only the caller that paused it resumes it.
  */
 export const putRunSchedule: StoreOperation<InTime, PutRunSchedule, PutOutcome> = storeOperation(
   "putRunSchedule",
@@ -53,7 +52,7 @@ export const putRunSchedule: StoreOperation<InTime, PutRunSchedule, PutOutcome> 
         return "made";
       }
       const old = yield* lockedFunction(name);
-      // Removed in the meantime.
+      // Removed in between.
       if (old === undefined) return yield* putRunSchedule(context)(input);
       const isSame = startsTheSame(input, old);
       if (!isSame)
@@ -77,13 +76,14 @@ interface PutRunSchedules {
   readonly schedules: readonly PutRunSchedule[];
 }
 
-/** Puts them all or none; tells what has become of each, in the order in which they were given. */
+/** Puts all schedules or none. Returns the outcome of each, in the given order. */
 export const putRunSchedules: StoreOperation<InTime, PutRunSchedules, readonly PutOutcome[]> =
   storeOperation("putRunSchedules", {
     key: ({ schedules }: PutRunSchedules) => schedules[0]?.name ?? "",
     *one(context: InTime, { schedules }) {
       const outcomes = new Map<string, PutOutcome>();
-      // Workers that start together put the same ones: locked in one order, none waits for another that waits for it.
+      // Workers that start together put the same schedules. They lock them in one order, so no two
+      // wait for each other.
       const ordered = schedules.toSorted((a, b) => (a.name < b.name ? -1 : 1));
       for (const each of ordered) outcomes.set(each.name, yield* putRunSchedule(context)(each));
       return schedules.map(({ name }) => outcomes.get(name) ?? "same");
@@ -105,7 +105,10 @@ interface NamedSchedule {
 
 const keyOf = ({ name }: NamedSchedule): string => name;
 
-/** Stops a schedule until it is resumed; instants that wait stay. True when it was running. @throws HoldfastError `SCHEDULE_NOT_FOUND` */
+/**
+ * Pauses a schedule until it is resumed; waiting instants stay. True when it was running.
+ * @throws HoldfastError `SCHEDULE_NOT_FOUND`
+ */
 export const pauseRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> = storeOperation(
   "pauseRunSchedule",
   {
@@ -121,7 +124,10 @@ export const pauseRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> = 
   },
 );
 
-/** Lets it go on with its next instant after now. True when it was paused. @throws HoldfastError `SCHEDULE_NOT_FOUND` */
+/**
+ * Resumes a schedule with its next instant after now. True when it was paused.
+ * @throws HoldfastError `SCHEDULE_NOT_FOUND`
+ */
 export const resumeRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> = storeOperation(
   "resumeRunSchedule",
   {
@@ -133,14 +139,17 @@ export const resumeRunSchedule: StoreOperation<InTime, NamedSchedule, boolean> =
         UPDATE holdfast_schedule_function SET is_paused = 0 WHERE key = ${key}`);
       const schedule = ofKindRun(name);
       yield* resumeSchedule(context)(schedule);
-      // Also for what waits, which has no instant of its own any more.
+      // Also covers waiting instants, which are no longer in the cadence.
       yield* announce(scheduleChanged, schedule.kind);
       return true;
     },
   },
 );
 
-/** Removes a schedule with what waits; runs that it has started go on. True when there was one. */
+/**
+ * Removes a schedule with its waiting instants; true when it existed. Runs that it has started
+ * continue.
+ */
 export const removeRunSchedule: StoreOperation<object, NamedSchedule, boolean> = storeOperation(
   "removeRunSchedule",
   {

@@ -18,7 +18,7 @@ import {
 /** A schedule that starts runs. Instants are in milliseconds since 1970. */
 export interface RunSchedule {
   readonly name: string;
-  /** The function it starts, by name. */
+  /** The name of the function that it starts. */
   readonly function: string;
   readonly cadence: Cadence;
   readonly overlap: Overlap;
@@ -27,21 +27,27 @@ export interface RunSchedule {
   readonly isPaused: boolean;
   /** The next five instants, the first of which may be overdue; none while it is paused. */
   readonly next: readonly number[];
-  /** The last instant that has come, also one that started nothing. */
+  /** The last instant that has come, even if it started nothing. */
   readonly lastAt: number | null;
-  /** The id of the run that was started last, fired by hand or not. */
+  /** The id of the last started run, by the schedule or by hand. */
   readonly lastRun: string | null;
-  /** How many instants wait for a run to end. */
+  /** The number of instants that wait for a run to end. */
   readonly waiting: number;
-  /** Instants that started nothing because of what was unfinished then: how many, and the last one; null when there was none. */
+  /**
+   * Instants that started nothing because of unfinished runs: their number and the last one; null
+   * when there were none.
+   */
   readonly skipped: ScheduledState["skipped"];
-  /** The last instants that passed while no worker ran, or while it was paused, and that are not made up for. */
+  /**
+   * The last instants that passed while no worker ran or while it was paused, and that are not
+   * caught up.
+   */
   readonly missed: SkippedInstants | null;
-  /** The code of what went wrong when its next instant was last tried; null when nothing did. */
+  /** The code of the error of the last attempt at its next instant; null without one. */
   readonly failure: string | null;
 }
 
-/** Both rows; the key is that of what the schedule starts, so that a damaged one is named by it. */
+/** Both rows. The key belongs to the function row, so a damaged one is named by it. */
 interface RunScheduleRow extends Omit<FunctionRow, "input" | "input_hash"> {
   readonly kind: string | null;
   readonly cadence: string | null;
@@ -90,7 +96,7 @@ export const runScheduleList: List<StoreContext, [options?: PageOptions], RunSch
 function runScheduleOf(found: RunScheduleRow, now: number): RunSchedule {
   const started = functionOf({ ...found, input_hash: "" });
   const { cadence, catchUp, catchUpMax, nextAt, lastAt, skipped, failure } =
-    // Without its other half a schedule has no cadence, which is no text of one.
+    // A schedule without its other half has no cadence, and an empty text is not one.
     scheduleOf({
       ...found,
       kind: runSchedules,
@@ -116,7 +122,10 @@ function runScheduleOf(found: RunScheduleRow, now: number): RunSchedule {
 
 const shownInstants = 5;
 
-/** The stored instant counts though the cadence may no longer know it. What lies between it and now is made up for or not when it fires. */
+/**
+ * The stored instant counts even if the cadence no longer has it. Firing decides which instants
+ * between it and now are caught up.
+ */
 function upcoming(cadence: Cadence, nextAt: number, now: number): readonly number[] {
   const instants = instantsOf(cadence);
   const found = [nextAt];
@@ -128,7 +137,10 @@ function upcoming(cadence: Cadence, nextAt: number, now: number): readonly numbe
   return found;
 }
 
-/** Schedules of runs that have been due since before an instant: nobody fires them. The longest overdue first. */
+/**
+ * Schedules of runs that have been due since before an instant, because no worker fires them.
+ * Longest overdue first.
+ */
 export const findOverdue: StoreOperation<
   object,
   { readonly before: number },

@@ -20,9 +20,9 @@ import {
   type FrameRow,
 } from "../state-row.ts";
 
-/** Reading a session out, to be written elsewhere. */
+/** Reads a session, to be written to another database. */
 
-/** Everything that can change, as it was at one moment, and how far the rest went then. */
+/** All mutable state as of one moment, and the end of the append-only rest at that moment. */
 export interface SessionPicture {
   readonly head: SessionHeadRow;
   readonly meta: SessionMeta;
@@ -31,7 +31,7 @@ export interface SessionPicture {
   readonly blobs: readonly StoredBlob[];
   /** The hash of the turn that its leaf belongs to. */
   readonly leafTurn: string | null;
-  /** The last node and usage entry there was, and how many nodes were shown. */
+  /** The keys of the last node and usage entry, and the number of shown nodes. */
   readonly nodesUntil: number;
   readonly nodeCount: number;
   readonly usageUntil: number;
@@ -78,7 +78,7 @@ interface BoundedPage extends CopyPage<number> {
   readonly until: number;
 }
 
-/** The nodes of a picture, as they are still shown. */
+/** The nodes of a picture, as far as they are still shown. */
 export const nodesOut: StoreOperation<SessionContext, BoundedPage, GraphPage> = storeOperation(
   "sessionNodesOut",
   {
@@ -133,7 +133,7 @@ export const turnsOut: StoreOperation<
   },
 });
 
-/** The living sessions of a database, of which an export has exactly one. */
+/** The live sessions of a database. An export has exactly one. */
 export const exportedSessions: StoreOperation<
   SessionContext,
   { readonly limit: number },

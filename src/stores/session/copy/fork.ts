@@ -32,13 +32,13 @@ import { checkedId, sessionNamed, type SessionName } from "../../session-name.ts
 import type { SessionRef } from "../../session-row.ts";
 
 export interface SessionForkOptions extends WaitOptions {
-  /** The node it shares history up to; defaults to the leaf. */
+  /** The last shared node; defaults to the leaf. */
   readonly node?: string;
-  /** What differs from the source's; the relation defaults to root. */
+  /** Differences from the source's metadata; the relation defaults to root. */
   readonly meta?: SessionDraft;
   /**
-   * Whether config, frames and checkpoint come along. They belong to the leaf,
-   * so by default they do when the fork is made there.
+   * True to copy config, frames and checkpoint. They belong to the leaf, so this defaults to true
+   * for a fork at the leaf and to false elsewhere.
    */
   readonly withState?: boolean;
 }
@@ -49,9 +49,12 @@ interface ForkSession {
   readonly node: string | undefined;
   readonly id: SessionId;
   readonly at: number;
-  /** What is left out is the source's. */
+  /** Missing fields are the source's. */
   readonly meta: Partial<SessionMeta>;
-  /** Whether config, frames and checkpoint come along; by default when the fork is at the leaf they belong to. */
+  /**
+   * True to copy config, frames and checkpoint; defaults to true for a fork at the leaf that they
+   * belong to.
+   */
   readonly withState: boolean | undefined;
 }
 
@@ -82,18 +85,18 @@ export function givenFork(
 }
 
 /**
- * Makes a session that begins with another one's history up to a node. Nodes
- * are shared, not copied, and stay readable whatever becomes of the source.
- * Repeating it finds the fork made before.
+ * Makes a session that begins with the history of another one up to a node. Nodes are shared, not
+ * copied, and stay readable even after the source is deleted. A repeated call returns the same
+ * fork.
  *
- * @throws HoldfastError `SESSION_EXISTS` when the id is taken by something
- *   else, `NODE_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`.
+ * @throws HoldfastError `SESSION_EXISTS` when the id is taken by something else, `NODE_NOT_FOUND`,
+ *   `SESSION_NOT_FOUND`, `SESSION_DELETED`.
  */
 export const forkSession: StoreOperation<SessionContext, ForkSession, CreatedSession> =
   storeOperation("forkSession", {
     key: (input: ForkSession) => input.id,
     *one(context: SessionContext, input) {
-      // Before the source is asked for: it may be gone since the fork was made.
+      // Comes before the lookup of the source, which may be gone since the fork was made.
       const existing = yield* existingFork(input);
       if (existing !== undefined) return existing;
       const source = yield* lockedHead(input.source);
@@ -129,9 +132,9 @@ export const forkSession: StoreOperation<SessionContext, ForkSession, CreatedSes
   });
 
 /**
- * Where the history of a fork begins: at a root, or after the last node on the
- * way that the source has removed. Marks are looked at from the newest on, and
- * between two that are not on the way the others are passed over.
+ * The first node of a fork's history: a root, or the node after the last one on the path that the
+ * source has removed. Marks are examined from the newest on; between two that are not on the path,
+ * the others are skipped.
  */
 function* topOfFork(source: SessionHeadRow, node: number): Tx<Ancestor> {
   const least = source.fork_top ?? 0;
@@ -160,9 +163,8 @@ function* forkPoint(source: SessionHeadRow, node: string | undefined): Tx<NamedP
 }
 
 /**
- * The fork that was made before. Without a node any fork of the source is the
- * one: its leaf may have moved since. Without a generation its last is meant,
- * which may be deleted.
+ * The existing fork. Without a given node any fork of the source matches, since its leaf may have
+ * moved. Without a given generation the source's last one is meant, which may be deleted.
  *
  * @throws HoldfastError `SESSION_EXISTS`
  */
@@ -199,7 +201,10 @@ function* metaOf(session: number): Tx<SessionMeta> {
   };
 }
 
-/** Rows that refer to the same blobs, which are held so that they are not collected meanwhile. */
+/**
+ * Copies rows that refer to the same blobs. The blobs are locked, so that they are not collected in
+ * the same moment.
+ */
 function* copyState(source: SessionHeadRow, to: number): Tx<void> {
   const blobs = yield* rows<{ readonly blob: string }>(sql`
     SELECT blob FROM holdfast_session_component WHERE session = ${source.key}

@@ -6,10 +6,10 @@ import { sql } from "../../../sql/statement.ts";
 import type { Statement } from "../../../sql/statement.ts";
 
 /**
- * Finding ancestors by climbing: over `far`, `skip` or `parent`, whichever
- * leads furthest up and not too far. Keys fall on the way up, as depths do; the
- * latter is asked for too, so that it ends in damaged data. Recursive parts are
- * nested in a SELECT, since reads take nothing that begins otherwise.
+ * Finds ancestors by climbing. Each step takes the column `far`, `skip` or `parent` that leads
+ * furthest up without overshooting. Keys decrease on the way up, as depths do. The query checks
+ * depths too, so that it ends in damaged data. Recursive parts are nested in a SELECT, since a read
+ * must begin with one.
  */
 
 export interface Ancestor {
@@ -21,9 +21,9 @@ export interface Ancestor {
   readonly role: string | null;
 }
 
-/** The ancestor of a node, itself included, that is furthest up with a key of at least so much. */
+/** The topmost ancestor of a node, itself included, whose key is at least `least`. */
 export function* topmostFrom(node: number, least: number): Tx<Ancestor | undefined> {
-  // Ancestors may be missing above a node that was removed: those are not jumped to.
+  // Ancestors may be missing above a removed node; the climb does not jump to those.
   const there = (column: Statement): Statement => sql`
     (SELECT u.key FROM holdfast_session_node u WHERE u.key = ${column} AND u.key >= ${least})`;
   return yield* ancestorWith(sql`
@@ -38,7 +38,7 @@ export function* topmostFrom(node: number, least: number): Tx<Ancestor | undefin
     SELECT key FROM climb`);
 }
 
-/** The one at a depth; the node itself when it is not that deep. */
+/** The ancestor at a depth; the node itself when it is not that deep. */
 export function* ancestorAt(node: number, depth: number): Tx<Ancestor | undefined> {
   return yield* ancestorWith(sql`
     WITH RECURSIVE climb (key, parent, skip, far, depth) AS (
@@ -53,7 +53,10 @@ export function* ancestorAt(node: number, depth: number): Tx<Ancestor | undefine
     SELECT key FROM climb`);
 }
 
-/** The one furthest up, from a key on, with so many messages of users on the way to it: that message itself. */
+/**
+ * The topmost message of a user, from a key on, with a given number of user messages on the way to
+ * it.
+ */
 export function* messageOnTheWay(
   node: number,
   least: number,
@@ -81,7 +84,7 @@ function* ancestorWith(climb: Statement): Tx<Ancestor | undefined> {
     WHERE n.key = (SELECT MIN(c.key) FROM (${climb}) AS c)`);
 }
 
-/** Those of some nodes that are ancestors of another one, or it. */
+/** The given keys that belong to a node or to one of its ancestors. */
 export function* onTheWayTo(node: number, keys: readonly number[]): Tx<ReadonlySet<number>> {
   if (keys.length === 0) return new Set();
   const found = yield* rows<{ readonly key: number }>(sql`
@@ -101,7 +104,10 @@ export function* onTheWayTo(node: number, keys: readonly number[]): Tx<ReadonlyS
   return new Set(found.map(({ key }) => key));
 }
 
-/** The keys of a node and its ancestors, each after its parent's, from a key on: for a stretch of a path. */
+/**
+ * The keys of a node and its ancestors from a key on, each after its parent's, for a stretch of a
+ * path.
+ */
 export function stretch(node: number, least: number): Statement {
   return sql`(
     WITH RECURSIVE stretch (key, parent, depth) AS (

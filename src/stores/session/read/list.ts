@@ -23,7 +23,7 @@ export interface ListSessionsOptions extends PageOptions {
   readonly parent?: string;
 }
 
-/** What a list shows of a session. All of it is in columns, none read from the graph. */
+/** A session as lists show it. All of it is in columns; nothing is read from the graph. */
 export interface SessionSummary extends SessionHandle {
   readonly meta: SessionMeta;
   readonly createdAt: number;
@@ -51,7 +51,7 @@ interface SummaryRow {
   readonly first_user_message: Encoded | null;
 }
 
-/** The row without its long texts when they are large. */
+/** The row, without its long texts when they are large. */
 interface SizedRow extends SummaryRow {
   readonly bytes: number;
 }
@@ -60,7 +60,7 @@ interface SessionFilter {
   readonly parent: SessionId | undefined;
 }
 
-/** Living sessions, the latest active first. */
+/** Live sessions, most recently active first. */
 export const sessionList: List<SessionContext, [options?: ListSessionsOptions], SessionSummary> =
   list("listSessions", {
     table: "holdfast_session",
@@ -79,7 +79,7 @@ export const sessionList: List<SessionContext, [options?: ListSessionsOptions], 
     itemOf: summaryOf,
   });
 
-/** Sorts after every id: no id begins with it. */
+/** Sorts after every id, since no id begins with it. */
 const afterAllIds = "\u{10ffff}";
 
 function* sessionSlice(
@@ -117,7 +117,7 @@ function* sessionSlice(
 const shortColumns: Statement = sql`
   id, generation, name, model, parent, created_at, active_at, revision, node_count, user_message_count`;
 
-/** Paths, causes and messages may take thousands of bytes each. */
+/** Paths, causes and messages may have thousands of bytes each. */
 const longBytes: Statement = sql`
   COALESCE(octet_length(cwd), 0) + COALESCE(octet_length(caused_by), 0) + COALESCE(octet_length(first_user_message), 0)`;
 

@@ -10,23 +10,23 @@ import { sessionNamed, type SessionName } from "../../session-name.ts";
 import { livingSession, type SessionRef } from "../../session-row.ts";
 import { blobsOfSession } from "../state-row.ts";
 
-/** How many there are, and the bytes of their content. */
+/** A number of things, and the bytes of their content. */
 interface Sized {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** What a session takes. */
+/** The storage of a session. */
 export interface SessionSizes {
-  /** Own ones, also hidden ones. */
+  /** Own nodes, including hidden ones. */
   readonly nodes: Sized;
   readonly frames: Sized;
   readonly components: Sized;
   readonly turns: Sized;
   readonly usage: Sized;
-  /** The content of frames and components, as stored; what is shared counts for each. */
+  /** The stored content of frames and components. Shared blobs count for each session. */
   readonly blobs: Sized;
-  /** Shared ones count for each too. */
+  /** Shared attachments count for each session too. */
   readonly attachments: Sized;
   readonly totalBytes: number;
 }
@@ -59,7 +59,7 @@ export async function sizesOf(
 }
 
 interface SizedPage extends Sized {
-  /** Where to go on; undefined at the end. */
+  /** The key to continue from; undefined at the end. */
   readonly last: number | undefined;
 }
 
@@ -69,7 +69,7 @@ interface MeasureNodes {
   readonly limit: number;
 }
 
-/** Own nodes, also hidden ones, in pages: a long conversation is not measured at once. */
+/** Measures own nodes, including hidden ones, in pages, since a conversation may be long. */
 export const measureNodes: StoreOperation<SessionContext, MeasureNodes, SizedPage> = storeOperation(
   "measureSessionNodes",
   {
@@ -96,7 +96,7 @@ export const measureNodes: StoreOperation<SessionContext, MeasureNodes, SizedPag
 
 type SmallParts = Omit<SessionSizes, "nodes" | "totalBytes">;
 
-/** Everything but the nodes. */
+/** Measures everything except the nodes. */
 const measureParts: StoreOperation<SessionContext, SessionRef, SmallParts> = storeOperation(
   "measureSessionParts",
   {
@@ -141,5 +141,5 @@ const measureParts: StoreOperation<SessionContext, SessionRef, SmallParts> = sto
   },
 );
 
-/** A turn has at most a thousand frames and some hundred components. */
+/** A turn has at most a thousand frames and a few hundred components. */
 const blobsMax = 10_000;

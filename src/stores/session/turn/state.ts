@@ -9,7 +9,7 @@ import { exchangeBlobs } from "../../blob/blob-row.ts";
 import { removeLeft } from "../../blob-roots.ts";
 import { componentRows, frameRows, type ComponentRow, type FrameRow } from "../state-row.ts";
 
-/** A part of the checkpoint that is ready to be stored; without a blob it goes. */
+/** A part of the checkpoint, ready to be stored. Without a blob it is removed. */
 export interface PreparedComponent {
   readonly name: string;
   readonly version: number;
@@ -20,7 +20,10 @@ export interface PreparedComponent {
 /** Parts of a checkpoint without their content. */
 type Manifest = Readonly<Record<string, { readonly version: number; readonly revision: number }>>;
 
-/** Writes the parts that changed, whose blobs were put before, and leaves the others, with their revision. Tells which. */
+/**
+ * Writes the changed parts, whose blobs are stored already, and leaves the others with their
+ * revision. Returns the changed ones.
+ */
 function* writeComponents(
   session: number,
   revision: number,
@@ -48,7 +51,7 @@ function* writeComponents(
   return Object.fromEntries([...changed].toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** The blobs of those parts that are to be written. */
+/** The blobs of the parts to write. */
 function newComponentBlobs(
   given: readonly PreparedComponent[],
   stored: readonly ComponentRow[],
@@ -59,7 +62,7 @@ function newComponentBlobs(
   });
 }
 
-/** The blobs that those parts refer to until they are written. */
+/** The blobs that those parts still refer to before the write. */
 function replacedComponentBlobs(
   given: readonly PreparedComponent[],
   stored: readonly ComponentRow[],
@@ -85,7 +88,10 @@ export interface PreparedFrame {
   readonly state: NewBlob | null | "kept";
 }
 
-/** Makes the frames what is given, and writes only what differs. Their blobs were put before. */
+/**
+ * Replaces the frames with the given ones, and writes only differences. Their blobs are stored
+ * already.
+ */
 function* writeFrames(
   session: number,
   given: readonly PreparedFrame[],
@@ -115,7 +121,7 @@ function blobAfter(state: PreparedFrame["state"], before: FrameRow | undefined):
   return state === "kept" ? (before?.blob ?? null) : (state?.hash ?? null);
 }
 
-/** The blobs that frames refer to until what is given is written. */
+/** The blobs that frames still refer to before the write. */
 function replacedFrameBlobs(
   given: readonly PreparedFrame[],
   stored: readonly FrameRow[],
@@ -128,7 +134,7 @@ function replacedFrameBlobs(
   });
 }
 
-/** The blobs of those frames whose state is to be written. */
+/** The blobs of frames whose state is written. */
 function newFrameBlobs(
   given: readonly PreparedFrame[],
   stored: readonly FrameRow[],
@@ -141,8 +147,7 @@ function newFrameBlobs(
 }
 
 /**
- * The frame that the session is in after a turn: the one given, or the one it
- * was in.
+ * The session's frame after a turn: the given one, or the one before.
  *
  * @throws HoldfastError `TURN_INVALID` when the session would have no such frame.
  */
@@ -177,14 +182,13 @@ interface TurnState {
   readonly components: readonly PreparedComponent[];
   /** Undefined when they stay as they are. */
   readonly frames: readonly PreparedFrame[] | undefined;
-  /** Blobs that were put on their own later stay. */
+  /** Standalone blobs stored later stay. */
   readonly putUntil: number;
 }
 
 /**
- * Writes checkpoint and frames. Blobs that they replace go at once unless
- * something else refers to them: afterwards nothing would tell whose they were.
- * Tells which parts of the checkpoint changed.
+ * Writes checkpoint and frames. Replaced blobs are removed at once unless something else refers to
+ * them: afterwards no row would name their owner. Returns the parts of the checkpoint that changed.
  */
 export function* writeState(turn: TurnState): Tx<Manifest> {
   const { session, revision, components, frames, putUntil } = turn;
@@ -194,7 +198,7 @@ export function* writeState(turn: TurnState): Tx<Manifest> {
     puts: [...newComponentBlobs(components, stored), ...newFrameBlobs(frames ?? [], storedFrames)],
     leaving: [
       ...replacedComponentBlobs(components, stored),
-      // Without frames none was read, and all stay.
+      // Without given frames none were read, and all stay.
       ...replacedFrameBlobs(frames ?? [], storedFrames),
     ],
   });

@@ -4,7 +4,7 @@ interface Given {
   readonly params: Promise<{ readonly id: string }>;
 }
 
-/** Starts an order, or finds the one of that id: the client may repeat it. */
+/** Starts an order, or finds the one with that id, so the client may repeat the request. */
 export async function PUT(request: Request, given: Given): Promise<Response> {
   const { id } = await given.params;
   const { item } = (await request.json()) as { item: string };
