@@ -10,6 +10,7 @@ const loneFiles = [
   "src/backends/sqlite/thread-start.test.ts",
   "src/host/clock.test.ts",
   "src/host/timers.test.ts",
+  "src/runtime/worker/unhandled-rejections.test.ts",
 ];
 const allFiles = ["{src,test}/**/*.test.ts"];
 const sqliteFiles = [

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Holdfast, openHoldfast, signal, workflow } from "holdfast";
 
-// One workflow in three releases, while a run of it goes on. Each would be a
-// deployment of its own; here they follow one another in one process.
+// Three releases of one workflow, under open runs. Each would be a separate
+// deployment; here they follow one another in one process.
 const confirmed = signal("confirmed");
 
 const first = workflow("sign-up", async (ctx, mail: string) => {
@@ -13,8 +13,8 @@ const first = workflow("sign-up", async (ctx, mail: string) => {
   return `${mail} is in`;
 });
 
-// A step was put before the others. Runs that began before it was written
-// have no record of it: `patched` is false for them, and true for new ones.
+// A new first step. Runs that started earlier have no record of it:
+// `patched` is false for them, and true for new runs.
 const second = workflow("sign-up", async (ctx, mail: string) => {
   if (ctx.patched("check the address"))
     await ctx.step("check address", () => console.log(`check ${mail}`));
@@ -24,7 +24,7 @@ const second = workflow("sign-up", async (ctx, mail: string) => {
 });
 
 // No run of the first release is left, so the `if` can go. Runs that recorded
-// the patch go on.
+// the patch continue.
 const third = workflow("sign-up", async (ctx, mail: string) => {
   await ctx.step("check address", () => console.log(`check ${mail}`));
   await ctx.step("create account", () => console.log(`create ${mail}`));
@@ -45,7 +45,7 @@ async function deploy(
   await holdfast.close();
 }
 
-/** Starts a run and waits until it waits. */
+/** Starts a run and returns when it is blocked. */
 async function begin(holdfast: Holdfast, mail: string): Promise<void> {
   const run = await holdfast.start(first, mail, { id: mail });
   while ((await run.status()) !== "blocked") await new Promise((resolve) => setTimeout(resolve, 5));
@@ -60,7 +60,7 @@ async function end(holdfast: Holdfast, mail: string): Promise<void> {
 await deploy(first, (holdfast) => begin(holdfast, "ada"));
 await deploy(second, async (holdfast) => {
   await begin(holdfast, "bob");
-  await end(holdfast, "ada"); // as she began, without the check
+  await end(holdfast, "ada"); // under the old code path, without the check
 });
 await deploy(third, (holdfast) => end(holdfast, "bob"));
 rmSync(folder, { recursive: true });

@@ -17,18 +17,18 @@ async function write(owner: string, text: string): Promise<Stored> {
   const content = new TextEncoder().encode(text);
   const description = { mediaType: "text/plain" };
   const { id } = await attachments.put(owner, content, description);
-  await attachments.commit(owner, [id]); // else a sweep would remove it
+  await attachments.commit(owner, [id]); // without this, a sweep would remove it
   return { owner, file: id };
 }
 
-// Each part on any worker, and tried again on its own when it fails.
+// Each part runs on any worker, and is retried on its own.
 const countWords = activity("files/count-words", async (_, part: Stored) => {
   const words = (await read(part)).split(/\s+/).filter(Boolean);
   return words.length;
 });
 
 const digest = workflow("files/digest", async (ctx, upload: Stored) => {
-  // Done again after a crash, this stores nothing twice: equal bytes, one id.
+  // A repeat after a crash stores nothing twice: equal bytes have one id.
   const parts = await ctx.step("split", async () => {
     const lines = (await read(upload)).split("\n");
     return Promise.all(lines.map((line) => write(upload.owner, line)));
@@ -48,7 +48,7 @@ console.log(await read(report));
 const { items } = await attachments.list("upload-7");
 console.log(`${items.length} files`);
 
-// All that belongs to the upload goes with it.
+// Deleting the session deletes its attachments.
 await sessions.erase("upload-7");
 await read(report).catch((error: { code: string }) => console.log(error.code));
 await holdfast.close();

@@ -8,16 +8,17 @@ const approval = signal<{ ok: boolean }>("approval");
 
 const fulfil = workflow("fulfil", async (ctx, order: string) => {
   const receipt = await ctx.call(charge, 500); // on any worker, with its own retries
-  const label = await ctx.step("print label", () => `label of ${order}`); // here, recorded
-  await ctx.sleep("2 seconds"); // or "2 days": nothing is held meanwhile
+  const label = await ctx.step("print label", () => `label of ${order}`); // inline, its result recorded
+  await ctx.sleep("2 seconds"); // or "2 days": no lock, connection or memory is held
   const reply = await ctx.receive(approval, { timeout: "1 day" });
   return { receipt, label, approved: reply?.ok ?? false };
 });
 
 const holdfast = await openHoldfast("./orders.db"); // or "postgres://…"
-await holdfast.work([fulfil, charge]); // in this process, or in others
+holdfast.closeOnSignals(); // Ctrl-C stops cleanly and releases its runs
+await holdfast.work([fulfil, charge]); // here, and in other processes if you like
 const run = await holdfast.start(fulfil, "order-42", { id: "order-42" });
-await run.signal(approval, { ok: true }, { key: "from-ada" }); // kept until it asks
+await run.signal(approval, { ok: true }, { key: "from-ada" }); // kept until the run receives it
 console.log(await run.result());
 await holdfast.close();
 

@@ -41,20 +41,20 @@ test("a crash at any event changes nothing", async () => {
   assert.deepEqual(differences, []);
 });
 
-/** A run that was recorded while its trial went on: `npx holdfast export <id> --output …`. */
+/** A run that was exported during its trial: `npx holdfast export <id> --output …`. */
 const recorded = async (): Promise<RunHistory> => {
   const file = new URL("subscription.history.json", import.meta.url);
   return JSON.parse(await readFile(file, "utf8")) as RunHistory;
 };
 
-test("the code is safe for runs that go on", async () => {
+test("the code is safe for open runs", async () => {
   const outcome = await replayHistory(subscription, await recorded());
   assert.deepEqual(outcome, { kind: "matches" });
 });
 
 test("a change that is not is caught before it is deployed", async () => {
   const changed = workflow("subscriptions/trial", async (ctx, customer: typeof ada) => {
-    await ctx.call(charge, customer.cents); // now in front of the trial
+    await ctx.call(charge, customer.cents); // now before the trial
     await ctx.step("welcome", () => `Hello, ${customer.mail}`);
     await ctx.receive(cancelled, { timeout: "30 days" });
   });

@@ -12,4 +12,5 @@ export type { MaintenanceCheckReport } from "./stores/maintenance/check.ts";
 export type { CollectReport } from "./stores/maintenance/collect.ts";
 export { maintenance } from "./stores/maintenance/maintenance.ts";
 export type { Maintenance } from "./stores/maintenance/maintenance.ts";
+export type { RepairReport } from "./stores/maintenance/repair.ts";
 export type { SizeReport } from "./stores/maintenance/sizes.ts";

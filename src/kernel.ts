@@ -11,6 +11,7 @@ export type {
   ChangeHint,
   Database,
   Durability,
+  OperationTime,
   Stats,
   WaitOptions,
   Warning,

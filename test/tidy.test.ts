@@ -19,6 +19,7 @@ import { undelegatedOperations } from "./tidy/operations.ts";
 import { emptyFileNames, longFiles, longFunctions } from "./tidy/sizes.ts";
 import { embeddedThreads } from "./tidy/threads.ts";
 import { readTree } from "./tidy/tree.ts";
+import { clausesForSummaries, translatedWords } from "./tidy/words.ts";
 
 /**
  * Habits a machine can hold. Each rule reads the tree and returns problems
@@ -128,6 +129,16 @@ describe("threads and processes", () => {
 describe("package-lock.json", () => {
   test("has every dependency for every platform", () => {
     expect(lockedDependencies(tree)).toEqual([]);
+  });
+});
+
+describe("words", () => {
+  test("summaries begin with a noun or a verb", () => {
+    expect(clausesForSummaries(tree)).toEqual([]);
+  });
+
+  test("words that read as translated stay away", () => {
+    expect(translatedWords(tree)).toEqual([]);
   });
 });
 

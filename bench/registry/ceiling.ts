@@ -22,7 +22,9 @@ export function writtenEvents(path: string): readonly EventRows[] {
   const batches = all(`
     SELECT id, session, process, sequence, class, delivery, slot, available_at, enqueued_at
     FROM holdfast_queue_batch ORDER BY key`);
-  const items = all(`SELECT batch, ordinal, kind, payload FROM holdfast_queue_item ORDER BY key`);
+  const items = all(
+    `SELECT batch, ordinal, kind, payload, checksum FROM holdfast_queue_item ORDER BY key`,
+  );
   connection.close();
   return events.map((event, index) => ({
     event: bound(Object.values(event)),
@@ -68,7 +70,7 @@ export function handWrittenEvents(
       (id, session, process, sequence, class, delivery, slot, available_at, enqueued_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key`);
     const item = prepare(
-      "INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload) VALUES (?, ?, ?, ?)",
+      "INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload, checksum) VALUES (?, ?, ?, ?, ?)",
     );
     const event = prepare(`
     INSERT INTO holdfast_process_event (process, sequence, at, type, replay_key, hash, body, payload, wake)

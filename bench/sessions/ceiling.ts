@@ -36,7 +36,7 @@ export function writtenRows(path: string): readonly CommitRows[] {
     FROM holdfast_session_usage ORDER BY key`);
   const nodes = byTurn(
     all(`
-      SELECT session, id, parent, depth, skip, far, messages, turn, at, kind, role, payload, key FROM holdfast_session_node ORDER BY key`),
+      SELECT session, id, parent, depth, skip, far, messages, turn, at, kind, role, payload, checksum, key FROM holdfast_session_node ORDER BY key`),
   );
   const receipts = byTurn(
     all(`SELECT session, turn, hash, parts, result, committed_at FROM holdfast_session_turn`),
@@ -162,8 +162,8 @@ function commitByHand(connection: RawConnection): (row: CommitRows, batch: Row) 
        cache_read_tokens, cache_write_tokens, reasoning_tokens)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const node = connection.prepare(`
-    INSERT INTO holdfast_session_node (session, id, parent, depth, skip, far, messages, turn, at, kind, role, payload)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    INSERT INTO holdfast_session_node (session, id, parent, depth, skip, far, messages, turn, at, kind, role, payload, checksum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const receipt = connection.prepare(`
     INSERT INTO holdfast_session_turn (session, turn, hash, parts, result, committed_at) VALUES (?, ?, ?, ?, ?, ?)`);
   const run = (statement: typeof head, values: readonly unknown[]): number | bigint =>

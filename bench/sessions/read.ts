@@ -3,6 +3,7 @@ import { openSqlite } from "../../src/sqlite.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../src/stores/session/sessions.ts";
 import { numbers, seeded } from "../executions/seed.ts";
+import { checksum } from "../../src/host/hash.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { size } from "../sizes.ts";
 
@@ -56,15 +57,18 @@ function insertSession(nodes: number): string {
     VALUES (1, 'large', 1, 0, 'large', 1, ${nodes}, ${nodes}, 0, 0)`;
 }
 
+const payload = `{"role":"user","content":"${"a message. ".repeat(25)}"}`;
+
 /** Branches of `pathNodes` each, in the order in which the layout inserts them. */
 function insertNodes(nodes: number, layout: Layout): string {
   const branches = nodes / pathNodes;
   const [depth, step] =
     layout === "together" ? [`(i - 1) % ${pathNodes}`, 1] : [`(i - 1) / ${branches}`, branches];
   return `${numbers(nodes)}
-    INSERT INTO holdfast_session_node (key, session, id, parent, depth, messages, turn, at, kind, role, payload)
+    INSERT INTO holdfast_session_node
+      (key, session, id, parent, depth, messages, turn, at, kind, role, payload, checksum)
     SELECT i, 1, printf('n_%032x', (i * 7919) % 1000003), CASE WHEN ${depth} = 0 THEN NULL ELSE i - ${step} END,
-      ${depth}, 0, 'turn-' || i, 0, 'message', 'user', '{"role":"user","content":"${"a message. ".repeat(25)}"}'
+      ${depth}, 0, 'turn-' || i, 0, 'message', 'user', '${payload}', '${checksum(payload)}'
     FROM numbers`;
 }
 

@@ -6,9 +6,9 @@ import type { WaitOptions } from "../sql/database.ts";
 import { optionInvalid } from "./option-checks.ts";
 
 /**
- * Calls `giveUp` when the caller no longer wants to wait: its signal aborted
- * or its time is over. Returns the way to stop listening, or undefined when
- * there is nothing to listen to. Throws at once if the signal has aborted.
+ * Calls `giveUp` when the caller's signal aborts or its timeout expires. Returns a function that
+ * stops listening, or undefined when there is nothing to listen to. Throws at once if the signal
+ * has already aborted.
  */
 export function onGiveUp(
   what: string,
@@ -22,7 +22,7 @@ export function onGiveUp(
     throw optionInvalid("signal", signal, "an AbortSignal, such as controller.signal");
   if (signal?.aborted === true) throw aborted(what, signal.reason);
 
-  // The timer first: it may refuse its duration, and then nobody listens.
+  // The timer starts first: it may refuse its duration, and then no listener is left behind.
   const cancelTimer = timeout === undefined ? undefined : startTimer(what, timeout, giveUp);
   const onAbort = (): void => giveUp(aborted(what, signal?.reason));
   signal?.addEventListener("abort", onAbort, { once: true });
@@ -42,7 +42,7 @@ function startTimer(
     giveUp(
       new HoldfastError(
         "DEADLINE_EXCEEDED",
-        `Gave up on ${what} after ${timeoutMs} ms; nothing was done. Try again, or allow more time.`,
+        `Gave up on ${what} after ${timeoutMs} ms; nothing was done. Retry, or allow more time.`,
         { timeoutMs },
       ),
     ),
@@ -52,13 +52,13 @@ function startTimer(
 function aborted(what: string, reason: unknown): HoldfastError {
   return new HoldfastError(
     "ABORTED",
-    `The signal aborted ${what} before it was taken; nothing was done.`,
+    `The signal aborted ${what} before it started; nothing was done.`,
     {},
     { cause: reason },
   );
 }
 
-/** Waits for `work` unless the caller gives up first; the work itself goes on. */
+/** Waits for `work` unless the caller gives up first. The work itself continues. */
 export function orGiveUp<T>(
   what: string,
   options: WaitOptions | undefined,

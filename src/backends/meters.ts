@@ -1,6 +1,7 @@
 import { createHistogram } from "node:perf_hooks";
 import type { RecordableHistogram } from "node:perf_hooks";
 import type { Latency, Stats } from "../sql/database.ts";
+import { OperationTimes } from "./operation-times.ts";
 
 /** Counts and distributions behind `stats()`. Recording costs well under a microsecond. */
 export class Meters {
@@ -9,6 +10,7 @@ export class Meters {
   readonly #flushMicros: RecordableHistogram = createHistogram();
   readonly #queueMicros: RecordableHistogram = createHistogram();
   readonly #lockMicros: RecordableHistogram = createHistogram();
+  readonly operations: OperationTimes = new OperationTimes();
   calls = 0;
   commits = 0;
   flushes = 0;
@@ -57,6 +59,7 @@ export class Meters {
       flushMs: latency(this.#flushMicros),
       queueWaitMs: latency(this.#queueMicros),
       lockWaitMs: latency(this.#lockMicros),
+      operations: this.operations.snapshot(),
     };
   }
 }

@@ -5,7 +5,7 @@ describe("an option that is refused", () => {
   const refused = (message: string): unknown =>
     expect.objectContaining({ code: "OPTION_INVALID", message });
 
-  test("is named with what there is", () => {
+  test("is named beside the known options", () => {
     expect(() => refuseUnknown({ readonly: 1 }, ["clock", "readOnly"])).toThrow(
       refused('There is no option "readonly". There are: clock, readOnly.'),
     );
@@ -14,7 +14,7 @@ describe("an option that is refused", () => {
     );
   });
 
-  test("is told its range, with an end only where there is one", () => {
+  test("gets a message with its range, whose upper bound appears only if it has one", () => {
     expect(() => wholeNumber("rows", 0)).toThrow(
       refused("Option rows is 0; expected a whole number, 1 or more."),
     );

@@ -2,24 +2,24 @@ import { HoldfastError, isHoldfastError, type ErrorCode } from "../model/errors.
 
 type Advice = (details: Readonly<Record<string, unknown>>, dbOption: string) => string;
 
-/** What the stores say for those who call them, said for those who type: with a command instead of a call. */
+/** Messages of the stores, reworded for the command line: with a command instead of a call. */
 const advice: Readonly<Partial<Record<ErrorCode, Advice>>> = {
   EXECUTION_UNFINISHED: ({ id }, db) =>
-    `Run ${String(id)}, or something below it, has not ended, so it cannot be erased; nothing was removed. ` +
+    `Run ${String(id)} or one of its children has not ended, so it cannot be erased. Nothing was removed. ` +
     `holdfast erase ${String(id)} --force${db} ends it first, without running its code.`,
   EXECUTION_FINISHED: ({ id }, db) =>
-    `Run ${String(id)} has ended, so nothing can be added to it. holdfast show ${String(id)}${db} tells how; ` +
-    `holdfast fork ${String(id)} --at <version>${db} makes a copy that goes on.`,
+    `Run ${String(id)} has ended, so nothing can be added to it. holdfast show ${String(id)}${db} shows its outcome; ` +
+    `holdfast fork ${String(id)} --at <version>${db} makes a copy that continues.`,
   NOT_FAILED: ({ id }, db) =>
-    `Run ${String(id)} has not failed, so there is nothing to try again. ` +
-    `holdfast fork ${String(id)} --at <version>${db} copies it up to any event that show numbers.`,
+    `Run ${String(id)} has not failed, so there is nothing to retry. ` +
+    `holdfast fork ${String(id)} --at <version>${db} copies it up to any event number of holdfast show.`,
   NOT_EXTERNAL: ({ id }, db) =>
-    `Run ${String(id)} is run by workers, so it cannot be resolved from outside. holdfast show ${String(id)}${db} tells what it waits for.`,
+    `Workers execute run ${String(id)}, so it cannot be resolved from outside. holdfast show ${String(id)}${db} shows its waits.`,
   SCHEDULE_NOT_FOUND: ({ name }, db) =>
-    `There is no schedule "${String(name)}". To see those there are: holdfast schedules${db}. Workers make those that their module exports.`,
+    `Unknown schedule "${String(name)}". List all schedules with: holdfast schedules${db}. A worker creates the schedules that its module exports.`,
 };
 
-/** The same error with what to type next; others stay as they are. `dbOption` is that of the context. */
+/** The same error with the next command to type; other errors stay unchanged. `dbOption` is that of the context. */
 export function inCommands(error: unknown, dbOption: string): unknown {
   if (!isHoldfastError(error)) return error;
   const { code, details } = error;

@@ -10,16 +10,16 @@ import { columnsOf, type CliHost } from "./host.ts";
 import { configOf, targetOf, type GlobalOptions, type Target } from "./database/target.ts";
 import { jsonText } from "./text/json.ts";
 import { quoted } from "./text/quoted.ts";
-import { harmless, styleOf, type Style } from "./text/style.ts";
+import { barred, styleOf, withColoursOnly, type Style } from "./text/style.ts";
 
-/** What a command has while it runs: where to speak, and what it is about. */
+/** The context of a running command: its output and its database. */
 export class CliContext {
   readonly host: CliHost;
   readonly options: GlobalOptions;
   readonly isJson: boolean;
   /** Paints what goes to standard output. */
   readonly style: Style;
-  /** For everything that waits: aborted by Ctrl-C, and when nobody reads on. */
+  /** The signal for every wait: aborted by Ctrl-C, and when the output is closed. */
   readonly stop: AbortSignal;
   readonly #opened: (() => Promise<void>)[] = [];
   #target: Promise<Target> | undefined;
@@ -32,7 +32,7 @@ export class CliContext {
     this.stop = host.stop;
   }
 
-  /** What a command that is to be typed next needs to be about the same database: nothing, or ` --db …`. */
+  /** The options that point a suggested command at the same database: empty, or ` --db …`. */
   get dbOption(): string {
     const { db, schema, config } = this.options;
     // A URL may have a password in it.
@@ -42,7 +42,7 @@ export class CliContext {
       .join("");
   }
 
-  /** How wide a line may be; undefined when another program reads it. */
+  /** The longest line in columns; undefined when another program reads it. */
   get width(): number | undefined {
     const { stdout } = this.host;
     return stdout.isTTY === true ? columnsOf(stdout) : undefined;
@@ -52,31 +52,33 @@ export class CliContext {
     return this.host.clock.now();
   }
 
-  /** A line, or several, on standard output. */
+  /** Prints lines on standard output. User data in them has been through `oneLine`, a table or `barred`. */
   print(text: string): void {
-    if (this.stop.reason !== "EPIPE") this.host.stdout.write(`${text}\n`);
+    if (this.stop.reason !== "EPIPE") this.host.stdout.write(`${withColoursOnly(text)}\n`);
   }
 
-  /** The answer of a command under `--json`: one document, on one line. */
+  /** Prints the answer under `--json`: one document, on one line. */
   printJson(value: unknown): void {
     this.print(jsonText(value));
   }
 
-  /** The answer, in either form. */
+  /** Prints the answer as JSON or as text. */
   answer(value: unknown, text: () => string): void {
     if (this.isJson) this.printJson(value);
     else this.print(text());
   }
 
-  /** What is beside the answer, on standard error: progress, hints. Left out under `--json`. */
+  /** Prints progress and hints on standard error. Prints nothing under `--json`. */
   note(text: string): void {
-    if (!this.isJson) this.host.stderr.write(`${harmless(text)}\n`);
+    if (!this.isJson) this.host.stderr.write(`${barred(text)}\n`);
   }
 
-  /** Names rows that a list went past; who asked for JSON has them in the answer. */
+  /** Names unreadable rows that a list skipped; under `--json` they are in the answer. */
   noteDamaged(damaged: readonly Damaged[]): void {
     for (const { table, key } of damaged)
-      this.note(`Row ${key} of ${table} cannot be read: holdfast check${this.dbOption} says more.`);
+      this.note(
+        `Row ${key} of ${table} is unreadable. Run holdfast check${this.dbOption} for details.`,
+      );
   }
 
   /** The config file of the project, if there is one. */
@@ -88,14 +90,14 @@ export class CliContext {
     return (this.#target ??= targetOf(this.options, this.host));
   }
 
-  /** The same for commands that run code: what is not there is made. */
+  /** The same for commands that run code: a missing database is created. */
   targetToMake(): Promise<Target> {
     return (this.#target ??= targetOf(this.options, this.host, {
       mayBeMade: true,
     }));
   }
 
-  /** Opened for code to run, as an app would: created and migrated. Says when nothing runs any more, since it must be opened anew. */
+  /** Opens the database as an app would: creates and migrates it. Calls `onStop` when the worker stops for good and needs a new open. */
   async openForWork(
     log: NonNullable<HoldfastOptions["onEvent"]>,
     onStop: () => void = () => undefined,
@@ -113,7 +115,14 @@ export class CliContext {
     return opened;
   }
 
-  /** Opened once for the command, and closed when it ends. Creates, migrates and writes nothing. */
+  /** The same for commands that need values. @throws HoldfastError `PAYLOAD_CODEC_MISSING`, `PAYLOAD_CODEC_WRONG` */
+  async openForValues(): Promise<ReadableHoldfast> {
+    const opened = await this.openForReading();
+    if (opened.sealed !== undefined) throw opened.sealed;
+    return opened;
+  }
+
+  /** Opens the database once for the command, and closes it at the end. Creates, migrates and writes nothing. */
   async openForReading(
     onWarning: (text: string) => void = (text) => this.note(text),
   ): Promise<ReadableHoldfast> {
@@ -124,7 +133,7 @@ export class CliContext {
     return opened;
   }
 
-  /** The same for commands that change something. The database must be there. */
+  /** The same for commands that change data. The database must exist. */
   async openForWriting(): Promise<Holdfast> {
     const { pathOrUrl, options } = await this.target();
     const opened = await openForWriting(pathOrUrl, this.#told(options));
@@ -132,7 +141,7 @@ export class CliContext {
     return opened;
   }
 
-  /** Called when the command has ended, however it did; the last one first. */
+  /** Registers a call for the end of the command, whatever its outcome; the last one runs first. */
   closeLater(close: () => Promise<void>): void {
     this.#opened.push(close);
   }
@@ -141,7 +150,7 @@ export class CliContext {
     for (const close of this.#opened.splice(0).toReversed()) await close();
   }
 
-  /** Warnings of the database are notes here, not process warnings with their traces. */
+  /** Routes warnings of the database to `note`, instead of process warnings with stack traces. */
   #told(
     options: HoldfastOptions,
     tell: (text: string) => void = (text) => this.note(text),

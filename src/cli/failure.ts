@@ -1,8 +1,8 @@
 import { isHoldfastError } from "../model/errors.ts";
 import { jsonText } from "./text/json.ts";
-import { harmless, type Style } from "./text/style.ts";
+import { barred, escaped, type Style } from "./text/style.ts";
 
-/** How a failure is told: a line for people, or a document for programs. */
+/** The text of a failure: a line for people, or a document for programs. */
 export function failureText(
   error: unknown,
   how: { readonly isJson: boolean; readonly isDebug: boolean; style: Style },
@@ -11,12 +11,16 @@ export function failureText(
   const { code, message, details } = factsOf(error);
   const stack = isDebug ? stackOf(error) : undefined;
   if (isJson) return withoutPasswords(jsonText({ error: { code, message, details, stack } }));
-  const shown = (text: string): string => harmless(withoutPasswords(text));
-  const head = `${style("red", code)}: ${shown(message)}`;
-  return stack === undefined ? head : `${head}\n${style("dim", shown(stack))}`;
+  const head = `${style("red", code)}: ${barred(withoutPasswords(message))}`;
+  return stack === undefined ? head : `${head}\n${style("dim", stackText(stack))}`;
 }
 
-/** A URL that was typed in a wrong place comes back in what is said of it. */
+/** Leaves call lines as Node writes them; other lines belong to messages. */
+function stackText(stack: string): string {
+  return escaped(withoutPasswords(stack).replaceAll(/\r?\n(?!\s+at )/g, "\n│ "));
+}
+
+/** Hides passwords, because an error may quote a URL that was typed in the wrong place. */
 function withoutPasswords(text: string): string {
   return text
     .replaceAll(/(\w:\/{1,2}[^\s/:@"']*):[^\s"']*@/g, "$1:…@")
@@ -35,7 +39,7 @@ function factsOf(error: unknown): {
   const message = error instanceof Error ? error.message : String(error);
   return {
     code: "UNEXPECTED",
-    message: `${message}\nThis is a mistake of holdfast: repeat it with --debug and report what it says.`,
+    message: `${message}\nThis is a bug in holdfast. Repeat the command with --debug and report the output.`,
   };
 }
 

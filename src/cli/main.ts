@@ -7,25 +7,26 @@ import type { CliHost, StopReason } from "./host.ts";
 import { runCli } from "./program.ts";
 
 /**
- * The command `holdfast`. How its commands are made:
+ * The command `holdfast`. Rules for its commands:
  *
- * - One file per command in `commands/`, which exports `add…(program, cli)`:
- *   it describes itself to commander and gives `.action(cli.action(body))`.
- *   It is listed in `program.ts` and in docs/cli.md; a test compares both.
- * - The body is given a `CliContext`: `openForReading()` for what only looks
- *   (safe beside workers, creates nothing), `openForWriting()` for what steers
- *   (the database must exist, and is not migrated), `target()` and `config()`
- *   for what runs code. What is opened is closed when the body ends.
+ * - Each command has a file in `commands/`, which exports `add…(program, cli)`.
+ *   It describes itself to commander and passes `.action(cli.action(body))`.
+ *   `program.ts` and docs/cli.md list it; a test compares both.
+ * - The body gets a `CliContext`. A command that only reads calls
+ *   `openForReading()`, which is safe beside workers and creates nothing. One
+ *   that changes runs calls `openForWriting()`: the database must exist, and is
+ *   not migrated. One that runs code uses `target()` and `config()`. The context
+ *   closes whatever it opened when the body ends.
  * - It answers with `context.answer(value, () => text)`: one JSON document
- *   under `--json`, text for people otherwise. A stream prints JSON lines. What
- *   is no answer (progress, hints) goes to `context.note`, on standard error.
- *   Data of users is printed through `harmless` or a table.
+ *   under `--json`, text for people otherwise. A stream prints JSON lines.
+ *   Progress and hints go to `context.note`, on standard error.
+ *   User data is printed through a table, `oneLine` or, on several lines, `barred`.
  * - It throws `HoldfastError`s, whose code decides the exit code (exit-codes.ts),
- *   or answers with an exit code of its own. It never calls `process.exit`,
- *   `console` or a clock: all that comes from `CliHost`, so that tests run
- *   commands in-process with `runCli(args, host)`.
- * - Whatever waits is given `context.stop`. After Ctrl-C a long command says
- *   with `note` what was done so far, and ends; the code is 130 then.
+ *   or returns an exit code. It never calls `process.exit`, `console` or a
+ *   clock: `CliHost` provides them, so that tests run commands in-process with
+ *   `runCli(args, host)`.
+ * - Every wait gets `context.stop`. After Ctrl-C a long command reports its
+ *   progress with `note` and ends with code 130.
  */
 const stop = new AbortController();
 const leftOpenMs = 500;
@@ -34,15 +35,15 @@ const stopBy = (reason: StopReason): void => stop.abort(reason);
 for (const name of ["SIGINT", "SIGTERM"] as const)
   process.once(name, () => {
     stopBy(name);
-    // The second one ends it at once.
+    // A second signal ends the process at once.
     process.once(name, () => process.exit(name === "SIGINT" ? 130 : 143));
   });
 
-// `holdfast list | head`: nobody reads on, so there is nothing to say any more.
+// `holdfast list | head`: the reader is gone, so there is nothing left to print.
 for (const stream of [process.stdout, process.stderr])
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") return stopBy("EPIPE");
-    // A full disk, say: what else would be printed is lost as well.
+    // For example a full disk: all further output would be lost too.
     if (stream === process.stdout)
       process.stderr.write(`The output cannot be written: ${error.message}\n`);
     process.exit(1);
@@ -63,7 +64,7 @@ const host: CliHost = {
 process.exitCode = await runCli(process.argv.slice(2), host);
 later(leftOpenMs, endAnyway);
 
-/** What a user's module has opened must not keep a command that has ended and been read. */
+/** Ends the process once its output is read, even if a user's module left handles open. */
 function endAnyway(): void {
   const unread = process.stdout.writableLength + process.stderr.writableLength;
   if (unread > 0) later(leftOpenMs, endAnyway);
@@ -74,7 +75,7 @@ async function readInput(): Promise<string> {
   let text = "";
   const { stdin } = process;
   const end = (): void => {
-    const message = "Stopped while standard input was read: nothing was done.";
+    const message = "Stopped while reading standard input. Nothing was changed.";
     stdin.destroy(new HoldfastError("ABORTED", message));
   };
   stop.signal.addEventListener("abort", end, { once: true });
@@ -84,11 +85,11 @@ async function readInput(): Promise<string> {
   return text;
 }
 
-/** Ctrl-C and Ctrl-D are an answer too: none. */
+/** Asks a question. Ctrl-C and Ctrl-D give an empty answer. */
 async function ask(question: string): Promise<string> {
   const { stdin: input, stderr: output } = process;
   const lines = createInterface({ input, output });
-  // While a line is typed Ctrl-C is a key, which no signal tells of.
+  // While a line is typed, Ctrl-C is a key and sends no signal.
   lines.once("SIGINT", () => stopBy("SIGINT"));
   const isClosed = new Promise<string>((resolve) => lines.once("close", () => resolve("")));
   const { signal } = stop;

@@ -24,11 +24,12 @@ import { addSignal } from "./commands/steer/signal.ts";
 import { addBackup } from "./commands/upkeep/backup.ts";
 import { addCheck } from "./commands/upkeep/check.ts";
 import { addDoctor } from "./commands/upkeep/doctor.ts";
+import { addRepair } from "./commands/upkeep/repair.ts";
 import type { ExitCode } from "./exit-codes.ts";
 import { columnsOf, type CliHost } from "./host.ts";
 import { ownVersion } from "./own-version.ts";
 
-/** In the order in which `holdfast --help` and docs/cli.md list them. */
+/** The order of `holdfast --help` and docs/cli.md. */
 const commands: readonly AddCommand[] = [
   addDemo,
   addInit,
@@ -51,6 +52,7 @@ const commands: readonly AddCommand[] = [
   addSchedules,
   addDoctor,
   addCheck,
+  addRepair,
   addBackup,
   addMigrate,
 ];
@@ -64,7 +66,7 @@ export async function runCli(args: readonly string[], host: CliHost): Promise<Ex
       from: "user",
     });
   } catch (error) {
-    // Help and the version have been printed by then.
+    // Help and the version have already been printed.
     const isAnswer = error instanceof CommanderError && error.exitCode === 0;
     if (!isAnswer)
       cli.fail(asUsage(await aboutHelp(error, args, cli)), {
@@ -79,21 +81,24 @@ export async function runCli(args: readonly string[], host: CliHost): Promise<Ex
 export function programOf(cli: Cli): Command {
   const { stdout } = cli.host;
   const program = new Command("holdfast")
-    .description("Looks at durable workflows, steers them, and runs them.")
+    .description("Run, inspect and control durable workflows.")
     .version(ownVersion(), "--version", "print the version")
     .option(
       "--db <database>",
-      "a file, or a postgres:// URL; else HOLDFAST_DB, else the config file",
+      "a file or a postgres:// URL (default: HOLDFAST_DB, then the config file)",
     )
-    .option("--schema <name>", "where the tables are on Postgres (default: holdfast)")
-    .option("--config <file>", "instead of the nearest holdfast.config.ts, .mts, .mjs or .js")
-    .option("--json", "print JSON, for other programs")
-    .option("--debug", "print stacks of errors")
-    .helpOption("--help", "print this")
+    .option("--schema <name>", "the Postgres schema of the tables (default: holdfast)")
+    .option(
+      "--config <file>",
+      "a config file (default: the nearest holdfast.config.ts, .mts, .mjs or .js)",
+    )
+    .option("--json", "print JSON for other programs")
+    .option("--debug", "print stack traces of errors")
+    .helpOption("--help", "print this help")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
-      // Told by `fail`, as JSON when that was asked for.
+      // `fail` prints errors, as JSON under --json.
       writeErr: () => undefined,
       getOutHelpWidth: () => columnsOf(stdout),
     })
@@ -102,7 +107,7 @@ export function programOf(cli: Cli): Command {
   return program;
 }
 
-/** Commander answers help about a command that is not there with help; what it says of that command itself suggests others. */
+/** Finds a better error for `help` of an unknown command, one that suggests similar commands. */
 async function aboutHelp(error: unknown, args: readonly string[], cli: Cli): Promise<unknown> {
   const [first, word] = args.filter((arg) => !arg.startsWith("-"));
   const isHelp = error instanceof CommanderError && first === "help";
@@ -115,7 +120,7 @@ async function aboutHelp(error: unknown, args: readonly string[], cli: Cli): Pro
   }
 }
 
-/** What commander says of a command line, as one of ours. */
+/** Turns an error of commander into a HoldfastError. */
 function asUsage(error: unknown): unknown {
   if (!(error instanceof CommanderError)) return error;
   const said = (
@@ -128,7 +133,7 @@ function asUsage(error: unknown): unknown {
   const text = `${said.charAt(0).toUpperCase()}${said.slice(1)}`;
   return new HoldfastError(
     "OPTION_INVALID",
-    `${/[.)?]$/.test(text) ? text : `${text}.`} Run it with --help to see what there is.`,
+    `${/[.)?]$/.test(text) ? text : `${text}.`} Run it with --help to see all commands and options.`,
     { reason: error.code },
   );
 }

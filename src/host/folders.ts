@@ -2,11 +2,11 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * Makes a folder and those that it is in, as `mkdir -p` does, and ends: where
- * a folder says that what was to be made in it is not there, as those of
- * `/proc` do, `recursive` of Node tries again for ever.
+ * Makes a folder and its missing parents, as `mkdir -p` does. It always terminates. Node's
+ * `recursive` option retries forever where a folder claims that its new child does not exist, as
+ * folders in `/proc` do.
  *
- * @returns the outermost one that was made; undefined when all were there.
+ * @returns the outermost folder that was made; undefined when all existed.
  */
 export function makeFolders(folder: string, mode?: number): string | undefined {
   if (isFolder(folder)) return undefined;
@@ -15,7 +15,7 @@ export function makeFolders(folder: string, mode?: number): string | undefined {
   try {
     mkdirSync(folder, { mode });
   } catch (error) {
-    // Another process may have been faster, which is as good.
+    // Another process may have made the folder first.
     if (!isFolder(folder)) throw error;
     return first;
   }
@@ -26,6 +26,6 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    return false; // Not there, or nothing that a folder can be in.
+    return false; // Missing, or not a folder.
   }
 }

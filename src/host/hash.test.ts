@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sha256Hex } from "./hash.ts";
+import { checksum, sha256Hex } from "./hash.ts";
 
 test.each([
   ["", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
@@ -8,4 +8,10 @@ test.each([
 ])("%j has its published digest, as text and as UTF-8 bytes", (text, digest) => {
   expect(sha256Hex(text)).toBe(digest);
   expect(sha256Hex(new TextEncoder().encode(text))).toBe(digest);
+});
+
+test("a checksum is the first 16 bytes of SHA-256 in base64url", () => {
+  const [text, hex] = ["abc", "ba7816bf8f01cfea414140de5dae2223"];
+  expect(checksum(text)).toHaveLength(22);
+  expect(Buffer.from(checksum(text), "base64url").toString("hex")).toBe(hex);
 });

@@ -5,10 +5,10 @@ import { HoldfastError } from "./errors.ts";
 import { excerpt } from "./values/excerpt.ts";
 import { malformedId } from "./ids/malformed-id.ts";
 
-/** What a blob holds. Names are open: a host adds its own. */
+/** The kind of a blob's content. Names are open: an app adds its own. */
 export interface BlobKind {
   readonly name: string;
-  /** False for what is compressed already, or not worth the time. */
+  /** False for content that is already compressed or not worth compressing. */
   readonly isCompressible: boolean;
 }
 
@@ -27,10 +27,10 @@ export const blobKinds: {
   processEnvironment: { name: "process-environment", isCompressible: true },
 };
 
-/** What matters more: the time of a write, or the bytes on disk. */
+/** The preference between short writes and few bytes on disk. */
 export type BlobProfile = "lowLatency" | "balanced" | "compact";
 
-/** From how many bytes on compressible content is compressed. */
+/** The size in bytes from which compressible content is compressed. */
 const compressFrom: Readonly<Record<BlobProfile, number>> = {
   lowLatency: Number.POSITIVE_INFINITY,
   balanced: 4_096,
@@ -53,13 +53,13 @@ export function checkedProfile(profile: BlobProfile): BlobProfile {
 
 type BlobEncoding = "identity" | "deflate";
 
-/** No blob is larger, so a damaged size cannot make a read take all memory. */
+/** The largest size of any blob. It keeps a damaged size from making a read take all memory. */
 export const blobSizeMax = 268_435_456;
 
-/** The largest one that a store takes by default. */
+/** The largest blob that a store accepts by default. */
 export const blobBytesMaxDefault = 16_777_216;
 
-/** How long a blob that nothing refers to yet is left alone by default. */
+/** The default time for which an unreferenced blob is kept. */
 export const blobGraceDefault: Duration = "1h";
 
 /** @throws HoldfastError `OPTION_INVALID`, `VALUE_TOO_LARGE` */
@@ -72,13 +72,13 @@ export function checkedBytes(content: Uint8Array, bytesMax: number): Uint8Array 
   if (content.length > bytesMax)
     throw new HoldfastError(
       "VALUE_TOO_LARGE",
-      `${content.length} bytes are more than the ${bytesMax} that may be stored here. Raise bytesMax, or store them elsewhere and keep a reference.`,
+      `${content.length} bytes exceed the limit of ${bytesMax}. Raise bytesMax, or store them elsewhere and keep a reference.`,
       { size: content.length, limit: bytesMax },
     );
   return content;
 }
 
-/** A blob ready to be stored: hash and size are those of the bytes before compression. */
+/** A blob ready to be stored. Its hash and size are taken before compression. */
 export interface NewBlob {
   readonly hash: string;
   readonly kind: string;
@@ -88,7 +88,7 @@ export interface NewBlob {
   readonly at: number;
 }
 
-/** A blob as it was found; nothing of it is trusted yet. */
+/** A blob as it was read, before it is verified. */
 export interface StoredBlob {
   readonly hash: string;
   readonly kind: string;
@@ -100,8 +100,8 @@ export interface StoredBlob {
 type BlobTools = Pick<ByteTools, "sha256Hex" | "deflate" | "inflate">;
 
 /**
- * Hashes and, where it pays, compresses. The bytes are copied, so changing
- * them afterwards does not change what is stored under their hash.
+ * Hashes the content and compresses it if that makes it smaller. The bytes are copied, so a later
+ * change by the caller does not change the stored content.
  */
 export function prepareBlob(
   tools: BlobTools,
@@ -128,19 +128,20 @@ export function prepareBlob(
 }
 
 /**
- * The bytes of a stored blob.
- * @throws HoldfastError `CORRUPT_ROW` unless they are exactly those that were put.
+ * Returns the verified bytes of a stored blob.
+ * @throws HoldfastError `CORRUPT_ROW` unless they are exactly the bytes that were stored.
  */
 export function verifiedBlob(tools: BlobTools, stored: StoredBlob): Uint8Array {
   const { hash, size, content } = stored;
   if (!Number.isSafeInteger(size) || size < 0 || size > blobSizeMax)
-    throw corruptBlob(hash, "has a size that no blob has");
+    throw corruptBlob(hash, "has an invalid size");
   const logical = decoded(tools, stored);
   if (logical === undefined)
     throw corruptBlob(hash, "has content that cannot be decompressed to its size");
   if (logical.length !== size)
     throw corruptBlob(hash, `has ${logical.length} bytes instead of ${size}`);
-  if (tools.sha256Hex(logical) !== hash) throw corruptBlob(hash, "has content of another hash");
+  if (tools.sha256Hex(logical) !== hash)
+    throw corruptBlob(hash, "has content that does not match its hash");
   return logical === content ? new Uint8Array(content) : logical;
 }
 
@@ -162,7 +163,7 @@ function corruptBlob(hash: string, why: string): HoldfastError {
   return corruptRow("holdfast_blob", hash, why);
 }
 
-/** Whether a text could be the hash of a blob. */
+/** Checks that a text has the form of a blob's hash. */
 export function isBlobHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }

@@ -1,14 +1,14 @@
 import { safely } from "./safely.ts";
 
 /**
- * Every failure a caller can meet has a code. Codes are public API: they are
- * appended, never reused, and each has a heading in docs/errors.md (tidy
- * checks).
+ * The kind of a failure. Every failure a caller can meet has a code. Codes are public API: new
+ * codes are appended, and no code is reused. Each has a heading in docs/errors.md, which a tidy
+ * test checks.
  *
- * `retryable` says whether repeating the same call may succeed. `origin` says
- * what a failure tells about: `domain` answers what was asked, and the same
- * call would be answered so again; `store` says that the store, or another
- * caller of it, was in the way, and so nothing about what was asked.
+ * `retryable` is true when repeating the same call may succeed. `origin` names the subject of the
+ * failure. A `domain` failure answers the request, and the same call gets the same answer again. A
+ * `store` failure says that the store or another caller got in the way, so it says nothing about
+ * the request.
  */
 interface ErrorKind {
   readonly retryable: boolean;
@@ -22,7 +22,7 @@ const kinds = {
 } as const satisfies Readonly<Record<string, ErrorKind>>;
 
 const errors = {
-  // Values, names and options given by the caller.
+  // Values, names and options of a call.
   ID_MALFORMED: "refused",
   NAME_INVALID: "refused",
   DURATION_INVALID: "refused",
@@ -32,6 +32,8 @@ const errors = {
   VALUE_TOO_LARGE: "refused",
   VALUE_MALFORMED: "failed",
   PAYLOAD_CODEC_FAILED: "failed",
+  PAYLOAD_CODEC_MISSING: "failed",
+  PAYLOAD_CODEC_WRONG: "failed",
   PARAMETER_INVALID: "failed",
   OPERATION_INVALID: "failed",
   ISOLATION_MISMATCH: "failed",
@@ -46,6 +48,7 @@ const errors = {
   CONSTRAINT_VIOLATED: "failed",
   NUMBER_OUT_OF_RANGE: "failed",
   STATEMENT_FAILED: "failed",
+  PREPARED_STATEMENT_LOST: "failed",
   STATEMENT_INTERRUPTED: "passing",
   WRITE_IN_READ: "failed",
   READ_ONLY: "failed",
@@ -88,6 +91,7 @@ const errors = {
   EXECUTION_ERASED: "refused",
   EXECUTION_UNFINISHED: "refused",
   EXECUTION_FINISHED: "refused",
+  EXECUTION_CHANGED_INSIDE: "refused",
   EXECUTION_RUNNING: "passing",
   EXECUTION_PAUSED: "refused",
   EXECUTION_NOT_PAUSED: "refused",
@@ -130,6 +134,7 @@ const errors = {
   CONTINUATION_LOST: "refused",
   RUN_CANCELLED: "refused",
   RUN_ENDED: "refused",
+  RUN_KEEPS_KILLING_WORKERS: "refused",
   STEP_TIMED_OUT: "passing",
   ATTEMPT_TIMED_OUT: "passing",
 
@@ -243,9 +248,9 @@ export type ErrorDetails = Readonly<Record<string, unknown>>;
 const brand = Symbol.for("holdfast.error");
 
 /**
- * The one error class of Holdfast. Match on `code`; the message is for people
- * and may change. `retryable` says whether repeating the same call, with the
- * same ids and keys, is safe and may succeed.
+ * The error class of Holdfast. Match on `code`; the message is for people and may change.
+ * `retryable` is true when repeating the same call, with the same ids and keys, is safe and may
+ * succeed.
  */
 export class HoldfastError extends Error {
   readonly code: ErrorCode;
@@ -270,26 +275,26 @@ export class HoldfastError extends Error {
   }
 }
 
-/** Recognises our errors across realms and copies of the package. */
+/** True for an error of Holdfast, also from another realm or another copy of the package. */
 export function isHoldfastError(value: unknown): value is HoldfastError {
   if (typeof value !== "object" || value === null) return false;
   return safely(() => {
-    // Read as well, so that who asks can read them.
+    // Reads the fields too, so that the caller can read them safely.
     const { code, retryable } = value as Partial<HoldfastError>;
     return brand in value && typeof code === "string" && typeof retryable === "boolean";
   }, false);
 }
 
 export function originOf(code: ErrorCode): ErrorKind["origin"] | undefined {
-  // A copy of the package of another version may have codes that this one does not know.
+  // An error from another version of the package may have a code unknown to this one.
   const kind = (errors as Partial<typeof errors>)[code];
   return kind && kinds[kind].origin;
 }
 
 /**
- * True for what a function passes on of a store that could not do its part: it
- * says nothing about the effect, which the next call runs again. A code of
- * another version of the package is judged by whether it passes.
+ * True for an error by which a store failed to do its part, passed on by the user's function. It
+ * says nothing about the effect, so the next call runs the effect again. A code from another
+ * version of the package counts when it is retryable.
  */
 export function isOfTheStore(thrown: unknown): boolean {
   if (!isHoldfastError(thrown)) return false;
@@ -298,12 +303,12 @@ export function isOfTheStore(thrown: unknown): boolean {
 
 const finalCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "MOVED_TO_POSTGRES",
-  // The disk failed, or the file was removed: only opening the database again helps.
+  // The disk failed, or the file was removed: only reopening the database helps.
   "FLUSH_FAILED",
   "WRITES_STOPPED",
 ]);
 
-/** Nothing that is tried on the open database can succeed any more. */
+/** True when no further call on the open database can succeed. */
 export function isFinal(error: unknown): error is HoldfastError {
   return isHoldfastError(error) && isFinalCode(error.code);
 }
@@ -312,7 +317,7 @@ export function isFinalCode(code: unknown): boolean {
   return typeof code === "string" && finalCodes.has(code);
 }
 
-/** The exhaustive end of a switch: compiles only when every case is handled. */
+/** The exhaustive end of a switch. It compiles only when every case is handled. */
 export function unreachable(value: never): never {
   throw new Error(`Unreachable case: ${String(value)}`);
 }

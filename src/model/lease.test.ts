@@ -150,7 +150,7 @@ describe("why a lease is lost", () => {
 
   test("the error tells it, and what to do, but no token", () => {
     const error = leaseLost("chat" as SessionId, "expired");
-    expect(error.message).toContain('Session "chat": the lease has run out');
+    expect(error.message).toContain('Session "chat": the lease expired');
     expect(error).toMatchObject({
       code: "LEASE_LOST",
       details: { session: "chat", reason: "expired" },

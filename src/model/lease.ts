@@ -3,40 +3,46 @@ import type { OwnerId } from "./ids/prefixed-id.ts";
 import type { SessionId } from "./ids/session-id.ts";
 import { isSameToken } from "./ids/token.ts";
 
-/** Who wants a lease: a host's own name, and this start of it. The process is what can be proven dead. */
+/**
+ * The claimant of a lease: the host's own name and its current incarnation. Only the process can be
+ * proven dead.
+ */
 export interface LeaseOwner {
   readonly owner: string;
   readonly incarnation: string;
   readonly process: OwnerId | null;
 }
 
-/** What a holder shows to prove that it still holds a session's lease. */
+/** The proof that a holder still holds a session's lease. */
 export interface LeaseFence {
   readonly owner: string;
   readonly incarnation: string;
   readonly token: string;
-  /** Only grows: a holder with a smaller one was overtaken. */
+  /** A number that only grows. A holder with a smaller fence was overtaken. */
   readonly fence: number;
 }
 
-/** What anybody may know of a lease: all but its token. */
+/** The public view of a lease: everything but its token. */
 export interface LeaseHolder extends LeaseOwner {
   readonly fence: number;
   readonly claimedAt: number;
   readonly expiresAt: number;
 }
 
-/** How the leases of a session ended that came before. */
+/** A record of how a session's earlier leases ended. */
 interface EarlierLeases {
-  /** The last fence that was given out; 0 when none ever was. */
+  /** The last fence that was issued; 0 if there was none. */
   readonly fence: number;
-  /** Which of the leases before that one were released by their holders: a bit for each, the last one lowest. */
+  /**
+   * The earlier leases that their holders released, one bit each. The lowest bit is the latest of
+   * them.
+   */
   readonly givenBack: number;
 }
 
 /** A lease as it is stored. */
 export interface HeldLease extends LeaseHolder, LeaseFence, EarlierLeases {
-  /** The latest instant at which its holder was heard of. */
+  /** The latest instant at which the holder renewed the lease or acquired it. */
   readonly renewedAt: number;
 }
 
@@ -44,25 +50,25 @@ export type LeaseState =
   | ({ readonly kind: "free" } & EarlierLeases)
   | { readonly kind: "held"; readonly lease: HeldLease };
 
-/** What a caller that asks for a lease gets. */
+/** The answer to a request for a lease. */
 export type LeaseDecision =
   | { readonly kind: "acquire"; readonly fence: number }
-  /** The same incarnation again: it has the lease already. */
+  /** The same incarnation asks again and already has the lease. */
   | { readonly kind: "reenter"; readonly lease: HeldLease }
-  /** Taken from a holder that has provably died. */
+  /** The lease is taken from a holder whose process is proven dead. */
   | { readonly kind: "reclaim"; readonly fence: number }
   | { readonly kind: "busy"; readonly holder: LeaseHolder };
 
-/** A holder that was seen, and whose process was then proven dead. */
+/** A previous holder whose process is proven dead. */
 export interface ProvenDeath {
   readonly fence: number;
   readonly process: OwnerId;
 }
 
 /**
- * Decides who gets a lease. A live lease stays with its holder, unless that is
- * the very one that was proven dead: of several who saw it die the first
- * changes the fence, and the others have seen another holder.
+ * Decides a request for a lease. A live lease stays with its holder, unless exactly that holder is
+ * proven dead. If several claimants saw it die, the first changes the fence, so the others saw an
+ * older holder.
  */
 export function decideLease(
   state: LeaseState,
@@ -80,17 +86,16 @@ export function decideLease(
 }
 
 /**
- * Whether a lease keeps others away. It cannot be older than the last time
- * its holder was heard of, so a clock that is set back does not revive it.
+ * True while a lease keeps others away. The lease is never judged at an instant before its last
+ * renewal, so a clock that is set back does not revive it.
  */
 export function isLive(lease: Pick<HeldLease, "expiresAt" | "renewedAt">, now: number): boolean {
   return lease.expiresAt > Math.max(now, lease.renewedAt);
 }
 
 /**
- * Whether a lease is over by `now` and nothing stored says so yet: a caller that
- * learns of it records it, so that a clock that is set back does not show it
- * as held again.
+ * True for a lease that has expired by `now`, while the stored row does not say so yet. A caller
+ * that sees this records it. Otherwise a clock that is set back would show the lease as held again.
  */
 export function isUnrecordedEnd(
   lease: Pick<HeldLease, "expiresAt" | "renewedAt">,
@@ -99,7 +104,7 @@ export function isUnrecordedEnd(
   return lease.expiresAt > lease.renewedAt && !isLive(lease, now);
 }
 
-/** The lease after its holder was heard of again. It never gets shorter, whatever the clock says. */
+/** Returns the renewed lease. It never gets shorter, even if the clock was set back. */
 export function extended<L extends Pick<HeldLease, "expiresAt" | "renewedAt">>(
   lease: L,
   now: number,
@@ -112,7 +117,7 @@ export function extended<L extends Pick<HeldLease, "expiresAt" | "renewedAt">>(
   };
 }
 
-/** The lease of one incarnation that was asked for again, perhaps by another process. */
+/** Returns the lease after its incarnation asked again, perhaps from another process. */
 export function reentered(
   lease: HeldLease,
   owner: LeaseOwner,
@@ -121,22 +126,25 @@ export function reentered(
 ): HeldLease {
   return {
     ...extended(lease, now, leaseMs),
-    // Two processes that share a lease: the death of one proves nothing.
+    // Two processes share the lease, so the death of one proves nothing.
     process: owner.process === lease.process ? lease.process : null,
   };
 }
 
-/** The last instant a Date can show. */
+/** The last instant that a Date can show. */
 const instantMax = 8.64e15;
 
 export function expiryAt(now: number, leaseMs: number): number {
   return Math.min(now + leaseMs, instantMax);
 }
 
-/** So many are remembered: far more than take a lease between two renewals of one that was lost. */
+/**
+ * The number of earlier leases that are remembered. Far fewer claimants take the lease between two
+ * renewals of a lost one.
+ */
 const earlierLeasesMax = 31;
 
-/** What the next lease remembers of those before it. One that is free was released. */
+/** Returns the releases that the next lease remembers. A free lease was released. */
 export function givenBackBefore(state: LeaseState): number {
   const bits = state.kind === "free" ? state.givenBack : state.lease.givenBack;
   return (bits * 2 + (state.kind === "free" ? 1 : 0)) % 2 ** earlierLeasesMax;
@@ -148,10 +156,13 @@ function wasGivenBack({ fence: last, givenBack }: EarlierLeases, fence: number):
   return Math.floor(givenBack / 2 ** place) % 2 === 1;
 }
 
-/** Why a fence does not hold: none was shown, or its lease was released, overtaken or has run out. */
+/**
+ * The reason why a fence is not valid: none was passed, or its lease was released, overtaken or
+ * expired.
+ */
 export type LeaseLoss = "missing" | "released" | "overtaken" | "expired";
 
-/** Why a fence does not hold a lease; undefined when it does. */
+/** Returns the reason why a fence does not hold the lease, or undefined when it does. */
 export function lossOf(
   state: LeaseState,
   fence: LeaseFence | undefined,
@@ -163,14 +174,14 @@ export function lossOf(
   return isLive(state.lease, now) ? undefined : "expired";
 }
 
-/** What became of a lease that is no longer the session's. */
+/** Returns how a lease ended that the session no longer has. */
 function endOf(state: LeaseState, { fence }: LeaseFence): LeaseLoss {
   if (state.kind === "free" && fence === state.fence) return "released";
   const last = state.kind === "free" ? state : state.lease;
   return wasGivenBack(last, fence) ? "released" : "overtaken";
 }
 
-/** Whether all parts of a fence are there; JavaScript lets anything through. */
+/** Checks that all parts of a fence are present, since JavaScript passes anything. */
 export function isFence(given: unknown): given is LeaseFence {
   if (typeof given !== "object" || given === null) return false;
   const { owner, incarnation, token, fence } = given as Partial<LeaseFence>;
@@ -204,10 +215,10 @@ export function holderOf(lease: HeldLease): LeaseHolder {
 }
 
 const whatHappened: Readonly<Record<LeaseLoss, string>> = {
-  missing: "no lease was shown",
+  missing: "the call has no lease",
   released: "the lease was released",
   overtaken: "another holder has the lease",
-  expired: "the lease has run out",
+  expired: "the lease expired",
 };
 
 export function leaseLost(
@@ -218,13 +229,13 @@ export function leaseLost(
   return new HoldfastError(
     "LEASE_LOST",
     `Session "${session}": ${whatHappened[reason]}, so nothing was changed. ` +
-      "Stop this turn; acquire the lease again and start from what the session holds then.",
+      "Stop this turn; acquire the lease again, reload the session and start from there.",
     { session, reason },
     options,
   );
 }
 
-/** The same for a process and its worker. */
+/** The same error for a process and its worker. */
 export function processLeaseLost(
   id: string,
   reason: LeaseLoss,
@@ -233,7 +244,7 @@ export function processLeaseLost(
   return new HoldfastError(
     "PROCESS_LEASE_LOST",
     `Process "${id}": ${whatHappened[reason]}, so nothing was changed. ` +
-      "Stop this work; the holder of the lease goes on with it.",
+      "Stop this work; the holder of the lease continues it.",
     { id, reason },
     options,
   );

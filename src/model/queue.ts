@@ -2,25 +2,37 @@ import { HoldfastError } from "./errors.ts";
 import { excerpt } from "./values/excerpt.ts";
 import { isRecord, spokenKind } from "./values/spoken-kind.ts";
 
-/** Turn work becomes part of a turn; a command is for the session itself, and is dealt with alone. */
+/**
+ * The class of queued work. Turn work becomes part of a turn. A command is for the session itself
+ * and is processed on its own.
+ */
 export type WorkClass = "turn" | "command";
-/** When a batch may be taken: also between the steps of a running turn, or only after its commit. */
+/**
+ * The point at which a batch may be claimed: between the steps of a running turn too, or only after
+ * the turn's commit.
+ */
 export type Delivery = "earliestSafeBoundary" | "afterTurnCommit";
-/** Whether a batch is taken alone, or may be taken together with those that follow. */
+/**
+ * The rule for claiming a batch together with others: always by itself, or with the batches that
+ * follow.
+ */
 export type Slot = "exclusive" | "join";
-/** Where work is asked for: inside a running turn, or with none running. */
+/** The situation of a claim: inside a running turn, or with no turn running. */
 export type Boundary = "activeTurn" | "idle";
 
-/** What decides when and with which others a batch is taken. */
+/** The rules for when a batch is claimed, and with which others. */
 export interface QueuePolicy {
   readonly class: WorkClass;
   readonly delivery: Delivery;
   readonly slot: Slot;
-  /** Batches join only those with an equal key; none equals none. */
+  /**
+   * A key for joining: batches join only if their keys are equal. Two batches without a key have
+   * equal keys.
+   */
   readonly mergeKey: string | null;
 }
 
-/** One thing to work on. Kinds are the host's own names. */
+/** One item of work. Kinds are the app's own names. */
 export interface QueueItemDraft<P = unknown> {
   readonly kind: string;
   /** Defaults to `turn`. */
@@ -39,15 +51,19 @@ const deliveries: readonly string[] = [
 const slots: readonly string[] = ["exclusive", "join"] satisfies Slot[];
 
 /**
- * The class that all items of a batch have.
+ * Returns the class that all items of a batch share.
  *
- * @throws HoldfastError `BATCH_INVALID` when there are none or too many, or
- *   when they differ: such a batch could never be claimed.
+ * @throws HoldfastError `BATCH_INVALID` when there are no items or too many, or when their classes
+ * differ: such a batch could never be claimed.
  */
 export function classOf(items: readonly QueueItemDraft[]): WorkClass {
   if (!Array.isArray(items))
     throw invalid(`has ${spokenKind(items)} instead of a list of items.`, {
       path: "items",
+    });
+  if (items.length > itemsPerBatchMax)
+    throw invalid(`has ${items.length} items. Split it: at most ${itemsPerBatchMax} go together.`, {
+      items: items.length,
     });
   const wrong = items.findIndex((item) => !isRecord(item));
   if (wrong >= 0)
@@ -57,10 +73,6 @@ export function classOf(items: readonly QueueItemDraft[]): WorkClass {
     });
   const [first] = items as readonly QueueItemDraft[];
   if (first === undefined) throw invalid("has no items. Give it at least one.", { items: 0 });
-  if (items.length > itemsPerBatchMax)
-    throw invalid(`has ${items.length} items. Split it: at most ${itemsPerBatchMax} go together.`, {
-      items: items.length,
-    });
   const wanted = first.class ?? "turn";
   for (const [index, item] of items.entries()) {
     const { class: own = "turn" } = item as QueueItemDraft;
@@ -78,7 +90,7 @@ export function classOf(items: readonly QueueItemDraft[]): WorkClass {
   return wanted;
 }
 
-/** @throws HoldfastError `BATCH_INVALID` for a policy that does not exist. */
+/** @throws HoldfastError `BATCH_INVALID` for an unknown policy. */
 export function checkedPolicy<P extends QueuePolicy>(policy: P): P {
   if (!deliveries.includes(policy.delivery))
     throw invalid(`has the delivery ${spoken(policy.delivery)}. Use ${deliveries.join(" or ")}.`);
@@ -87,7 +99,7 @@ export function checkedPolicy<P extends QueuePolicy>(policy: P): P {
   return policy;
 }
 
-/** Whether stored policies are ones that were ever written. */
+/** Checks that a stored policy is one that Holdfast writes. */
 export function isPolicy(policy: {
   readonly class: string;
   readonly delivery: string;
@@ -100,13 +112,16 @@ export function isPolicy(policy: {
   );
 }
 
-/** Whether the first batch in line may be taken for a turn at a boundary. A command blocks what is behind it. */
+/**
+ * True when a turn may start with the first batch in line at this boundary. A command blocks
+ * everything behind it.
+ */
 export function mayStartWith(head: QueuePolicy, boundary: Boundary): boolean {
   if (head.class !== "turn") return false;
   return boundary === "idle" || head.delivery === "earliestSafeBoundary";
 }
 
-/** How many batches from the first one on are taken together for a turn. */
+/** Returns the number of batches, from the first one on, that a turn claims together. */
 export function turnPrefix(line: readonly QueuePolicy[], boundary: Boundary, max: number): number {
   const [head] = line;
   if (head === undefined || max < 1 || !mayStartWith(head, boundary)) return 0;
@@ -124,7 +139,7 @@ function joins(head: QueuePolicy, next: QueuePolicy): boolean {
   );
 }
 
-/** A command is taken alone, and only as the first in line. */
+/** Returns 1 when a command is first in line: a command is claimed by itself. */
 export function commandPrefix(line: readonly QueuePolicy[]): 0 | 1 {
   return line[0]?.class === "command" ? 1 : 0;
 }

@@ -4,11 +4,14 @@ import { excerpt } from "./values/excerpt.ts";
 import { isList, isRecord, spokenKind, spokenStranger } from "./values/spoken-kind.ts";
 
 /**
- * The shape of what callers give, checked where it enters: JavaScript lets
- * anything through. Errors name the place and what was there, never its value.
+ * Checks the shape of arguments where they enter, since JavaScript passes anything. Errors name the
+ * argument and its kind, never its value.
  */
 
-/** No promise either, nor a Date and the like: without fields they would pass for no options. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * Rejects promises, Dates and the like too: without fields they would pass for empty options.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
 export function givenObject<T>(place: string, given: T): T & object {
   if (!isRecord(given)) throw givenInvalid(place, "an object", given);
   const stranger = readGiven(place, () => spokenStranger(given));
@@ -26,8 +29,8 @@ function adviceFor(stranger: string): string {
 }
 
 /**
- * What `read` finds in something that a caller gave: a getter or a proxy runs
- * code of theirs, and what that throws has no code.
+ * Returns the result of reading an argument. A getter or a proxy runs the caller's code, which may
+ * throw errors without a code.
  * @throws HoldfastError `OPTION_INVALID`
  */
 export function readGiven<T>(place: string, read: () => T): T {
@@ -36,33 +39,38 @@ export function readGiven<T>(place: string, read: () => T): T {
   } catch (cause) {
     throw new HoldfastError(
       "OPTION_INVALID",
-      `Expected ${place} to be readable; it threw when it was read, see the cause. Nothing was written.`,
+      `Expected ${place} to be readable; reading it threw an error, see the cause. Nothing was written.`,
       { option: place },
       { cause },
     );
   }
 }
 
-/** @throws HoldfastError `OPTION_INVALID` */
+/** The longest list that a call accepts. Walking 20 million holes of a list takes seconds. */
+const listItemsMax = 1_000_000;
+
+/**
+ * Returns a copy of a list. The length is checked before the list is walked, since it may be any
+ * number. @throws HoldfastError `OPTION_INVALID`
+ */
 export function givenList<T>(
   place: string,
   given: readonly T[],
-  itemsMax: number = Number.MAX_SAFE_INTEGER,
+  itemsMax: number = listItemsMax,
 ): readonly T[] {
   if (!isList(given)) throw givenInvalid(place, "a list", given);
   const length = readGiven(place, () => given.length);
   if (length <= itemsMax) return readGiven(place, () => Array.from(given));
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Expected ${place} to be a list of at most ${itemsMax}; got one of ${length}.`,
+    `Expected ${place} to be a list of at most ${itemsMax}; got ${length} items.`,
     { option: place },
   );
 }
 
 /**
- * The options of a call; none are as good as an empty object. Where it is said
- * which ones there are, another one is a slip of the pen, which would go
- * unnoticed. @throws HoldfastError `OPTION_INVALID`
+ * Returns the options of a call; absent options count as an empty object. If `known` is given, any
+ * other name is refused as a typo. @throws HoldfastError `OPTION_INVALID`
  */
 export function optionsOf<T extends object>(
   given: T | undefined,
@@ -76,8 +84,8 @@ export function optionsOf<T extends object>(
 }
 
 /**
- * Something that a caller describes; a property that it does not have is a
- * slip of the pen. @throws HoldfastError `OPTION_INVALID`
+ * Returns a copy of a draft. A property outside `known` is refused as a typo. @throws HoldfastError
+ * `OPTION_INVALID`
  */
 export function draftOf<T extends object>(
   place: string,
@@ -99,7 +107,10 @@ function unknownIn(place: string, given: object, known: readonly string[]): stri
   return names.find((name) => !known.includes(name));
 }
 
-/** A copy, so that nothing is read twice that could answer otherwise, or throw, the second time. */
+/**
+ * Returns a copy, so that no field is read twice: a second read could return another value or
+ * throw.
+ */
 function fieldsOf<T extends object>(given: T, known: readonly (keyof T & string)[]): T {
   const fields: Partial<T> = {};
   for (const name of known)
@@ -128,7 +139,10 @@ export function givenFlag(place: string, given: boolean | undefined): boolean | 
   throw givenInvalid(place, "true or false", given);
 }
 
-/** For signals that are not given to a database, which checks them itself. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * Checks a signal for calls that do not pass it to a database, which checks signals itself. @throws
+ * HoldfastError `OPTION_INVALID`
+ */
 export function givenSignal(given: AbortSignal | undefined): void {
   if (given === undefined) return;
   if (safely(() => typeof given?.addEventListener !== "function", true))
@@ -141,6 +155,24 @@ export function givenFunction(place: string, given: unknown): void {
     throw givenInvalid(place, "a function", given);
 }
 
+/**
+ * Reports the progress of a call to its caller. The caller's function may throw anything, which
+ * ends the call between two transactions.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
+export function tellProgress<R>(onProgress: ((report: R) => void) | undefined, report: R): void {
+  try {
+    onProgress?.(report);
+  } catch (cause) {
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      "onProgress threw an error, which ended the call; see the cause. Work done before that stays; repeat the call for the rest.",
+      { option: "onProgress", report },
+      { cause },
+    );
+  }
+}
+
 export function givenInvalid(place: string, expected: string, given: unknown): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
@@ -149,34 +181,37 @@ export function givenInvalid(place: string, expected: string, given: unknown): H
   );
 }
 
-/** True for text that every column takes: without U+0000 and halves of characters. */
+/** True for text that every column can store: without U+0000 and lone surrogates. */
 export function isStorable(text: unknown): text is string {
   return typeof text === "string" && !text.includes("\0") && text.isWellFormed();
 }
 
 /**
- * The text itself is not in the error: what people write into reasons and
- * metadata is nobody else's business.
+ * Checks a text. The error does not contain the text, because reasons and metadata may be private.
  *
  * @throws HoldfastError `NAME_INVALID`
  */
 export function checkedText(what: string, text: string, charactersMax: number = 128): string {
-  if (isStorable(text) && text.length > 0 && text.length <= charactersMax) return text;
+  const isInBounds = typeof text === "string" && text.length > 0 && text.length <= charactersMax;
+  if (isInBounds && isStorable(text)) return text;
   const length = typeof text === "string" ? text.length : undefined;
   throw new HoldfastError(
     "NAME_INVALID",
-    `${what} is a text of 1 to ${charactersMax} characters without U+0000 and halves of characters; ` +
+    `${what} is a text of 1 to ${charactersMax} characters without U+0000 and lone surrogates; ` +
       `got ${length === undefined ? typeof text : `${length} characters`}.`,
     { what, ...(length !== undefined && { length }) },
   );
 }
 
-/** A text in a filter: any that a column could hold. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * Checks a text in a filter: any text that a column can hold. @throws HoldfastError
+ * `OPTION_INVALID`
+ */
 export function checkedFilterText(option: string, text: string): string {
   if (isStorable(text)) return text;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Option ${option} is a text without U+0000 and halves of characters, since nothing stored holds those.`,
+    `Option ${option} is a text without U+0000 and lone surrogates, since no stored text contains those.`,
     { option },
   );
 }
@@ -196,16 +231,16 @@ export function checkedCount(
   );
 }
 
-/** What is wrong with it, without the number: it may be a user's. */
+/** Describes the fault without the number, which may be a user's data. */
 function kindOfCount(count: unknown, min: number): string {
   if (typeof count !== "number") return typeof count;
-  if (!Number.isSafeInteger(count)) return "a number that is not such";
-  return count < min ? "a smaller one" : "a larger one";
+  if (!Number.isSafeInteger(count)) return "a number that is not whole or not safe";
+  return count < min ? "a smaller number" : "a larger number";
 }
 
 const instantMax = 8.64e15;
 
-/** An instant: whole milliseconds since 1970 that a Date can show. */
+/** Checks an instant: whole milliseconds since 1970 that a Date can show. */
 export function checkedInstant(what: string, instant: number): number {
   if (Number.isSafeInteger(instant) && instant >= 0 && instant <= instantMax) return instant;
   throw new HoldfastError(
@@ -215,7 +250,7 @@ export function checkedInstant(what: string, instant: number): number {
   );
 }
 
-/** The same for a text that may be absent. @throws HoldfastError `NAME_INVALID` */
+/** Checks a text that may be absent. @throws HoldfastError `NAME_INVALID` */
 export function optionalText(
   what: string,
   text: string | null | undefined,

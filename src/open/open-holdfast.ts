@@ -1,4 +1,4 @@
-import { openPostgres } from "../backends/postgres/open.ts";
+import { openPostgresWith, type PostgresSeams } from "../backends/postgres/open.ts";
 import type { PostgresOptions } from "../backends/postgres/options.ts";
 import { openSqlite } from "../backends/sqlite/open.ts";
 import type { SqliteOptions } from "../backends/sqlite/options.ts";
@@ -13,25 +13,26 @@ import { RunningBodies } from "../runtime/running-bodies.ts";
 import type { RuntimeContext } from "../runtime/runtime-context.ts";
 import type { Notice, RuntimeEvent } from "../runtime/runtime-event.ts";
 import { ParkedWaits } from "../runtime/client/parked-waits.ts";
+import { processPlaces } from "../runtime/worker/process-places.ts";
 import { UnservedFunctions } from "../runtime/client/unserved.ts";
 import { storePages } from "../runtime/client/store-pages.ts";
 import { checkStoreOptions, type StoreOptions } from "../stores/context.ts";
 import { executionContext } from "../stores/execution/context.ts";
 
 export interface HoldfastOptions {
-  /** Of the file, when a path was given. */
+  /** Options of the file, when a path is given. */
   readonly sqlite?: SqliteOptions;
-  /** Of the connection, when a URL was given. */
+  /** Options of the connection, when a URL is given. */
   readonly postgres?: PostgresOptions;
-  /** Changes values on their way to the database and back: encryption. */
+  /** Transforms values on their way to the database and back: encryption. */
   readonly payload?: NonNullable<StoreOptions["payload"]>;
-  /** How large a value may be; defaults to 2 MiB of text. */
+  /** The size limit of a value. Defaults to 2 MiB of text. */
   readonly valueLimits?: NonNullable<StoreOptions["valueLimits"]>;
   /**
-   * The log hook: told what the runtime and `ctx.log` say, with ids and names
-   * apart from the text. By default warnings and errors are emitted as process
-   * warnings.
-   * @example onEvent: ({ level, message, details, data }) => logger[level]({ ...details, data }, message)
+   * The log hook. Receives the events of the runtime and of `ctx.log`, with ids and names apart
+   * from the text. By default, warnings and errors are emitted as process warnings.
+   * @example onEvent: ({ level, message, details, data }) => logger[level]({ ...details, data },
+   * message)
    */
   readonly onEvent?: (event: RuntimeEvent) => void;
 }
@@ -57,7 +58,7 @@ export async function openHoldfast(
 ): Promise<Holdfast> {
   const given = optionsOf<HoldfastOptions>(options, optionNames);
   const { sqlite = {}, postgres = {}, onEvent } = given;
-  // Before anything is made, also of what is of no use here: it would go unnoticed until it is.
+  // Checks every option before anything is created, also the options that the other database uses.
   givenObject("sqlite", sqlite);
   givenObject("postgres", postgres);
   givenFunction("onEvent", onEvent);
@@ -70,7 +71,7 @@ export async function openHoldfast(
       pathOrUrl,
     );
   const database: Database = isPostgresUrl(pathOrUrl)
-    ? await openPostgres(pathOrUrl, postgres)
+    ? await openPostgresWith(pathOrUrl, postgres, warningsTo(onEvent))
     : await openSqlite(pathOrUrl, sqlite);
   try {
     return await holdfastOn(database, stores, onEvent);
@@ -80,7 +81,17 @@ export async function openHoldfast(
   }
 }
 
-/** Those of the stores. */
+/** Turns warnings of the database into events when the caller listens for events. */
+function warningsTo(onEvent: HoldfastOptions["onEvent"]): PostgresSeams {
+  if (onEvent === undefined) return {};
+  const say = guarded(onEvent);
+  return {
+    onWarning: ({ code, message }) =>
+      say({ level: "warn", message, details: { code }, source: "runtime" }),
+  };
+}
+
+/** The part of the options that concerns the stores. */
 export function storeOptionsOf({ payload, valueLimits }: HoldfastOptions): StoreOptions {
   return {
     ...(payload !== undefined && { payload }),
@@ -88,7 +99,7 @@ export function storeOptionsOf({ payload, valueLimits }: HoldfastOptions): Store
   };
 }
 
-/** The same over a database that is open. */
+/** Builds a Holdfast over an open database. */
 export async function holdfastOn(
   database: Database,
   options: StoreOptions = {},
@@ -98,7 +109,7 @@ export async function holdfastOn(
   return holdfastOver(context, (timeout) => database.close({ timeout }));
 }
 
-/** What clients and workers of a database share. */
+/** State that clients and workers of a database share. */
 export async function runtimeContext(
   database: Database,
   options: StoreOptions,
@@ -123,7 +134,7 @@ export async function runtimeContext(
     bodies: new RunningBodies(),
     ending: { by: undefined },
     drain: new Drain(undefined, new LoopWatch(tell)),
-    tokens: await externalTokens(database),
+    tokens: await externalTokens(database, options),
     say,
     tell,
     unserved: new UnservedFunctions({
@@ -132,6 +143,7 @@ export async function runtimeContext(
       clock: background,
       tell,
     }),
+    places: processPlaces,
     parked: new ParkedWaits({
       database,
       store,
@@ -146,7 +158,7 @@ export function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text);
 }
 
-/** A hook of the user's stops nothing, whatever it does. */
+/** Wraps the user's hook so that its failure stops nothing. */
 function guarded(onEvent: (event: RuntimeEvent) => unknown): (event: RuntimeEvent) => void {
   const failed = (error: unknown): void =>
     process.emitWarning(`onEvent failed: ${String(error)}`, {
@@ -162,7 +174,7 @@ function guarded(onEvent: (event: RuntimeEvent) => unknown): (event: RuntimeEven
   };
 }
 
-/** Information is for those who ask for it; what went wrong is for everybody. */
+/** Emits warnings and errors as process warnings; drops everything else. */
 export function asWarning({ level, message }: RuntimeEvent): void {
   if (level === "warn" || level === "error")
     process.emitWarning(message, { type: "HoldfastWarning" });

@@ -3,14 +3,19 @@ import type { ExecutionResult } from "../model/execution/result.ts";
 import { isRunFailedError, RunFailedError } from "../model/run-failed-error.ts";
 import { safely } from "../model/safely.ts";
 import { restoredFailure } from "../model/values/restored-error.ts";
-import { isError, storedError, type StoredError } from "../model/values/stored-error.ts";
+import {
+  errorDepthMax,
+  isError,
+  storedError,
+  type StoredError,
+} from "../model/values/stored-error.ts";
 import { isThrownAt, type ThrownAt } from "../model/values/thrown-at.ts";
 
 const nonRetryable = Symbol.for("holdfast.nonRetryable");
 
 /**
- * Thrown by a step or an activity that would fail the same way again: it is
- * not retried.
+ * Thrown by a step or an activity that would fail the same way again, so that it is not
+ * retried.
  *
  * @example throw new NonRetryableError("the card was declined", { cause: error });
  */
@@ -23,7 +28,7 @@ export class NonRetryableError extends Error {
   }
 }
 
-/** True for what a retry would not change. */
+/** True for an error that a retry would not change. */
 export function isNonRetryable(thrown: unknown): boolean {
   if (typeof thrown !== "object" || thrown === null) return false;
   if (isHoldfastError(thrown)) return !thrown.retryable;
@@ -31,19 +36,19 @@ export function isNonRetryable(thrown: unknown): boolean {
 }
 
 /**
- * Whether repeating the same call may succeed. A server that takes no writes
- * takes them again after a failover, or when its disk has room.
+ * True if the same call may succeed when repeated. A server that refuses writes accepts them
+ * again after a failover, or once its disk has room.
  */
 export function isPassing(error: unknown): boolean {
   return isHoldfastError(error) && (error.retryable || error.code === "READ_ONLY");
 }
 
-/** True when a payload codec is out of order: that says nothing about the value. */
+/** True for a failure of the payload codec, which says nothing about the value. */
 export function isOfTheCodec(thrown: unknown): boolean {
   return isHoldfastError(thrown) && thrown.code === "PAYLOAD_CODEC_FAILED";
 }
 
-/** Says which value of a run cannot be stored: the refusal knows only the path within it. */
+/** Names the value of a run that cannot be stored: the refusal knows only the path within the value. */
 export function ofSubject(error: unknown, subject: string): unknown {
   if (!isHoldfastError(error) || error.code !== "NOT_SERIALIZABLE") return error;
   const { code, message, details, stack, cause } = error;
@@ -57,10 +62,7 @@ export function ofSubject(error: unknown, subject: string): unknown {
   return named;
 }
 
-/**
- * Writes an error down: whole, and if it does not fit what values may take,
- * what is most important of it.
- */
+/** Stores an error in full, or its most important parts if it exceeds the limits of values. */
 export function recorded<T>(
   thrown: unknown,
   at: ThrownAt | undefined,
@@ -112,7 +114,7 @@ export function runFailure(
   }
 }
 
-/** Where in the run it was thrown. What failed in a child was thrown there. */
+/** The place in the run at which the error was thrown. An error of a child was thrown in the child. */
 function placeOf(stored: StoredError): ThrownAt | undefined {
   if (stored.run !== undefined) return undefined;
   if (isThrownAt(stored.at)) return stored.at;
@@ -125,32 +127,50 @@ function spokenPlace(at: ThrownAt | undefined): string {
   return `${step === undefined ? "" : ` in step "${step}"`} (attempt ${attempt})`;
 }
 
-/** Which error it was, and the line of the user's code. Not its message, which may hold values: what is said here is stored as it is. */
+/**
+ * Names the error and the line of the user's code. The message is left out, since it may hold
+ * values and this text is stored unencoded.
+ */
 export function spokenOrigin(thrown: unknown): string {
   const { name, stack } = storedError(thrown);
   const line = userLine(stack);
   return `${clipped(name)}${line === undefined ? "" : ` (at ${clipped(line, 1_000)})`}`;
 }
 
-/** An error with its causes and the line of the user's code, in one line. A failed run has told its own. */
+/**
+ * Describes an error with its causes and the line of the user's code, in one line. Runs that
+ * only passed the error on are left out. The run that threw it is named.
+ */
 function told(error: Error): string {
-  if (isRunFailedError(error)) return clipped(error.message, 2_000);
   const chain: string[] = [];
   let line: string | undefined;
+  let thrower: RunFailedError | undefined;
   let each: unknown = error;
-  for (; isError(each) && chain.length < 4; each = each.cause) {
-    if (isRunFailedError(each)) {
-      chain.push(clipped(each.message, 2_000));
-      return chain.join("; caused by ");
+  let depth = 0;
+  for (; isError(each) && chain.length < 4; each = each.cause, depth += 1) {
+    if (isRunFailedError(each) && each.kind === "failed" && isError(each.cause)) {
+      thrower = each;
+      line = undefined;
+      continue;
     }
-    chain.push(`${each.name}: ${clipped(each.message, 1_000)}`);
-    line = userLine(each.stack) ?? line;
+    const isOfRun = isRunFailedError(each);
+    chain.push(
+      isOfRun ? clipped(each.message, 2_000) : `${each.name}: ${clipped(each.message, 1_000)}`,
+    );
+    if (!isOfRun) line = userLine(each.stack) ?? line;
   }
-  const place = line === undefined ? "" : ` (at ${line})`;
-  return `${chain.join("; caused by ")}${place}`;
+  // A chain that was cut to fit may lack the run that threw.
+  const run = depth < errorDepthMax ? thrower : undefined;
+  const place = [line && `at ${line}`, run && `in ${spokenRun(run)}`].filter(Boolean).join(", ");
+  return `${chain.join("; caused by ")}${place && ` (${place})`}`;
 }
 
-/** The first place of a stack that is not Node's or a package's. */
+function spokenRun({ runId, function: name, step, attempt }: RunFailedError): string {
+  const inStep = step === undefined ? "" : `, step "${step}"`;
+  return `run ${runId} of ${name}${inStep}${attempt === undefined ? "" : `, attempt ${attempt}`}`;
+}
+
+/** The first place of a stack outside Node and packages. */
 function userLine(stack: string | undefined): string | undefined {
   for (const line of stack?.split("\n") ?? []) {
     const place = /^\s+at (?:.*\()?([^()]+:\d+:\d+)\)?$/.exec(line)?.[1];
@@ -165,11 +185,11 @@ function clipped(text: string, charactersMax = 100): string {
 
 const cancelled = Symbol.for("holdfast.cancelled");
 
-/** What open calls of a workflow reject with once it is cancelled. */
+/** The error with which open calls of a workflow reject once the run is cancelled. */
 export function runCancelled(
   id: string,
   reason: string | null,
-  /** How what was waited for ended, when it had to be waited for. */
+  /** The outcome of the awaited work, if the call had to wait for it. */
   ended?: {
     readonly call: string;
     readonly outcome: "completed" | "failed";
@@ -191,7 +211,7 @@ export function isCancellation(thrown: unknown): boolean {
   return isHoldfastError(thrown) && thrown.code === "RUN_CANCELLED";
 }
 
-/** For a run that goes on elsewhere. */
+/** The error for a run that continues elsewhere. */
 export function lockWasLost(id: string): HoldfastError {
   return new HoldfastError(
     "LOCK_LOST",
@@ -200,14 +220,14 @@ export function lockWasLost(id: string): HoldfastError {
   );
 }
 
-/** Codes after which a run is nobody's, another's, or nothing can be written. */
+/** Codes after which a run has no owner or another one, or nothing can be written. */
 const losing: ReadonlySet<string> = new Set([
   "LOCK_LOST",
   "EXECUTION_FINISHED",
   "EXECUTION_NOT_FOUND",
   "EXECUTION_PARKED",
   "UNLOCK_REFUSED",
-  // It came so late that the lease which it was to begin is over.
+  // The append came so late that its new lease would already have expired.
   "LOCK_EXPIRY_INVALID",
   "DATABASE_CLOSED",
   "WRITES_STOPPED",
@@ -215,7 +235,7 @@ const losing: ReadonlySet<string> = new Set([
   "MOVED_TO_POSTGRES",
 ]);
 
-/** Whether a refusal means that a run is not this worker's any more, or nothing can be written. */
+/** True if a refusal means that this worker no longer holds the run, or that nothing can be written. */
 export function isLosing({ code }: HoldfastError): boolean {
   return losing.has(code);
 }

@@ -6,19 +6,20 @@ import type { ExternalTokens } from "./client/external-tokens.ts";
 import type { Notice, RuntimeEvent } from "./runtime-event.ts";
 import type { RunningBodies } from "./running-bodies.ts";
 import type { ParkedWaits } from "./client/parked-waits.ts";
+import type { ProcessPlaces } from "./worker/process-places.ts";
 import type { UnservedFunctions } from "./client/unserved.ts";
 import type { StorePages } from "./client/store-pages.ts";
 
-/** What clients and workers of one database share. */
+/** The objects that clients and workers of one database share. */
 export interface RuntimeContext {
   readonly database: Database;
   readonly pages: StorePages;
-  /** For operations that are run as they are: what the runtime gives them it has made itself. */
+  /** For operations that are run without checks: the runtime makes their input itself. */
   readonly store: ExecutionContext;
   /** The name of the payload codec, if there is one. */
   readonly payload: string | null;
   readonly clock: Clock;
-  /** The same time, for what recurs for ever and is nobody's reason to wait: renewals, sweeps, warnings. */
+  /** The same time, for work that recurs forever and that no caller waits for: renewals, sweeps, warnings. */
   readonly background: Clock;
   /** The same time, for the instants of schedules. */
   readonly scheduling: Clock;
@@ -27,10 +28,11 @@ export interface RuntimeContext {
   readonly tokens: ExternalTokens;
   readonly unserved: UnservedFunctions;
   readonly parked: ParkedWaits;
-  /** By which signal the process was told to end, once it was. */
+  readonly places: ProcessPlaces;
+  /** The signal that told the process to end, once one has. */
   readonly ending: { by: NodeJS.Signals | undefined };
-  /** For the log hook of the user's. Never throws. */
+  /** Reports to the user's log hook. Never throws. */
   readonly say: (event: RuntimeEvent) => void;
-  /** The same for what the runtime has to say itself. */
+  /** Reports a notice of the runtime itself. */
   readonly tell: (notice: Notice) => void;
 }

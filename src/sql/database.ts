@@ -7,59 +7,58 @@ import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import type { Isolation } from "./isolation.ts";
 import type { Change, Operation, Tx } from "./operation.ts";
 
-/** What `write` and `read` take: an operation, or a name for a body that has none. */
+/** The first argument of `write` and `read`: an operation, or a name for a body without one. */
 export type Callee = string | Operation<never, unknown>;
 
-/** What goes with it: the operation's input, or the body. */
+/** The second argument: the operation's input, or the body. */
 export type CallInput<C extends Callee, O> = [C] extends [Operation<infer I, unknown>]
   ? I
   : () => Tx<O>;
 
-/** What the call resolves to. */
+/** The result of the call. */
 export type CallOutput<C extends Callee, O> = [C] extends [Operation<never, infer R>] ? R : O;
 
-/** Every wait can be given up: by a signal or after a time. */
+/** Options to end a wait early: a signal, a timeout, or both. */
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeout?: Duration | undefined;
 }
 
-/** What `write` may be told besides. */
+/** Options of `write`. */
 export interface WriteOptions extends WaitOptions {
   /**
-   * Defaults to the operation's own, and for a body without one to
-   * `serializable`: the transaction happens as if it were alone, and is run
-   * again, for up to 15 seconds, when others got in its way. `readCommitted`
-   * spares the re-runs to those who lock what they decide by with `lockRow`.
-   * The outermost call decides for all that it composes.
+   * The isolation of the transaction. Defaults to the operation's own; a body without one is
+   * `serializable`. A serializable transaction behaves as if it ran by itself. If others interfere,
+   * it is retried for up to 15 seconds. `readCommitted` avoids the retries for code that locks the
+   * rows it decides by, with `lockRow`. The outermost call decides for everything that it composes.
    */
   readonly isolation?: Isolation | undefined;
 }
 
 /**
- * What subscribers are told, after the change is durable: which operation
- * touched which aggregate, or (`unknown`) that something may have changed:
- * a body without operations, say, or somebody with a database shell.
- * A hint: it may come twice, and the reader re-reads.
+ * A hint to subscribers, sent after the change is durable. `change` names the operation and the
+ * aggregate. `unknown` says that something may have changed, for example by a body without
+ * operations or in a database shell. A hint may come twice, and the subscriber reads the data
+ * again.
  */
 export type ChangeHint =
   | ({ readonly kind: "change" } & Change)
   | { readonly kind: "unknown" }
-  /** A process that had the database open has provably died. */
+  /** A process that had the database open is proven dead. */
   | { readonly kind: "death"; readonly owner: OwnerId }
-  /** The database takes no more calls, so nobody needs to wait for a change any longer. */
+  /** The database accepts no more calls, so no further change will come. */
   | { readonly kind: "closing" };
 
 /**
- * Which changes a subscriber wants to hear of: those of an operation or a
- * topic, of one key, or of all when none is named.
+ * A filter for a subscriber: the changes of one operation or topic, for one key or, without a key,
+ * for all keys.
  */
 export interface Interest {
   readonly operation: string;
   readonly key?: string | undefined;
 }
 
-/** Whether another process lives: `dead` is proven, `unknown` is no proof of anything. */
+/** The state of another process. `dead` is proven; `unknown` proves nothing. */
 export type Liveness = "alive" | "dead" | "unknown";
 
 /** Percentiles since the database was opened, in milliseconds. */
@@ -70,10 +69,22 @@ export interface Latency {
   readonly max: number;
 }
 
+/** The duration of an operation's calls in milliseconds; percentiles are at most 1/8 too high. */
+export interface OperationTime {
+  readonly count: number;
+  /** The time until a transaction took the call. */
+  readonly waitingMs: { readonly p50: number; readonly p99: number };
+  /**
+   * The time inside the transaction: on SQLite until the body ended, on Postgres until the
+   * transaction ended.
+   */
+  readonly runningMs: { readonly p50: number; readonly p99: number };
+}
+
 export interface Stats {
-  /** Calls that no transaction has taken yet. */
+  /** Calls that wait for a transaction. */
   readonly queueDepth: number;
-  /** Physical transactions committed, and the calls in them. */
+  /** Committed physical transactions, and the calls in them. */
   readonly commits: number;
   readonly calls: number;
   readonly batchSize: {
@@ -81,64 +92,76 @@ export interface Stats {
     readonly p99: number;
     readonly max: number;
   };
-  /** BEGIN to COMMIT, and COMMIT to durable. */
+  /** The time from BEGIN to COMMIT, and from COMMIT to durable. */
   readonly commitMs: Latency;
   readonly flushMs: Latency;
   readonly flushes: number;
-  /** How long the first call of each writing transaction had waited for it. */
+  /** The wait of the first call in each writing transaction. */
   readonly queueWaitMs: Latency;
-  /** How long another process kept us from SQLite's write lock, each time; nothing elsewhere. */
+  /** Each wait for SQLite's write lock while another process held it; empty on Postgres. */
   readonly lockWaitMs: Latency;
-  /** Calls that ended by rolling back, by error or by verdict. */
+  /**
+   * Reads and writes by the name of their operation or body. The names of the first 200 bodies are
+   * kept; all others count as "(others)".
+   */
+  readonly operations: Readonly<Record<string, OperationTime>>;
+  /** Calls that rolled back, by an error or by a verdict. */
   readonly rollbacks: number;
-  /** Waits for a lock held elsewhere, and transactions run again. */
+  /** Waits for a lock held elsewhere, and transactions that were retried. */
   readonly busyRetries: number;
   readonly reruns: number;
-  /** Bytes in use in SQLite's write-ahead log, as last measured; 0 elsewhere. */
+  /** The bytes in use in SQLite's write-ahead log at the last measurement; 0 on Postgres. */
   readonly walBytes: number;
   readonly checkpoints: {
     readonly passive: number;
     readonly restarts: number;
     readonly failures: number;
   };
-  /** Who or what has kept that log from being restarted for over a second, as last seen, and what to do. */
+  /** The last reason why the log was not restarted for over a second, and the remedy. */
   readonly logHeldBack: string | undefined;
-  /** Other processes on the same file, and why they cannot be heard at once, if so. */
+  /**
+   * The other processes on the same file. `unavailable` and `unwatched` say why their hints are
+   * delayed, if they are.
+   */
   readonly peers: {
     readonly connected: number;
     readonly unavailable: string | undefined;
     readonly unwatched: string | undefined;
   };
-  /** Times the safety-net poll found something no hint had told. */
+  /** The number of times that the safety-net poll found a change without a hint. */
   readonly polls: number;
   /** Server time minus local time; 0 on SQLite. */
   readonly clockOffsetMs: number;
 }
 
-/** One step in the making of an app's own tables: see `Database.setUp`. */
+/** One step in creating or changing an app's own tables; see `Database.setUp`. */
 export interface AppMigration {
-  /** By it the database remembers what was applied, so it never changes. */
+  /** The name under which the database records the step. It must never change. */
   readonly name: string;
-  /** A body like that of `write`; it may be run again, so it is pure apart from its statements. */
+  /** A body like that of `write`. It may be retried, so only its statements may have effects. */
   readonly up: () => Tx<unknown>;
 }
 
 export interface SetUpReport {
-  /** The names of the migrations that this call has applied, in order. */
+  /** The names of the migrations that this call applied, in order. */
   readonly applied: readonly string[];
 }
 
 /**
- * Something worth knowing that is no error and stops nothing. Match on `code`.
- * - `CLOCK_SKEW`: the clock of this machine and the server's differ by over a second.
+ * A notice that is not an error and stops nothing. Match on `code`.
+ * - `CLOCK_SKEW`: this machine's clock and the server's differ by over a second.
  * - `FSYNC_OFF`: the Postgres server does not flush what it acknowledges.
- * - `FILE_SYSTEM_DOUBTFUL`: a SQLite file lies where locks may not reach everybody.
+ * - `FILE_SYSTEM_DOUBTFUL`: the file system of a SQLite file may not share locks with all
+ *   processes.
  * - `LOG_HELD_BACK`: a reader keeps SQLite's log from being restarted; the message names it.
- * - `LOCK_CONTENTION`: bodies on Postgres keep waiting for each other's locks; the message names them.
- * - `LOG_CUT_SHORT`: a SQLite log that was left by a crash holds whole
- *   transactions behind a damaged place, where SQLite does not reach. After a
- *   power cut nobody may have been told of them; otherwise acknowledged facts
- *   may be lost. The log as it was is kept in `<file>-wal-cut-short`.
+ * - `LOCK_CONTENTION`: bodies on Postgres keep waiting for each other's locks; the message names
+ *   them.
+ * - `ANSWER_SLOW`: a Postgres statement takes longer than `answerTimeout`; the call keeps waiting.
+ * - `POOLER_FOUND`: a pooler answers for Postgres, so prepared statements and session settings are
+ *   not used.
+ * - `LOG_CUT_SHORT`: a SQLite log left by a crash holds whole transactions behind a damaged place,
+ *   where SQLite does not reach. After a power cut they may never have been acknowledged; otherwise
+ *   acknowledged facts may be lost. The original log is kept in `<file>-wal-cut-short`.
  */
 export interface Warning {
   readonly code:
@@ -147,48 +170,52 @@ export interface Warning {
     | "FILE_SYSTEM_DOUBTFUL"
     | "LOG_HELD_BACK"
     | "LOG_CUT_SHORT"
-    | "LOCK_CONTENTION";
+    | "LOCK_CONTENTION"
+    | "ANSWER_SLOW"
+    | "POOLER_FOUND";
   readonly message: string;
 }
 
 export type Durability = "full" | "normal" | "memory";
 
 /**
- * A database with our tables in it. Both backends implement exactly this, so
- * stores and runtime never ask which one they have.
+ * A database that contains Holdfast's tables. Both backends implement exactly this interface, so
+ * stores and runtime never ask which database they use.
  */
 export interface Database {
   readonly dialect: "sqlite" | "postgres";
-  /** What an acknowledgement promises: `full` survives power loss, `normal` a crash of the process, `memory` nothing. */
+  /**
+   * The guarantee of an acknowledgement: `full` survives power loss, `normal` survives a crash of
+   * the process, `memory` survives nothing.
+   */
   readonly durability: Durability;
-  /** This process among those that have the database open. */
+  /** The id of this process among the processes that have the database open. */
   readonly owner: OwnerId;
-  /** The time operations should be given. On Postgres the server's. */
+  /** The owner of the database that runs the calls of a simulated process. */
+  readonly actsFor?: OwnerId;
+  /** The clock for operations. On Postgres it is the server's. */
   readonly clock: Clock;
-  /** The machine's randomness, and its hash: for stores, which have none of their own. */
+  /** The machine's randomness and hash, for stores, which have none of their own. */
   readonly entropy: Entropy;
   readonly sha256Hex: (text: string) => string;
-  /** The same for bytes, and how to make them smaller. */
+  /** Hashing and compression of bytes. */
   readonly bytes: ByteTools;
 
   /**
-   * Runs an operation in a transaction and resolves once its result is
-   * durable. A signal or timeout cancels a call that no transaction has taken
-   * yet; after that it is ignored and the call resolves.
+   * Runs an operation in a transaction and resolves once its result is durable. A signal or timeout
+   * cancels a call that no transaction has taken yet. Later it is ignored, and the call resolves.
    *
-   * Your operations and bodies are serializable on both databases: what they
-   * select is still so when they commit. On Postgres that may take several
-   * runs, so a row that many callers change at once is better read with
-   * `lockRow` under `{ isolation: "readCommitted" }`.
+   * Your operations and bodies are serializable on both databases: the rows they select are
+   * unchanged when they commit. On Postgres that may take several runs. For a row that many callers
+   * change at once, prefer `lockRow` under `{ isolation: "readCommitted" }`.
    *
-   * On SQLite its statements run on the calling thread: a slow one pauses
-   * everything else in the process until it is done. Flushes, checkpoints and
-   * the locks of other processes do not. Keep statements short by an index and
-   * by slices, with `pause()` in between.
+   * On SQLite the statements run on the calling thread, so a slow one blocks the whole process
+   * until it ends. Flushes, checkpoints and the locks of other processes do not. Keep statements
+   * short with an index and with slices, and call `pause()` in between.
    *
-   * @throws HoldfastError `ISOLATION_MISMATCH` when what it composes needs
-   *   another isolation, `TRANSACTION_CONFLICT` or `DATABASE_BUSY` when others
-   *   got in its way for 15 seconds, `CONSTRAINT_VIOLATED`, `OUTCOME_UNKNOWN` …
+   * @throws HoldfastError `ISOLATION_MISMATCH` when a composed operation needs another isolation,
+   * `TRANSACTION_CONFLICT` or `DATABASE_BUSY` when others interfered for 15 seconds,
+   * `CONSTRAINT_VIOLATED`, `OUTCOME_UNKNOWN` …
    * @example
    * await database.write(deposit, { id: "ada", cents: 500 });
    * await database.write("clear", function* () {
@@ -212,11 +239,10 @@ export interface Database {
   /**
    * Runs a read in one snapshot and resolves once that snapshot is durable.
    *
-   * On SQLite its statements run on the calling thread, as those of `write`:
-   * a slow SELECT pauses the process, and nothing can interrupt it. Read long
-   * lists in pages, each a read of its own; whole tables with `exportRows`,
-   * damage with `check` and sizes with `sizes`, which run off the event loop.
-   * On Postgres the server does the work.
+   * On SQLite the statements run on the calling thread, like those of `write`. A slow SELECT blocks
+   * the process, and nothing can interrupt it. Read long lists in pages, each in its own read. Use
+   * `exportRows` for whole tables, `check` for damage and `sizes` for sizes: they run off the event
+   * loop. On Postgres the server does the work.
    * @example
    * const all = await database.read("all", () => rows(sql`SELECT id FROM account`));
    */
@@ -227,17 +253,15 @@ export interface Database {
   ): Promise<CallOutput<C, O>>;
 
   /**
-   * Brings an app's own tables up to date: applies, in order, those migrations
-   * that the database does not record for this app, all in one transaction,
-   * and records them. Any number of processes may call it at once on a new
-   * database; each migration is applied once. What is recorded are names, not
-   * content: to change something, add a migration at the end. A list that is
-   * the beginning of what is recorded is fine: newer code was here.
-   * @throws HoldfastError `SET_UP_CONFLICT` when a recorded migration is missing
-   * from the list or stands elsewhere, `READ_ONLY` when something is to be
-   * applied and the database was opened read-only, `OPTION_INVALID` and
-   * `NAME_INVALID` for a list that makes no sense; what a migration throws, as
-   * it is. In each case nothing was changed.
+   * Brings an app's own tables up to date. It applies the migrations that the database does not
+   * record for this app, in order, in one transaction, and records them. Any number of processes
+   * may call it at once on a new database; each migration is applied once. Only names are recorded,
+   * not content, so add a migration at the end to change something. A list that ends before the
+   * recorded names is fine: newer code was here.
+   * @throws HoldfastError `SET_UP_CONFLICT` when a recorded migration is missing from the list or
+   * has another position, `READ_ONLY` when a migration is due and the database was opened
+   * read-only, `OPTION_INVALID` and `NAME_INVALID` for an invalid list. An error from a migration
+   * is rethrown unchanged. In each case nothing was changed.
    * @example
    * await database.setUp("shop", [
    *   {
@@ -254,18 +278,17 @@ export interface Database {
     options?: WaitOptions,
   ): Promise<{ readonly applied: readonly string[] }>;
 
-  /** Resolves when the queue has room: await it between writes you do not await. */
+  /** Resolves when the queue has room. Await it between writes that you do not await. */
   writable(options?: WaitOptions): Promise<void>;
 
-  /** Lets the rest of the process run: between the slices of long work, which would else keep it waiting. */
+  /** Lets the rest of the process run. Await it between the slices of long work. */
   pause(): Promise<void>;
 
   /**
-   * Keeps the process from ending until the returned function is called or the
-   * database is closed. All
-   * calls and waits do this by themselves while they are pending; an open
-   * database, a subscription and a lease that is kept do not. For waits of
-   * your own over `subscribe`, and for a program that only answers others.
+   * Keeps the process alive until the returned function is called or the database is closed.
+   * Pending calls and waits do this by themselves. An open database, a subscription and a kept
+   * lease do not. Use it for your own waits over `subscribe`, and for a program that only answers
+   * requests.
    * @example
    * const release = database.keepAlive();
    * process.once("SIGTERM", release);
@@ -273,12 +296,12 @@ export interface Database {
   keepAlive(): () => void;
 
   /**
-   * Calls the listener after each durable change; returns the way to stop.
-   * Does not keep the process alive. With `interests` it is told only changes
-   * that one of them names, and still every hint that is not a change. Others'
-   * interests cost a write nothing, however many there are: a listener per
-   * aggregate is better than one that looks at everything.
-   * @throws HoldfastError `DATABASE_CLOSED`, or `OPTION_INVALID` for what is no listener or no list of interests.
+   * Calls the listener after each durable change and returns a function that stops it. Does not
+   * keep the process alive. With `interests` the listener gets only the changes that they name, and
+   * still every other hint. The interests of others cost a write nothing, even if there are many.
+   * So one listener per aggregate is better than one that inspects every change.
+   * @throws HoldfastError `DATABASE_CLOSED`, or `OPTION_INVALID` for an invalid listener or list of
+   * interests.
    * @example
    * const stop = database.subscribe((hint) => refresh(hint), [
    *   { operation: "deposit", key: "ada" },
@@ -287,25 +310,31 @@ export interface Database {
   subscribe(listener: (hint: ChangeHint) => void, interests?: readonly Interest[]): () => void;
 
   /**
-   * Calls the watcher with the reason when the server has not been reached for
-   * three seconds, and with undefined when it is again; returns the way to stop.
-   * Calls that wait meanwhile go on by themselves. Never called on SQLite.
+   * Calls the watcher with the reason when the server has been unreachable for three seconds, and
+   * with undefined when it is reachable again. Returns a function that stops it. Calls that wait
+   * during an outage continue by themselves. Never called on SQLite.
    * @throws HoldfastError `DATABASE_CLOSED`
    */
   watchOutages(watcher: (outage: HoldfastError | undefined) => void): () => void;
 
-  /** Whether the process behind an owner lives. On one machine a death is known at once. */
+  /**
+   * Reports the state of an owner's process. On one machine a death is known at once.
+   * @throws HoldfastError `ID_MALFORMED`
+   */
   liveness(owner: OwnerId): Promise<"alive" | "dead" | "unknown">;
 
   stats(): Stats;
 
   /**
-   * Takes no new calls, finishes those queued for up to `timeout` (defaults to 10 s), and
-   * releases the database. Whatever still waits ends with `DATABASE_CLOSED`. A
-   * process that forgets to close ends by itself once nothing is pending.
+   * Accepts no new calls, finishes the queued ones for up to `timeout` (defaults to 10 s), and
+   * releases the database. Calls that still wait end with `DATABASE_CLOSED`. A process that never
+   * closes its database still ends once nothing is pending.
    */
   close(options?: { readonly timeout?: Duration }): Promise<void>;
 
-  /** Closes it at the end of a block: `await using database = await openSqlite(path)`, from Node 24 on. */
+  /**
+   * Closes the database at the end of a block: `await using database = await openSqlite(path)`,
+   * from Node 24 on.
+   */
   [Symbol.asyncDispose](): Promise<void>;
 }

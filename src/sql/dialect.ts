@@ -5,22 +5,20 @@ import { spelled, sql } from "./statement.ts";
 import type { Statement } from "./statement.ts";
 
 /**
- * The only list of differences between the databases. Everything else in an
- * operation is the portable subset; each entry says why it must differ.
+ * The only list of differences between the databases. The rest of an operation is the portable
+ * subset. Each entry says why it must differ.
  */
 
 export type Dialect = "sqlite" | "postgres";
 
 /**
- * Locks the rows of a SELECT until the transaction ends, so that what was read
- * is still so when it writes; others that would change them wait. SQLite has
- * one writer, so every row is locked already. NO KEY, so that a child's
- * foreign-key insert does not wait.
+ * Locks the rows of a SELECT until the transaction ends, so that the rows it read are unchanged
+ * when it writes. Other transactions that would change them wait. SQLite has one writer, so every
+ * row is already locked. NO KEY lets a child's foreign-key insert proceed without waiting.
  *
- * Under `readCommitted` it is what keeps a read and the write after it
- * together; in a serializable call it saves re-runs. A body that locks several
- * rows does so in one order everywhere, by ascending id for example, so that
- * no two wait for each other.
+ * Under `readCommitted` it keeps a read and the following write together. In a serializable call it
+ * saves retries. A body that locks several rows must use the same order everywhere, for example by
+ * ascending id, so that no two bodies wait for each other.
  *
  * @example
  * const found = yield* row<{ cents: number }>(
@@ -31,23 +29,22 @@ export const lockRow: Statement = spelled({
   postgres: "FOR NO KEY UPDATE",
 });
 
-/** Which row `lockRoot` locks, and what it reads of it. */
+/** The table that `lockRoot` locks, and the columns that it reads. */
 export interface RootTable {
-  /** With its alias, if the columns have one: "holdfast_process p". */
+  /** The table with its alias, if the columns use one: "holdfast_process p". */
   readonly table: string;
-  /** Any column: it is set to what it is. */
+  /** Any column; the update sets it to its own value. */
   readonly unchanged: string;
   readonly columns: Statement;
 }
 
 /**
- * Locks a root row and reads it, as `SELECT columns FROM table WHERE … FOR NO
- * KEY UPDATE` would, but by an update that changes nothing. An update leaves a
- * new version of the row behind, so a transaction with an older snapshot that
- * comes to lock it is refused by the server and run again. After a mere lock it
- * would carry on with what its snapshot shows below that root, and let a lease
- * pass that somebody has taken over since. SQLite has no older snapshot to
- * write from, so there it is a plain SELECT.
+ * Locks a root row and reads it, like `SELECT columns FROM table WHERE … FOR NO KEY UPDATE`, but by
+ * an update that changes nothing. The update leaves a new version of the row. If a transaction with
+ * an older snapshot then tries to lock the row, the server refuses it, and it is retried. After a
+ * plain lock it would continue with the rows below that root as its old snapshot shows them, and
+ * could accept a lease that another holder has taken over. SQLite never writes from an older
+ * snapshot, so there it is a plain SELECT.
  */
 export function lockRoot(root: RootTable): (where: Statement) => Statement {
   const { table, unchanged, columns } = root;
@@ -62,16 +59,16 @@ export function lockRoot(root: RootTable): (where: Statement) => Statement {
   return (where) => sql`${begin}${where}${end}`;
 }
 
-/** Locks rows that others may lock in the same way and nobody may change or remove. */
+/** Locks rows against changes and removal. Other transactions may take the same lock. */
 export const lockShared: Statement = spelled({
   sqlite: "",
   postgres: "FOR SHARE",
 });
 
 /**
- * Keeps rows from those who would end them (`lockToEnd`), and from nobody else:
- * neither others who keep them nor who holds one by `lockRow` waits, so rows
- * may be kept in any order.
+ * Protects rows from transactions that would end them (`lockToEnd`), and from no others.
+ * Transactions that keep the same row, or hold it by `lockRow`, do not wait. So rows may be kept in
+ * any order.
  */
 export const keepRow: Statement = spelled({
   sqlite: "",
@@ -79,31 +76,30 @@ export const keepRow: Statement = spelled({
 });
 
 /**
- * Locks a root row that is about to end, once nobody keeps it any more. The
- * update that follows then counts as one of its key, so that who comes to keep
- * the row (`keepRow`) with an older snapshot is refused and run again.
+ * Locks a root row that is about to end, once no transaction keeps it. The update that follows then
+ * counts as a change of its key. So a transaction with an older snapshot that keeps the row
+ * (`keepRow`) is refused and retried.
  */
 export const lockToEnd: Statement = spelled({
   sqlite: "",
   postgres: "FOR UPDATE",
 });
 
-/** Locks rows for a claim and passes over those another worker is claiming. */
+/** Locks rows for a claim and skips rows that another worker is claiming. */
 export const skipLocked: Statement = spelled({
   sqlite: "",
   postgres: "FOR NO KEY UPDATE SKIP LOCKED",
 });
 
-/** An integer key that is never given out twice, also after deletions. */
+/** An integer key that is never issued twice, even after deletions. */
 export const autoKey: Statement = spelled({
   sqlite: "INTEGER PRIMARY KEY AUTOINCREMENT",
   postgres: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 });
 
 /**
- * The type of a column for whole numbers, with 64 bits on both databases.
- * Written as INTEGER it would have 32 on Postgres, where a number beyond 2^31
- * is then refused with `NUMBER_OUT_OF_RANGE`.
+ * The column type for whole numbers, with 64 bits on both databases. INTEGER has only 32 bits on
+ * Postgres, which would refuse a number beyond 2^31 with `NUMBER_OUT_OF_RANGE`.
  * @example sql`CREATE TABLE account (id ${text} PRIMARY KEY, cents ${integer} NOT NULL)`
  */
 export const integer: Statement = spelled({
@@ -119,42 +115,33 @@ export const text: Statement = spelled({
 
 export const bytes: Statement = spelled({ sqlite: "BLOB", postgres: "BYTEA" });
 
-/** Ends CREATE TABLE: SQLite checks column types only when asked to. */
+/** The end of CREATE TABLE: SQLite checks column types only on request. */
 export const strict: Statement = spelled({ sqlite: "STRICT", postgres: "" });
 
 /**
- * The column that orders a feed across aggregates. On Postgres a sequence is
- * taken at insert but visible at commit, so a reader past n can miss n − 1;
- * the transaction id tells which rows may still be joined by earlier ones.
- * SQLite commits in sequence order, so the column only keeps the twin's shape.
+ * The column that orders a feed across aggregates. Postgres takes a sequence number at insert but
+ * shows the row at commit, so a reader past n can miss n − 1. The transaction id tells which rows
+ * may still be preceded by earlier ones. SQLite commits in sequence order, so there the column only
+ * keeps the shape of its twin.
  */
 export const feedTransaction: Statement = spelled({
   sqlite: "INTEGER NOT NULL DEFAULT 0",
   postgres: "XID8 NOT NULL DEFAULT pg_current_xact_id()",
 });
 
-/** Ends a feed's WHERE: rows that no running transaction can still precede. */
+/** The end of a feed's WHERE: only rows that no running transaction can still precede. */
 export const belowHorizon: Statement = spelled({
   sqlite: "1 = 1",
   postgres: "tx < pg_snapshot_xmin(pg_current_snapshot())",
 });
 
 /**
- * True where a snapshot is as new as its statement. In a serializable
- * transaction it is as old as the first one, and what it does not show may be
- * there all the same: nothing may be removed on the strength of that.
+ * True where a snapshot is as new as its statement. In a serializable transaction the snapshot is
+ * as old as the first statement, and rows that it does not show may exist. Nothing may be removed
+ * because such a snapshot shows no row.
  */
 export const seesLatest: Statement = spelled({
   sqlite: "1 = 1",
-  postgres: "current_setting('transaction_isolation') = 'read committed'",
-});
-
-/**
- * True where each statement of a transaction has a snapshot of its own, so
- * that two of them may see different rows. On SQLite a transaction has one.
- */
-export const isMoving: Statement = spelled({
-  sqlite: "1 = 0",
   postgres: "current_setting('transaction_isolation') = 'read committed'",
 });
 
@@ -169,15 +156,15 @@ const feedNext: Statement = spelled({
 const feedEnd: Statement = spelled({ sqlite: "", postgres: ")" });
 
 /**
- * The rows of a feed `e` behind a place, by an index on (tx, key). Given both
- * columns together, SQLite follows the index by the first alone, which has one
- * value there: it would walk over the whole feed at every call.
+ * Selects the rows of a feed `e` behind a place, by an index on (tx, key). With a row comparison,
+ * SQLite would use the index only for `tx`, which always has the same value there. It would then
+ * walk the whole feed at every call.
  */
 export function behindPlace(tx: number, key: number): Statement {
   return sql`${feedStart}${tx}${feedNext}${key}${feedEnd}`;
 }
 
-/** The names of our tables; each database has its own catalogue. */
+/** The names of Holdfast's tables. Each database has its own catalogue. */
 export const ownTables: Statement = spelled({
   sqlite: `SELECT name FROM sqlite_schema
     WHERE type = 'table' AND substr(name, 1, 9) = 'holdfast_' ORDER BY name`,
@@ -185,7 +172,7 @@ export const ownTables: Statement = spelled({
     WHERE schemaname = current_schema() AND starts_with(tablename, 'holdfast_') ORDER BY tablename COLLATE "C"`,
 });
 
-/** One text per column and index of our tables, in a stable order. */
+/** One text per column and index of Holdfast's tables, in a stable order. */
 export const ownColumns: Statement = spelled({
   sqlite: `SELECT t.name || '.' || c.name || ' ' || c.type || ' ' || c."notnull" AS fact
     FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c
@@ -196,7 +183,7 @@ export const ownColumns: Statement = spelled({
     WHERE t.type = 'table' AND substr(t.name, 1, 9) = 'holdfast_'
       AND (substr(i.name, 1, 9) = 'holdfast_' OR i.origin <> 'c')
     ORDER BY 1`,
-  // As information_schema.columns tells it, which costs the server several times as much.
+  // The same facts as information_schema.columns, which costs the server several times as much.
   postgres: `SELECT t.relname || '.' || c.attname || ' ' || format_type(c.atttypid, NULL) || ' ' || CASE WHEN c.attnotnull THEN 'NO' ELSE 'YES' END AS fact
     FROM pg_attribute c JOIN pg_class t ON t.oid = c.attrelid JOIN pg_namespace n ON n.oid = t.relnamespace
     WHERE n.nspname = current_schema() AND starts_with(t.relname, 'holdfast_') AND t.relkind IN ('r', 'v', 'f', 'p')
@@ -219,11 +206,11 @@ const itemsEnd: Statement = spelled({
 });
 
 /**
- * A list of integers, for `IN`: one statement for any number of them, none
- * included. Each database takes JSON apart in its own way. A single one, the
- * usual case, is bound as it is: 0.9 µs for a lookup on SQLite, 2.7 by JSON.
+ * A list of integers for `IN`: one statement serves any number of them, including none. Each
+ * database reads JSON in its own way. A single integer, the usual case, is bound directly: a lookup
+ * on SQLite takes 0.9 µs, and 2.7 µs through JSON.
  *
- * @throws HoldfastError `PARAMETER_INVALID` for what is no list of whole numbers within ±(2^53 − 1)
+ * @throws HoldfastError `PARAMETER_INVALID` unless it is a list of whole numbers within ±(2^53 − 1)
  * @example
  * const found = yield* rows<{ id: number }>(
  *   sql`SELECT id FROM account WHERE id IN ${integersOf(ids)} ORDER BY id`);
@@ -236,9 +223,10 @@ export function integersOf(items: readonly number[]): Statement {
 }
 
 /**
- * The same for texts.
+ * A list of texts for `IN`.
  *
- * @throws HoldfastError `PARAMETER_INVALID` for what is no list of texts, or one with U+0000 or a lone surrogate
+ * @throws HoldfastError `PARAMETER_INVALID` unless it is a list of texts without U+0000 and lone
+ * surrogates
  * @example
  * yield* run(sql`DELETE FROM account WHERE name IN ${textsOf(names)}`);
  */
@@ -249,7 +237,7 @@ export function textsOf(items: readonly string[]): Statement {
   return rowsOfTexts(items);
 }
 
-/** Texts as rows of one column `value`, for FROM. */
+/** Texts as rows with one column `value`, for FROM. */
 export function textRows(items: readonly string[]): Statement {
   checkList("textRows", items, textsSaid, isStorable);
   return rowsOfTexts(items);
@@ -265,7 +253,7 @@ function isInteger(item: unknown): boolean {
   return Number.isSafeInteger(item);
 }
 
-/** Inside JSON text no other check would see them. */
+/** Checks the items here, because no other check sees them inside JSON text. */
 function checkList(
   name: string,
   items: readonly unknown[],
@@ -299,13 +287,12 @@ const keysUntil: Statement = spelled({
 const keysEnd: Statement = spelled({ sqlite: ")", postgres: "))" });
 
 /**
- * The rows of one session after a key, up to and with another, by an index on
- * (session, key): `WHERE ${keysOf(session, after)} ORDER BY session, key LIMIT
- * n`. Given `session = …`, Postgres rather walks along the primary key and so
- * over all other sessions' rows (300 ms beside 300,000 of them); it is held to
- * the index by comparing both columns together, and told by the range how few
- * rows these are, also when it plans for any parameters. SQLite would then
- * search by the session alone, and walk over all keys before the first.
+ * Selects the rows of one session after a key, up to and including another, by an index on
+ * (session, key): `WHERE ${keysOf(session, after)} ORDER BY session, key LIMIT n`. With `session =
+ * …` Postgres prefers to walk the primary key, and so the rows of all other sessions (300 ms beside
+ * 300,000 of them). Comparing both columns together holds it to the index. The range tells it how
+ * few rows these are, even in a generic plan. SQLite would search that row comparison by the
+ * session only and walk all keys before the first, so there each column is compared by itself.
  */
 export function keysOf(
   session: number,

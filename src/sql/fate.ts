@@ -1,6 +1,6 @@
 import type { HoldfastError } from "../model/errors.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
-import { isolationMismatch, mayRunInside } from "./isolation.ts";
+import { isolationMismatch, mayRunInside, readUnlocked } from "./isolation.ts";
 import type { Cover, Isolation, IsolationMarks } from "./isolation.ts";
 import { Request, operationInvalid, unansweredCalls } from "./operation.ts";
 import type { Afterwards, Change } from "./operation.ts";
@@ -8,17 +8,19 @@ import { shortened } from "./statement-errors.ts";
 import type { Template } from "./statement.ts";
 
 /**
- * How one run of a body may still end. Both backends keep one per run, so
- * that a body means the same on each: after a statement failed the call can
- * only fail or roll back with a value, even if the body caught the error
- * (Postgres has aborted the transaction; SQLite would have carried on), and
- * after `rollbackWith` nothing more may be written.
+ * The possible endings of one run of a body. Both backends keep one Fate per run, so that a body
+ * means the same on each. After a failed statement the call can only fail or roll back with a
+ * value, even if the body caught the error. (Postgres has aborted the transaction; SQLite would
+ * have continued.) After `rollbackWith` the body may not write any more.
  */
 export class Fate implements Cover {
   readonly name: string;
-  /** Undefined in a read, which is one snapshot whatever it composes. */
+  /** Undefined in a read, which is one snapshot for everything it composes. */
   readonly isolation: Isolation | undefined;
-  /** Operations entered that answer for what they compose in an old snapshot. */
+  /**
+   * The number of entered operations that are safe in an old snapshot, together with everything
+   * they compose.
+   */
   #covers = 0;
   #changes: Change[] | undefined;
   readonly #owner: OwnerId | undefined;
@@ -41,28 +43,28 @@ export class Fate implements Cover {
     if (change !== undefined) this.#changes = [change];
   }
 
-  /** What subscribers are to be told once the call is durable. */
+  /** The changes to report to subscribers once the call is durable. */
   get changes(): readonly Change[] {
     return this.#changes ?? [];
   }
 
-  /** What is to be done once it is known how the call has ended. */
+  /** The actions to run once the outcome of the call is known. */
   get afterwards(): readonly Afterwards[] | undefined {
     return this.#afterwards;
   }
 
   /**
-   * Takes a request that is no statement. The answer is for the operation that
-   * begins with it.
+   * Accepts a request that is not a statement. The answer goes to the operation or the prepared
+   * part that starts with it.
    * @throws HoldfastError `ISOLATION_MISMATCH`, `OPERATION_INVALID`
    */
-  note(request: Request): Cover | undefined {
+  note(request: Request): Cover | Isolation | undefined {
     if (!(request instanceof Request))
       throw operationInvalid(
         this.name,
-        "yielded something that is no request. Write `yield*` before operations, row, rows and run.",
+        "yielded something other than a request. Write `yield*` before operations, row, rows and run.",
       );
-    if (request.owner !== undefined) this.#assertOwner(request.owner);
+    if (request.part !== undefined) return this.#began(request.part);
     if (request.want === "rollback") this.#rolledBack = true;
     if (request.afterwards !== undefined) (this.#afterwards ??= []).push(request.afterwards);
     if (request.change !== undefined) (this.#changes ??= []).push(request.change);
@@ -71,11 +73,18 @@ export class Fate implements Cover {
       : this.#entered(request.change?.operation ?? "", request.marks);
   }
 
+  #began({ owner, inReadsOnly }: NonNullable<Request["part"]>): Isolation | undefined {
+    this.#assertOwner(owner);
+    const { isolation } = this;
+    if (inReadsOnly === undefined || isolation === undefined) return isolation;
+    throw readUnlocked(inReadsOnly, this.name, isolation);
+  }
+
   #assertOwner(owner: OwnerId): void {
     if (this.#owner === undefined || this.#owner === owner) return;
     throw operationInvalid(
       this.name,
-      "runs a part that a store of another database has prepared, with the clock, codec and keys of that one. Prepare it with a store over the database that runs it.",
+      "runs a part that a store of another database prepared, with that database's clock, codec and keys. Prepare it with a store of the database that runs it.",
     );
   }
 
@@ -88,12 +97,12 @@ export class Fate implements Cover {
     return this;
   }
 
-  /** The operation that was entered is over. */
+  /** Marks the end of the operation that was entered. */
   end(): void {
     this.#covers -= 1;
   }
 
-  /** Runs a stretch of the body without a pause, and counts the calls it made that got no answer. */
+  /** Runs the body up to its next request, and counts calls in it that got no answer. */
   during<T>(stretch: () => T): T {
     const before = unansweredCalls();
     const result = stretch();
@@ -101,12 +110,12 @@ export class Fate implements Cover {
     return result;
   }
 
-  /** A stretch of the body has run without a pause since there were that many calls without an answer. */
+  /** Counts the calls without an answer that the body made since the given count. */
   ranSince(unanswered: number): void {
     this.#forgotten += unansweredCalls() - unanswered;
   }
 
-  /** Throws, past the body, when the call may not run this statement. */
+  /** Throws when the call may not run this statement. The body cannot catch it. */
   assertMayRun(want: Request["want"], template: Template): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#rolledBack)
@@ -114,28 +123,31 @@ export class Fate implements Cover {
         this.name,
         "ran a statement after rollbackWith. Return right after it.",
       );
-    // Drivers differ here: one throws, one answers with nothing.
+    // Drivers differ here: one throws, another returns nothing.
     if (template.returnsRows === (want === "run")) throw wrongHands(this.name, want, template);
   }
 
-  /** Remembers that a statement failed; the body is told next. */
+  /** Records a failed statement, before the body gets the error. */
   failed(error: unknown): void {
     this.#failure ??= { error };
   }
 
-  /** The end of a body that returned. Throws the failure it swallowed, if any, and what it forgot. */
+  /**
+   * Decides how a returned body ends. Throws the error that the body swallowed, or an error about
+   * calls that it forgot to yield.
+   */
   verdict(value: unknown): "commit" | "rollback" {
     if (this.#failure !== undefined && !this.#rolledBack) throw this.#failure.error;
     if (isGenerator(value))
       throw operationInvalid(
         this.name,
-        "returned a generator, which nobody runs. Write `return yield* …`.",
+        "returned a generator, which never runs. Write `return yield* …`.",
       );
     if (this.#forgotten > 0)
       throw operationInvalid(
         this.name,
-        `called row, rows, run, rollbackWith or an operation without \`yield*\` (${this.#forgotten} of them), so nothing happened there. ` +
-          "Write `yield*` before each such call, and make it only where it is to run.",
+        `called row, rows, run, rollbackWith or an operation without \`yield*\` (${this.#forgotten} of them), so those calls did nothing. ` +
+          "Write `yield*` before each such call, and make the call only where it should run.",
         { forgotten: this.#forgotten },
       );
     return this.#rolledBack ? "rollback" : "commit";
@@ -159,18 +171,18 @@ function wrongHands(name: string, want: Request["want"], template: Template): Ho
   );
 }
 
-/** The call is durable: does what its body asked for, in order. */
+/** Runs the actions for a durable call, in order. */
 export function afterDurable(actions: readonly Afterwards[] | undefined): void {
   if (actions === undefined) return;
   for (const { durable } of actions)
     try {
       durable?.();
     } catch {
-      // The call has succeeded, whatever is wrong with whom it tells.
+      // The call has succeeded, even if a listener fails.
     }
 }
 
-/** The call has rolled back: does what its body asked for, then goes on. */
+/** Runs the actions for a call that was rolled back, then `goOn`. */
 export function afterRefusal(actions: readonly Afterwards[] | undefined, goOn: () => void): void {
   const asked = actions?.filter(({ refused }) => refused !== undefined) ?? [];
   if (asked.length === 0) return goOn();

@@ -1,8 +1,8 @@
 import { HoldfastError } from "../model/errors.ts";
 
 /**
- * What a transaction sees of others that run beside it. SQLite has one writer,
- * so both mean the same there; on Postgres they are its isolation levels.
+ * The view that a transaction has of concurrent ones. SQLite has one writer, so both mean the same
+ * there. On Postgres they are its isolation levels.
  */
 export type Isolation = "serializable" | "readCommitted";
 
@@ -10,44 +10,53 @@ export function isIsolation(given: unknown): given is Isolation {
   return given === "serializable" || given === "readCommitted";
 }
 
-/** What an operation says of the transactions that it may be a part of. */
+/** An operation's requirements on the transactions that may contain it. */
 export interface IsolationMarks {
   /**
-   * `serializable` (the default): the transaction happens as if it were alone.
-   * When others got in its way it is run again, for up to 15 seconds.
-   * `readCommitted`: each statement sees what was committed before it, so lock
-   * the rows that you decide by with `lockRow`; rarely run again.
+   * `serializable` (the default): the transaction behaves as if it ran by itself. If others
+   * interfere, it is retried for up to 15 seconds. `readCommitted`: each statement sees the data
+   * committed before it, so lock the rows that you decide by with `lockRow`. It is rarely retried.
    *
-   * An operation that says `serializable` itself is refused inside a call that
-   * is `readCommitted`; one that says nothing goes along.
+   * An operation that declares `serializable` itself is refused inside a `readCommitted` call. An
+   * operation without a declaration runs in either.
    */
   readonly isolation?: Isolation | undefined;
   /**
-   * Says of a `readCommitted` operation that it may also run inside a
-   * serializable call, whose snapshot may be older than its locks: every row
-   * that it decides by is read with `lockRow`, and what must not be there is
-   * kept out by a unique index. It answers for the operations that it composes.
+   * Declares that a `readCommitted` operation may also run inside a serializable call, whose
+   * snapshot may be older than its locks. It must read every row that it decides by with `lockRow`.
+   * A unique index must reject rows that must not exist. The declaration also covers the operations
+   * that it composes.
    */
   readonly snapshotSafe?: true | undefined;
 }
 
-/** Ends what `Fate.note` began when an operation that is `snapshotSafe` was entered. */
+/** A cover that `Fate.note` opened when a `snapshotSafe` operation started. */
 export interface Cover {
   end(): void;
 }
 
 /**
- * Whether an operation may run inside a call of that isolation.
+ * True when an operation may run inside a call of that isolation.
  *
- * Inside a serializable call an operation that counts on a new snapshot after
- * its lock would decide by an old one: a fence that was taken meanwhile would
- * still look good, and who took it, being `readCommitted`, is invisible to the
- * server's search for conflicts.
+ * An operation that expects a new snapshot after its lock would decide by an old one inside a
+ * serializable call. A fence that another transaction took in the meantime would still look valid.
+ * That other transaction is `readCommitted`, so the server does not see the conflict.
  */
 export function mayRunInside(isolation: Isolation, marks: IsolationMarks): boolean {
   return isolation === "serializable"
     ? marks.isolation !== "readCommitted" || marks.snapshotSafe === true
     : marks.isolation !== "serializable";
+}
+
+/** The error for a prepared read that cannot lock the rows it shows. */
+export function readUnlocked(operation: string, call: string, isolation: Isolation): HoldfastError {
+  return new HoldfastError(
+    "ISOLATION_MISMATCH",
+    `Operation "${operation}" cannot run inside "${call}": it reads many rows, which a write cannot lock, and they could change before the write commits. ` +
+      "Call it before the write, and lock the rows that the write decides by inside it: " +
+      "a session with `sessions.lock`, anything else by reading that one row.",
+    { operation, call, isolation },
+  );
 }
 
 export function isolationMismatch(
@@ -60,12 +69,12 @@ export function isolationMismatch(
     return new HoldfastError(
       "ISOLATION_MISMATCH",
       `Operation "${operation}" is readCommitted and cannot run inside "${call}", which is serializable: it would decide by an old snapshot. ` +
-        'Give the outer call `{ isolation: "readCommitted" }`, and let it read what it decides by with `lockRow`.',
+        'Give the outer call `{ isolation: "readCommitted" }`, and read the rows that it decides by with `lockRow`.',
       details,
     );
   return new HoldfastError(
     "ISOLATION_MISMATCH",
-    `Operation "${operation}" says that it is serializable and cannot run inside "${call}", which is readCommitted: what it reads could change before it writes. ` +
+    `Operation "${operation}" is declared serializable and cannot run inside "${call}", which is readCommitted: the rows it reads could change before it writes. ` +
       'Make the outer call serializable, or define the operation with `isolation: "readCommitted"` and let it read with `lockRow`.',
     details,
   );

@@ -7,7 +7,7 @@ import { row, rows, run } from "./operation.ts";
 import type { Tx } from "./operation.ts";
 import { postgresScript, spelled, sql } from "./statement.ts";
 
-/** One step of the schema, spelled for both databases. Forward only. */
+/** One step of the schema, written for both databases. Forward only. */
 export interface Migration {
   readonly number: number;
   readonly name: string;
@@ -19,9 +19,12 @@ export interface Migration {
 export interface MigrationContext {
   readonly dialect: Dialect;
   readonly now: number;
-  /** For who moves it or only reads: others are refused a database that is being moved. */
+  /**
+   * True for the move itself and for readers. Other callers are refused while a database is being
+   * moved.
+   */
   readonly mayBeMoved?: boolean;
-  /** A stable text hash (SHA-256 in hex); hashing lives outside this layer. */
+  /** A stable text hash (SHA-256 in hex). Hashing lives outside this layer. */
   readonly hash: (text: string) => string;
   readonly migrations?: readonly Migration[];
 }
@@ -33,13 +36,13 @@ interface Applied {
   readonly schema_hash: string;
 }
 
-/** The newest schema this version of the package knows. */
+/** The newest schema that this version of the package knows. */
 export const schemaNumber: number = embedded.length;
 
 /**
- * Brings the schema up to date, or refuses it. Runs inside one write
- * transaction that holds its lock from the first statement, so any number of
- * processes may open a new database at once: one creates, the others find.
+ * Brings the schema up to date, or refuses it. It runs inside one write transaction that takes its
+ * lock with the first statement. So any number of processes may open a new database at once: one
+ * creates the schema, the others find it.
  * @returns the numbers of the migrations applied now.
  */
 export function* migrate(context: MigrationContext): Tx<readonly number[]> {
@@ -54,14 +57,17 @@ export function* migrate(context: MigrationContext): Tx<readonly number[]> {
   return pending.map((migration) => migration.number);
 }
 
-/** A server is away, so there a migration goes as one text. */
+/** Postgres is a network round trip away, so there a migration is sent as one text. */
 function* apply(migration: Migration, dialect: Dialect): Tx<void> {
   if (dialect === "postgres") return void (yield* run(postgresScript(migration.postgres)));
   for (const statement of statementsOf(migration.sqlite))
     yield* run(spelled({ sqlite: statement, postgres: statement }));
 }
 
-/** Those applied together have one fingerprint, that of the last: nobody has seen what was between them. */
+/**
+ * Migrations applied together share the fingerprint of the last one, since no process saw the
+ * schemas in between.
+ */
 function* record(
   pending: readonly Migration[],
   { dialect, hash, now }: MigrationContext,
@@ -80,9 +86,9 @@ function* record(
 }
 
 /**
- * Refuses a newer, altered or orphaned schema, one that was moved away unless
- * that is fine, and an older one if it must be current; reads only.
- * @returns how many migrations were applied.
+ * Refuses a newer, altered or orphaned schema, a moved database unless that is allowed, and an
+ * older schema if it must be current. Only reads.
+ * @returns the number of applied migrations.
  */
 export function* refuseForeignSchema(context: MigrationContext, mustBeCurrent = false): Tx<number> {
   const known = context.migrations ?? embedded;
@@ -102,14 +108,14 @@ function schemaOutdated(found: number, expected: number): HoldfastError {
   return new HoldfastError(
     "SCHEMA_OUTDATED",
     found === 0
-      ? "The database has no tables of holdfast, and this open makes none. Check that it is the right one, or open it once for writing, as openHoldfast does."
-      : `The database has schema ${found}, this version of holdfast reads schema ${expected}, and this open does not migrate, as a read-only one never does. ` +
+      ? "The database has no holdfast tables, and this open does not create them. Check that it is the right database, or open it once for writing, as openHoldfast does."
+      : `The database has schema ${found}, this version of holdfast reads schema ${expected}, and this open does not migrate; a read-only open never does. ` +
           "Open it once for writing, or use the version of holdfast that the app uses.",
     { found, expected },
   );
 }
 
-/** The newest migration in the database: cheap enough to ask between batches. */
+/** Returns the newest migration in the database. It is cheap enough to read between batches. */
 export function* appliedSchemaNumber(): Tx<number> {
   const newest = yield* row<{ readonly number: number | null }>(
     sql`SELECT MAX(number) AS number FROM holdfast_migration`,
@@ -142,14 +148,17 @@ function* verify(
     const ours = known[index];
     if (ours?.number !== found.number || ours.checksum[context.dialect] !== found.checksum)
       throw altered(
-        `migration ${found.number} ("${found.name}") is not the one this version of holdfast contains`,
+        `migration ${found.number} ("${found.name}") differs from the one in this version of holdfast`,
         { migration: found.number },
       );
   });
   if (newest !== undefined && context.hash(yield* fingerprint()) !== newest.schema_hash)
-    throw altered("its holdfast_* tables or indexes differ from what the migrations made", {
-      migration: newest.number,
-    });
+    throw altered(
+      "its holdfast_* tables or indexes differ from the ones that the migrations made",
+      {
+        migration: newest.number,
+      },
+    );
   return applied;
 }
 
@@ -159,9 +168,9 @@ function* tableNames(): Tx<readonly string[]> {
 }
 
 /**
- * The shape of our tables as text: columns with type and nullability, and our
- * indexes. Structured facts, not the database's rendering of DDL, which may
- * change with the server's version.
+ * The shape of Holdfast's tables as text: columns with type and nullability, and Holdfast's
+ * indexes. It uses structured facts, because the database's own rendering of DDL may change with
+ * the server's version.
  */
 function* fingerprint(): Tx<string> {
   const facts = yield* rows<{ readonly fact: string }>(ownColumns);
@@ -179,7 +188,7 @@ function* createMigrationTable(): Tx<void> {
     ) ${strict}`);
 }
 
-/** Migrations hold no triggers or functions, so a line's last `;` ends a statement. */
+/** Migrations contain no triggers or functions, so a `;` at the end of a line ends a statement. */
 function statementsOf(migration: string): readonly string[] {
   return migration
     .replaceAll(/^\s*--.*$/gm, "")
@@ -191,7 +200,7 @@ function statementsOf(migration: string): readonly string[] {
 function orphaned(tables: readonly string[]): HoldfastError {
   return new HoldfastError(
     "SCHEMA_ORPHANED",
-    `The database has ${tables.join(", ")} but no holdfast_migration table, so its schema cannot be told. ` +
+    `The database has ${tables.join(", ")} but no holdfast_migration table, so its schema is unknown. ` +
       "Restore holdfast_migration from a backup, or drop these tables if their content is not needed. Nothing was changed.",
     { tables },
   );
@@ -201,7 +210,7 @@ function altered(what: string, details: Readonly<Record<string, unknown>>): Hold
   return new HoldfastError(
     "SCHEMA_ALTERED",
     `The schema was altered: ${what}. ` +
-      "Undo the change or restore the database from a backup; your own tables are welcome beside ours under other names. Nothing was changed.",
+      "Undo the change or restore the database from a backup; your own tables may be in the same database under other names. Nothing was changed.",
     details,
   );
 }

@@ -4,16 +4,16 @@ import type { Operation, Tx } from "./operation.ts";
 import { sql } from "./statement.ts";
 
 /**
- * The mark of a move from SQLite to Postgres, in the one row of holdfast_move.
- * A source is `moving` from before the first row is copied, and `moved` for
- * good; a target is `awaited` by a source and, with the copy, has `arrived`.
+ * The mark of a move from SQLite to Postgres, in the only row of holdfast_move. A source is
+ * `moving` from before the first row is copied, and later `moved` forever. A target is `awaited` by
+ * a source, and has `arrived` once the copy is complete.
  */
 export interface MoveMark {
-  /** Names the move, in the source and in its target alike. */
+  /** The id of the move, equal in its source and its target. */
   readonly move: string;
   readonly state: "moving" | "moved" | "awaited" | "arrived";
   readonly at: number;
-  /** What was copied, as JSON, once it has arrived. */
+  /** A report of the copied rows as JSON, once the move has arrived. */
   readonly report: string | null;
 }
 
@@ -21,7 +21,10 @@ export function* moveMark(): Tx<MoveMark | undefined> {
   return yield* row<MoveMark>(sql`SELECT move, state, at, report FROM holdfast_move WHERE id = 1`);
 }
 
-/** Sets or replaces the mark. Workers listen for it by this name, so that one left behind stops at once. */
+/**
+ * Sets or replaces the mark. Workers listen for this operation by name, so a worker left on the
+ * source stops at once.
+ */
 export const setMoveMark: Operation<MoveMark, void> = plainOperation("moveDatabase", {
   key: () => "move",
   *one({ move, state, at, report }) {
@@ -33,14 +36,14 @@ export const setMoveMark: Operation<MoveMark, void> = plainOperation("moveDataba
   },
 });
 
-/** The source is to be used again, or the target for another source. */
+/** Frees the source for further use, or the target for another source. */
 export function* clearMoveMark(): Tx<void> {
   yield* run(sql`DELETE FROM holdfast_move WHERE id = 1`);
 }
 
 /**
- * Asked inside every transaction that writes, so that nothing is written
- * behind a copy.
+ * Refuses writes to a moved database. Every writing transaction checks it, so that no write happens
+ * behind the copy.
  * @throws HoldfastError `MOVED_TO_POSTGRES`
  */
 export function* refuseMoved(): Tx<void> {
@@ -48,16 +51,16 @@ export function* refuseMoved(): Tx<void> {
   if (mark?.state === "moving" || mark?.state === "moved") throw movedToPostgres(mark);
 }
 
-/** The target is not named: its URL may hold a password, so it is not kept. */
+/** The error does not name the target: its URL may contain a password, so it is not stored. */
 export function movedToPostgres({ state, at }: MoveMark): HoldfastError {
   const since = new Date(at).toISOString();
   return new HoldfastError(
     "MOVED_TO_POSTGRES",
     state === "moved"
       ? `This SQLite database was moved to Postgres (${since}) and takes no more writes; nothing was written. ` +
-          "Open the Postgres database in its place: give its URL where this path is given, and restart. It can still be looked at: `holdfast list --db <path>`, or openSqlite(path, { readOnly: true })."
-      : `This SQLite database is being moved to Postgres (since ${since}) and takes no writes meanwhile; nothing was written. ` +
-          "When the move is done, restart with the URL of the Postgres database. If it was interrupted, run `holdfast migrate` again with the same target, or give it up with --give-up.",
+          "Open the Postgres database in its place: give its URL where this path is given, and restart. It can still be read: `holdfast list --db <path>`, or openSqlite(path, { readOnly: true })."
+      : `This SQLite database is being moved to Postgres (since ${since}) and takes no writes until the move ends; nothing was written. ` +
+          "When the move is done, restart with the URL of the Postgres database. If it was interrupted, run `holdfast migrate` again with the same target, or abandon it with --give-up.",
     { state, at },
   );
 }

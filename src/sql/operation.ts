@@ -3,19 +3,19 @@ import type { ErrorDetails } from "../model/errors.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import { excerpt } from "../model/values/excerpt.ts";
 import { isIsolation } from "./isolation.ts";
-import type { Cover, IsolationMarks } from "./isolation.ts";
+import type { Cover, Isolation, IsolationMarks } from "./isolation.ts";
 import { Statement } from "./statement.ts";
 
-/** What a body may ask of the transaction it runs in. */
+/** A request from a body to the transaction it runs in. */
 export class Request {
   readonly want: "row" | "rows" | "run" | "rollback" | "touch" | "afterwards";
   readonly statement: Statement | undefined;
   readonly change: Change | undefined;
-  /** Of the operation that begins here, if one does. */
+  /** The isolation marks of the operation that starts here, if one does. */
   readonly marks: IsolationMarks | undefined;
   readonly afterwards: Afterwards | undefined;
-  /** Of the database for which a part was prepared, where one begins. */
-  readonly owner: OwnerId | undefined;
+  /** The prepared part that starts here, if one does. */
+  readonly part: PreparedPart | undefined;
 
   constructor(
     want: Request["want"],
@@ -23,45 +23,54 @@ export class Request {
     change: Change | undefined,
     marks?: IsolationMarks,
     later?: Afterwards,
-    owner?: OwnerId,
+    part?: PreparedPart,
   ) {
     this.want = want;
     this.statement = statement;
     this.change = change;
     this.marks = marks;
     this.afterwards = later;
-    this.owner = owner;
+    this.part = part;
   }
 }
 
-/** What is to be done once it is known how a call has ended: see `afterwards`. */
+/** Actions to run once the outcome of a call is known; see `afterwards`. */
 export interface Afterwards {
-  /** The call is durable; its caller is told next. */
+  /** Called when the call is durable, before its caller gets the result. */
   readonly durable?: () => void;
-  /** The call has rolled back, by an error or by `rollbackWith`; its caller is told when this has ended. */
+  /**
+   * Called when the call was rolled back, by an error or by `rollbackWith`. The caller gets its
+   * answer when this promise settles.
+   */
   readonly refused?: () => Promise<unknown>;
 }
 
-/** Which aggregate an operation wrote to: what subscribers are told. */
+/** A store call that was prepared as a part of a transaction. */
+interface PreparedPart {
+  /** The owner of the database for which it was prepared. */
+  readonly owner: OwnerId;
+  /** The name of its operation when it may run only in reads. */
+  readonly inReadsOnly: string | undefined;
+}
+
+/** The aggregate that an operation changed, as reported to subscribers. */
 export interface Change {
   readonly operation: string;
   readonly key: string;
 }
 
 /**
- * A piece of a transaction: a generator that yields requests and returns its
- * result. It cannot await, so no transaction is held across a network call;
- * it may be run again (busy, deadlock, batch re-run), so it must be pure apart
- * from its statements.
+ * A piece of a transaction: a generator that yields requests and returns its result. It cannot
+ * await, so no transaction stays open across a network call. It may be retried (busy, deadlock,
+ * batch retry), so it must be pure apart from its statements.
  */
 export type Tx<T> = Generator<Request, T, unknown>;
 
 /**
- * Calls of `row`, `rows`, `run`, `rollbackWith` and operations that were made
- * in this process and got no answer. Without its `yield*` such a call compiles
- * and does nothing, also in a loop or a spread, which take it for a list. A
- * body runs without a pause between two requests, so what the count grew by
- * over all of its stretches is what that body forgot.
+ * The number of calls to `row`, `rows`, `run`, `rollbackWith` and operations in this process that
+ * got no answer. A call without its `yield*` compiles and does nothing, even in a loop or a spread
+ * that takes it for a list. A body runs without a pause between two requests, so any growth of the
+ * count in that time is its own forgotten calls.
  */
 let unanswered = 0;
 
@@ -69,21 +78,21 @@ export function unansweredCalls(): number {
   return unanswered;
 }
 
-/** The first row, or undefined. For a statement that returns rows: SELECT, or one with RETURNING. */
+/** Returns the first row, or undefined. For SELECT, or any statement with RETURNING. */
 export function row<R extends object = Record<string, unknown>>(
   statement: Statement,
 ): Tx<R | undefined> {
   return asked(new Request("row", checked(statement), undefined));
 }
 
-/** All rows. For a statement that returns rows: SELECT, or one with RETURNING. */
+/** Returns all rows. For SELECT, or any statement with RETURNING. */
 export function rows<R extends object = Record<string, unknown>>(
   statement: Statement,
 ): Tx<readonly R[]> {
   return asked(new Request("rows", checked(statement), undefined));
 }
 
-/** Runs a statement without RETURNING and tells how many rows it changed. */
+/** Runs a statement without RETURNING and returns the number of changed rows. */
 export function run(statement: Statement): Tx<number> {
   return asked(new Request("run", checked(statement), undefined));
 }
@@ -101,12 +110,12 @@ function* asking<T>(request: Request): Tx<T> {
     unanswered -= 1;
     throw error;
   }
-  // A loop answers nothing, and only `row` may answer that there is nothing.
+  // A loop answers with undefined, and only `row` may answer that nothing was found.
   if (answer !== undefined || request.want === "row") unanswered -= 1;
   return answer as T;
 }
 
-/** JavaScript lets anything through, and a missing statement would do nothing. */
+/** Checks the statement: JavaScript passes anything, and a missing one would do nothing. */
 function checked(statement: Statement): Statement {
   if (statement instanceof Statement) return statement;
   throw new HoldfastError(
@@ -117,9 +126,9 @@ function checked(statement: Statement): Statement {
 }
 
 /**
- * The verdict "roll back, and still answer": `return yield* rollbackWith(v)`.
- * From here on the call can only end by rolling back, wherever it is composed; the
- * value it returns reaches the caller, and a further statement is an error.
+ * Rolls back and still returns a value: `return yield* rollbackWith(v)`. From here on the call can
+ * only end by rolling back, even if it is composed. The returned value reaches the caller, and a
+ * further statement is an error.
  */
 export function rollbackWith<T>(value: T): Tx<T> {
   unanswered += 1;
@@ -133,29 +142,37 @@ function* rollingBack<T>(value: T): Tx<T> {
 }
 
 /**
- * Tells subscribers, once the call is durable, that something about `key` has
- * changed: more exactly than the name of the operation could say it.
+ * Reports a change of `key` to subscribers once the call is durable. It is more precise than the
+ * name of the operation.
  */
 export function* announce(topic: string, key: string): Tx<void> {
   yield new Request("touch", undefined, { operation: topic, key });
 }
 
 /**
- * Has something done after the call has ended, wherever it is composed: whom to
- * tell once it is durable, what to write in a transaction of its own when it
- * was refused. Forgotten when the body is run again, and when the outcome is
- * unknown. What fails there fails silently: it changes nothing about the answer.
+ * Runs actions after the call has ended, even if it is composed. `durable` can notify listeners.
+ * `refused` can write in its own transaction. Both are discarded when the body is retried or the
+ * outcome is unknown. Errors in them are ignored, because they do not change the result.
  */
 export function* afterwards(actions: Afterwards): Tx<void> {
   yield new Request("afterwards", undefined, undefined, undefined, actions);
 }
 
-/** Refuses to go on in a write of another database than the one whose store prepared this part. */
-export function* runsIn({ owner }: { readonly owner: OwnerId }): Tx<void> {
-  yield new Request("touch", undefined, undefined, undefined, undefined, owner);
+/**
+ * Starts a prepared part. Returns the isolation of the containing write, or undefined in a read.
+ * Refuses a write of another database than the one whose store prepared the part. Refuses any write
+ * when the part is for reads only.
+ */
+export function* runsIn(
+  { owner, actsFor = owner }: { readonly owner: OwnerId; readonly actsFor?: OwnerId },
+  inReadsOnly?: string,
+): Tx<Isolation | undefined> {
+  const part = { owner: actsFor, inReadsOnly };
+  const answer = yield new Request("touch", undefined, undefined, undefined, undefined, part);
+  return answer as Isolation | undefined;
 }
 
-/** A set form's answer for one input; undefined sends the input to `one`. */
+/** A set form's answer for one input. Undefined passes the input to `one`. */
 export interface Done<O> {
   readonly value: O;
 }
@@ -165,27 +182,26 @@ export function done<O>(value: O): { readonly value: O } {
 }
 
 export interface OperationForms<I, O> extends IsolationMarks {
-  /** The aggregate the input addresses: routing, batching, metrics, hints. */
+  /** The aggregate that the input addresses, for routing, batching, metrics and hints. */
   readonly key: (input: I) => string;
   /** The meaning of the operation. */
   readonly one: (input: I) => Tx<O>;
   /**
-   * The same for many inputs of distinct keys, in Postgres' own SQL and few
-   * statements. It answers only for inputs that succeeded as `one` would have;
-   * the others (skipped, refused) it leaves undefined and `one` decides.
+   * Does the same for many inputs of distinct keys, in a few statements of Postgres' own SQL. It
+   * answers only inputs that succeeded as `one` would have. For the others (skipped, refused) it
+   * returns undefined, and `one` decides.
    */
   readonly many?: (inputs: readonly I[]) => Tx<readonly (Done<O> | undefined)[]>;
   /**
-   * False for inputs that `many` would leave to `one` whatever the database
-   * holds; they go there at once, without a transaction for nothing. Unless it is
-   * given, `many` is asked about all.
+   * False for inputs that `many` would always leave to `one`, for any content of the database. They
+   * go to `one` directly, without a useless transaction. By default `many` gets all inputs.
    */
   readonly manyTakes?: (input: I) => boolean;
 }
 
 /**
- * A named change or question, written once for both databases. Give it to
- * `database.write` or `database.read`, or compose it: `yield* appendEvent(a)`.
+ * A named change or question, written once for both databases. Pass it to `database.write` or
+ * `database.read`, or compose it: `yield* appendEvent(a)`.
  */
 export interface Operation<I, O> extends OperationForms<I, O> {
   (input: I): Tx<O>;
@@ -193,10 +209,9 @@ export interface Operation<I, O> extends OperationForms<I, O> {
 }
 
 /**
- * Defines an operation. As the outermost call of a transaction it runs
- * serializable unless it says `isolation: "readCommitted"`: what it selects is
- * still so when it commits, or it is run again. Inside another operation or
- * body the outermost call decides.
+ * Defines an operation. As the outermost call of a transaction it is serializable unless it
+ * declares `isolation: "readCommitted"`. Serializable means that the rows it selects are unchanged
+ * when it commits, or it is retried. Inside another operation or body the outermost call decides.
  *
  * @throws HoldfastError `OPERATION_INVALID`
  * @example
@@ -248,22 +263,23 @@ export function operation<I, O>(name: string, forms: OperationForms<I, O>): Oper
 const storeOperations = new WeakSet<object>();
 
 /**
- * The forms of an operation of ours: its body is given the context of its
- * store. A set form is not, since inputs of several stores over one database
- * may share a set.
+ * The forms of a store operation, whose body gets the context of its store. A set form gets none,
+ * because inputs of several stores over one database may share a set.
  */
 export interface StoreForms<C, I, O> extends Omit<OperationForms<I, O>, "one"> {
   readonly one: (context: C, input: I) => Tx<O>;
 }
 
-/** An operation of ours once it is known which clock and codec it works with: always the same one for a context. */
+/**
+ * A store operation bound to a context, and so to a clock and a codec. Each context always yields
+ * the same operation.
+ */
 export type StoreOperation<C extends object, I, O> = (context: C) => Operation<I, O>;
 
 /**
- * Defines an operation of our own. Its input is data; what it needs besides,
- * such as a clock to be read once a lock is held, comes with the context. It
- * locks what it decides by and counts on seeing what others committed before
- * it got the lock, so it is `readCommitted` by default.
+ * Defines a store operation. Its input is data. The context supplies everything else, such as a
+ * clock to read once a lock is held. The operation locks the rows it decides by, and expects to see
+ * all commits before it got the lock. So it is `readCommitted` by default.
  */
 export function storeOperation<C extends object, I, O>(
   name: string,
@@ -283,14 +299,14 @@ export function storeOperation<C extends object, I, O>(
   };
 }
 
-/** An operation of our own that needs no context. */
+/** Defines a store operation that needs no context. */
 export function plainOperation<I, O>(name: string, forms: OperationForms<I, O>): Operation<I, O> {
   const made = operation(name, { isolation: "readCommitted", ...forms });
   storeOperations.add(made);
   return made;
 }
 
-/** False for what a user wrote, whose locks come in an order that we do not know. */
+/** False for a user's operation, whose lock order is unknown. */
 export function isStoreOperation(callee: object): boolean {
   return storeOperations.has(callee);
 }
@@ -319,12 +335,12 @@ function checkForms<I, O>(name: string, forms: OperationForms<I, O>): void {
     if (!formNames.includes(given))
       throw operationInvalid(
         name,
-        `has no use for ${excerpt(given)}. There are: ${formNames.join(", ")}.`,
+        `has the unknown property ${excerpt(given)}. There are: ${formNames.join(", ")}.`,
       );
   if (forms.many !== undefined && typeof forms.many !== "function")
     throw operationInvalid(
       name,
-      "has a `many` that is no function. Write `*many(inputs) { … }`, or leave it out.",
+      "has a `many` that is not a function. Write `*many(inputs) { … }`, or leave it out.",
     );
   checkIsolation(name, forms);
 }
@@ -341,18 +357,18 @@ function checkIsolation<I, O>(
   if (many !== undefined && isolation !== "readCommitted")
     throw operationInvalid(
       name,
-      'has a set form, `many`, and so needs `isolation: "readCommitted"`: one transaction for many callers would be run again for all of them. ' +
-        "Lock the rows that it decides by (`lockRow`), in `one` too.",
+      'has a set form, `many`, and so needs `isolation: "readCommitted"`: one transaction for many callers would be retried for all of them. ' +
+        "Lock the rows that it decides by with `lockRow`, in `one` too.",
     );
   if (snapshotSafe === undefined) return;
   if (!Object.is(snapshotSafe, true) || isolation !== "readCommitted")
     throw operationInvalid(
       name,
-      'may say `snapshotSafe: true` only together with `isolation: "readCommitted"`: serializable ones run inside serializable calls anyway.',
+      'may declare `snapshotSafe: true` only together with `isolation: "readCommitted"`: serializable operations run inside serializable calls anyway.',
     );
 }
 
-/** A body that was started, if it is a generator function. @throws HoldfastError `OPERATION_INVALID` */
+/** Starts a body and checks that it is a generator. @throws HoldfastError `OPERATION_INVALID` */
 export function startedBody<O>(name: string, body: () => Tx<O>): Tx<O> {
   const started = body();
   if (
@@ -363,7 +379,7 @@ export function startedBody<O>(name: string, body: () => Tx<O>): Tx<O> {
     return started;
   throw operationInvalid(
     name,
-    "has a body that is no generator function. Write `function* () { … }`: a transaction cannot await.",
+    "has a body that is not a generator function. Write `function* () { … }`: a transaction cannot await.",
   );
 }
 

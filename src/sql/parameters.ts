@@ -2,9 +2,9 @@ import { HoldfastError } from "../model/errors.ts";
 import type { Parameter, SqlValue, Statement } from "./statement.ts";
 
 /**
- * Drivers disagree about almost every odd value (a NaN becomes NULL here and
- * an error there; a NUL character ends a Postgres statement but not an SQLite
- * one), so values are checked here, once, before any driver sees them.
+ * Checks a value once, before any driver sees it. Drivers disagree about almost every odd value: a
+ * NaN becomes NULL in one and an error in another, and a NUL character ends a Postgres statement
+ * but not a SQLite one.
  */
 export function checkValue(value: SqlValue, position: number): void {
   switch (typeof value) {
@@ -19,7 +19,7 @@ export function checkValue(value: SqlValue, position: number): void {
         throw invalid(
           position,
           "text with a lone surrogate",
-          "it has no UTF-8 form; mend it with toWellFormed(), or bind bytes",
+          "it has no UTF-8 form; fix it with toWellFormed(), or bind bytes",
         );
       return;
     case "number":
@@ -50,7 +50,10 @@ export function checkValue(value: SqlValue, position: number): void {
   }
 }
 
-/** The same for Postgres, where a parameter may be a list if the text says so. */
+/**
+ * Checks all parameters of a statement for Postgres, where a parameter may be a list if the text
+ * declares its type.
+ */
 export function checkParameters({ template, parameters }: Statement): void {
   for (let index = 0; index < parameters.length; index += 1) {
     const value = parameters[index] as Parameter;
@@ -60,14 +63,17 @@ export function checkParameters({ template, parameters }: Statement): void {
   }
 }
 
-/** Roughly how much a parameter adds to a transaction, for slicing batches. */
+/** Estimates the size that a parameter adds to a transaction, for slicing batches. */
 export function parameterBytes(value: Parameter): number {
   if (typeof value === "string") return value.length;
   if (value instanceof Uint8Array) return value.byteLength;
   return 8;
 }
 
-/** Reads are exact or refused: beyond 2^53 a driver may have rounded already. */
+/**
+ * Checks a number that was read. Beyond 2^53 a driver may already have rounded it, so it is
+ * refused.
+ */
 export function checkedNumber(value: number, column: string): number {
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw corruptNumber(column);
   return value;
@@ -92,7 +98,7 @@ function invalid(position: number, found: string, why: string): HoldfastError {
   );
 }
 
-/** What was found, and what to bind in its place. */
+/** Returns a description of the value and the remedy. */
 function describe(value: unknown): [found: string, remedy: string] {
   if (value === undefined) return ["undefined", "bind null for an absent value"];
   if (typeof value === "boolean") return ["a boolean", "bind 1 or 0"];
@@ -102,7 +108,7 @@ function describe(value: unknown): [found: string, remedy: string] {
   if (Array.isArray(value))
     return [
       "an array",
-      "write IN ${integersOf(items)} or IN ${textsOf(items)}, which both databases take; a list with its type behind it, ${items}::text[], is for Postgres alone",
+      "write IN ${integersOf(items)} or IN ${textsOf(items)}, which both databases take; a list followed by its type, ${items}::text[], is for Postgres only",
     ];
   if ("next" in value) return ["a generator", "write `yield*` before the call that made it"];
   return ["an object", "bind its JSON text, or one parameter for each part"];

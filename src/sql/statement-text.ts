@@ -1,12 +1,13 @@
 import { HoldfastError } from "../model/errors.ts";
 
-/** What a statement's text tells by itself; read once per template. */
+/** Derives facts about a statement from its text, once per template. */
 
-/** The text without comments and quoted parts, so that what it begins with is its verb. */
+/** Returns the text without comments and quoted parts, so that it starts with its verb. */
 export function bare(text: string): string {
   return text
     .replaceAll(
-      // From left to right, since a quote in a comment is no quote, nor the other way round.
+      // Matches from left to right, since a quote in a comment is no quote, and a comment sign in a
+      // quote is no comment.
       /(--[^\n]*|\/\*[\s\S]*?\*\/)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|(\$\w*\$)[\s\S]*?\2/g,
       (_, comment: string | undefined) => (comment === undefined ? "''" : " "),
     )
@@ -14,7 +15,7 @@ export function bare(text: string): string {
     .trim();
 }
 
-/** Read from its text, so that it does not depend on what a driver can tell. */
+/** Derived from the text, because drivers do not all report it. */
 export function returnsRows(text: string): boolean | undefined {
   if (/^(CREATE|DROP|ALTER|REINDEX|ANALYZE|TRUNCATE)\b/i.test(text)) return false;
   if (/^(SELECT|VALUES|EXPLAIN)\b/i.test(text)) return true;
@@ -32,16 +33,19 @@ function withoutParentheses(text: string): string {
 }
 
 export function refuseSeveral(text: string): void {
-  // The body of a trigger holds statements of its own.
+  // The body of a trigger contains statements of its own.
   const isTrigger = /^CREATE\s+(TEMP\w*\s+)?TRIGGER\b/i.test(text);
   if (isTrigger || !/;\s*\S/.test(text)) return;
   throw new HoldfastError(
     "OPERATION_INVALID",
-    "A template holds several statements. Write one `sql` for each, so that none of them is passed over.",
+    "A template holds several statements. Write one `sql` for each, so that none of them is skipped.",
   );
 }
 
-/** Transactions are the backend's: a body that ended one would commit its neighbours' half-done work. */
+/**
+ * Refuses statements that control a transaction, which belong to the backend. A body that ended one
+ * would commit its neighbours' unfinished work.
+ */
 export function refuseControl(text: string): void {
   if (/^(BEGIN|COMMIT|END|ABORT|ROLLBACK|SAVEPOINT|RELEASE|START)\b/i.test(text))
     throw mayNotRun(

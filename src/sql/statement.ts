@@ -1,11 +1,11 @@
 import { HoldfastError } from "../model/errors.ts";
 import { bare, refuseControl, refuseSeveral, returnsRows } from "./statement-text.ts";
 
-/** What a statement may bind. */
+/** The values that a statement may bind. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
 /**
- * A list is for Postgres alone, as set forms bind it: with its type behind it,
- * `unnest(${ids}::text[])`. What both databases take is `IN ${textsOf(ids)}`.
+ * A parameter of a statement. A list is for Postgres only, as set forms bind it, followed by its
+ * type: `unnest(${ids}::text[])`. Both databases accept `IN ${textsOf(ids)}`.
  */
 export type Parameter = SqlValue | readonly SqlValue[];
 
@@ -16,31 +16,37 @@ interface Piece {
 }
 
 /**
- * One SQL text, whatever its parameters. The same template literal yields the
- * same object at every call, so connections keep prepared statements by
- * identity and no text is built or compared on the hot path.
+ * One SQL text, independent of its parameters. The same template literal yields the same object at
+ * every call. So connections keep prepared statements by identity, and the hot path neither builds
+ * nor compares text.
  */
 export class Template {
   readonly pieces: readonly Piece[];
   readonly sqlite: string;
   readonly postgres: string;
-  /** Several statements in one text: only migrations on Postgres are. */
+  /** True for several statements in one text, which only migrations on Postgres use. */
   readonly isScript: boolean;
-  /** True where the number of changed rows means something. */
+  /** True when the number of changed rows is meaningful. */
   readonly counts: boolean;
   /** A conservative reading of the verb: anything but a plain query counts as a write. */
   readonly writes: boolean;
-  /** Whether it answers with rows; undefined for the verbs we do not know. */
+  /** True when it returns rows; undefined for an unknown verb. */
   readonly returnsRows: boolean | undefined;
-  /** True when "0 rows changed" proves that the statement left no trace: our own tables carry no triggers. */
+  /**
+   * True when "0 rows changed" proves that the statement left no trace: Holdfast's tables have no
+   * triggers.
+   */
   readonly tracelessWhenUnchanged: boolean;
-  /** True when a violated constraint proves it: an app's table may keep half of a statement (ON CONFLICT FAIL). */
+  /**
+   * True when a violated constraint proves that the statement left no trace. An app's table may
+   * keep half of a statement (ON CONFLICT FAIL).
+   */
   readonly tracelessWhenRefused: boolean;
 
   constructor(pieces: readonly Piece[], isScript = false) {
     this.pieces = pieces;
     this.isScript = isScript;
-    // better-sqlite3 takes `?1` for a name, so SQLite gets bare marks.
+    // better-sqlite3 takes `?1` for a name, so SQLite gets bare question marks.
     this.sqlite = pieces
       .map((piece) => piece.sqlite)
       .join("?")
@@ -60,9 +66,8 @@ export class Template {
   }
 
   /**
-   * True where the text says that the parameter is a list, by its type. Without
-   * one Postgres would take `IN ($1)` for a comparison with the list's text,
-   * and find nothing.
+   * True when the text declares the parameter as a list, by its type. Without a type Postgres would
+   * read `IN ($1)` as a comparison with the list's text and find nothing.
    */
   bindsList(index: number): boolean {
     return /^::\w+\[\]/.test(this.pieces[index + 1]?.postgres ?? "");
@@ -81,13 +86,13 @@ export class Statement {
 }
 
 /**
- * Templates already built from one literal: directly when all its values are
- * parameters, else by the sequence of nested templates. Literals are finite,
- * so this is too.
+ * The templates built from one literal. A literal whose values are all parameters has one;
+ * otherwise they are found by the sequence of nested templates. Literals are finite, so this is
+ * too.
  */
 class Shape {
   template: Template | undefined;
-  /** After a parameter; most steps are this one. */
+  /** The next step after a parameter, the most common case. */
   plain: Shape | undefined;
   readonly nested: Map<Template, Shape> = new Map();
 }
@@ -95,9 +100,9 @@ class Shape {
 const shapes = new WeakMap<TemplateStringsArray, Shape>();
 
 /**
- * Writes a statement: `sql\`SELECT n FROM t WHERE id = ${id}\``. Values become
- * parameters, statements (from `sql` or sql/dialect.ts) are spliced in; text
- * never is, so nothing can be injected.
+ * Builds a statement: `sql\`SELECT n FROM t WHERE id = ${id}\``. Values become parameters.
+ * Statements (from `sql` or sql/dialect.ts) are spliced in. Text is never spliced in, so nothing
+ * can be injected.
  */
 export function sql(
   strings: TemplateStringsArray,
@@ -106,7 +111,7 @@ export function sql(
   if (!Array.isArray(strings?.raw))
     throw new HoldfastError(
       "OPERATION_INVALID",
-      "`sql` is a tag: write sql`SELECT …`, not sql(…). Text that is not in your code cannot be a statement.",
+      "`sql` is a tag: write sql`SELECT …`, not sql(…). A text from outside your code cannot be a statement.",
     );
   let shape = shapes.get(strings);
   if (shape === undefined) shapes.set(strings, (shape = new Shape()));
@@ -140,12 +145,12 @@ function afterNested({ nested }: Shape, template: Template): Shape {
   return next;
 }
 
-/** Text that each database spells its own way; only sql/dialect.ts calls this. */
+/** Text with one spelling per database. Only sql/dialect.ts calls this. */
 export function spelled(piece: Piece): Statement {
   return new Statement(new Template([piece]), []);
 }
 
-/** Several statements without parameters, sent to Postgres as they are and in one go. */
+/** Several statements without parameters, sent to Postgres unchanged in one round trip. */
 export function postgresScript(text: string): Statement {
   return new Statement(new Template([sameEverywhere(text)], true), []);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../model/time/clock.ts";
 import type { Entropy } from "../model/entropy.ts";
-import type { Encoded } from "../model/values/encoded.ts";
+import type { CheckedText, Encoded } from "../model/values/encoded.ts";
 import { idSource } from "../model/ids/id-source.ts";
 import type { IdSource } from "../model/ids/id-source.ts";
 import type { PayloadCodec } from "../model/values/payload-codec.ts";
@@ -11,14 +11,15 @@ import type { ValueCodec } from "../model/values/value-codec.ts";
 import type { ValueLimits } from "../model/values/value-limits.ts";
 import type { Database } from "../sql/database.ts";
 import { givenDatabase } from "./given.ts";
+import { payloadSeal, type PayloadSeal } from "./payload-seal.ts";
 
-/** What a store may be told; by default it takes the database's own things. */
+/** Options of all stores. Each defaults to the database's own. */
 export interface StoreOptions {
   readonly clock?: Clock;
   readonly entropy?: Entropy;
-  /** Changes values on their way to the database and back: encryption. */
+  /** Encodes values on their way to the database and decodes them on the way back: encryption. */
   readonly payload?: PayloadCodec;
-  /** How large a value may be; defaults to 2 MiB of text. */
+  /** The size limit of a value; defaults to 2 MiB of text. */
   readonly valueLimits?: ValueLimits;
 }
 
@@ -30,8 +31,8 @@ const storeOptionNames = [
 ] as const satisfies readonly (keyof StoreOptions)[];
 
 /**
- * What every operation of ours is given besides its input. Stores that need
- * more extend it; an operation asks for as little of it as it uses.
+ * The context that every operation of a store gets besides its input. Stores that need more extend
+ * it; an operation asks only for the parts that it uses.
  */
 export interface StoreContext {
   readonly database: Database;
@@ -39,15 +40,19 @@ export interface StoreContext {
   readonly entropy: Entropy;
   readonly ids: IdSource;
   readonly codec: ValueCodec;
+  /** Tells whether values of this database go through that codec. */
+  readonly seal: PayloadSeal;
   readonly encode: (value: unknown) => Encoded;
   readonly decode: (stored: Encoded) => unknown;
+  /** For values that nothing else compares: the hash covers the text as it is stored. */
+  readonly encodeChecked: (value: unknown) => CheckedText;
 }
 
 /**
- * The context of a store. `others` names the options that the store has
- * besides those of all stores.
+ * The context of a store. `others` names the store's own options.
  *
- * @throws HoldfastError `OPTION_INVALID` for a database that is none, and for options that do not exist or are not of their kind.
+ * @throws HoldfastError `OPTION_INVALID` for an invalid database, and for unknown or invalid
+ *   options.
  */
 export function storeContext<O extends StoreOptions>(
   database: Database,
@@ -68,12 +73,17 @@ export function storeContext<O extends StoreOptions>(
     entropy,
     ids: idSource({ clock, entropy }),
     codec,
+    seal: payloadSeal(database, given.payload),
     encode: (value) => codec.encode(value) as Encoded,
     decode: (stored) => codec.decode(stored),
+    encodeChecked: (value) => withChecksum(database, codec.encode(value) as Encoded),
   };
 }
 
-/** A codec that is none must not go unnoticed: values would be stored in plain text. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * Rejects an invalid codec, which would otherwise leave values in plain text unnoticed.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
 export function checkStoreOptions(given: StoreOptions): void {
   const { clock, entropy, payload, valueLimits } = given;
   if (clock !== undefined && !(hasFunction(clock, "now") && hasFunction(clock, "wakeAt")))
@@ -101,13 +111,31 @@ function hasFunction<T>(given: T, name: keyof T & string): boolean {
   return isRecord(given) && typeof given[name] === "function";
 }
 
-/** How a store writes and hashes values. */
+/**
+ * Adds a checksum to a text of a codec. The checksum is made of the stored column only. It reveals
+ * nothing about an encrypted value that the column does not, and comparing it needs no key.
+ */
+export function withChecksum({ bytes }: Pick<Database, "bytes">, text: Encoded): CheckedText {
+  return { text, checksum: bytes.checksum(text) };
+}
+
+/** False for a text that was changed after its checksum was made. */
+export function isUnchanged(
+  { bytes }: Pick<Database, "bytes">,
+  { text, checksum }: CheckedText,
+): boolean {
+  return bytes.checksum(text) === checksum;
+}
+
+/** The codec by which a store writes and hashes values. */
 export function storeCodec(
-  database: Pick<Database, "sha256Hex">,
+  database: Database,
   { payload, valueLimits }: Pick<StoreOptions, "payload" | "valueLimits">,
 ): ValueCodec {
+  const seal = payloadSeal(database, payload);
   return valueCodec({
     sha256Hex: database.sha256Hex,
+    assertOpen: (kind) => seal.assertOpen(kind),
     ...(payload && { payload }),
     ...(valueLimits && { limits: valueLimits }),
   });

@@ -3,9 +3,8 @@ import { HoldfastError } from "../model/errors.ts";
 import { isStorable } from "../model/shape.ts";
 
 /**
- * Cursors of lists and graphs: opaque to their users, so that what they are
- * made of can change. Each knows what it belongs to, since a place in one list
- * means nothing in another.
+ * Cursors of lists and graphs. Users treat them as opaque, so their content can change. Each names
+ * its list, since a place in one list means nothing in another.
  */
 export function cursorText(owner: string, place: readonly unknown[]): string {
   const text = JSON.stringify([format, owner, ...place]);
@@ -15,10 +14,10 @@ export function cursorText(owner: string, place: readonly unknown[]): string {
     .replaceAll("=", "");
 }
 
-/** A change of what cursors hold takes the next number. */
+/** The version of the content of cursors. A change takes the next number. */
 const format = 1;
 
-/** The place that `cursorText` wrote. @throws HoldfastError `CURSOR_INVALID` */
+/** Decodes the place that `cursorText` encoded. @throws HoldfastError `CURSOR_INVALID` */
 export function cursorPlace(owner: string, text: string): readonly unknown[] {
   const fields = parsed(text);
   if (fields?.[0] !== format) throw cursorInvalid("malformed");
@@ -26,7 +25,10 @@ export function cursorPlace(owner: string, text: string): readonly unknown[] {
   return fields.slice(2);
 }
 
-/** A text in a place, such as an id: one that a column takes. @throws HoldfastError `CURSOR_INVALID` */
+/**
+ * A text in a place, such as an id, that a column accepts.
+ * @throws HoldfastError `CURSOR_INVALID`
+ */
 export function textAt(place: readonly unknown[], index: number): string {
   const part = place[index];
   if (!isStorable(part)) throw cursorInvalid("malformed");
@@ -43,8 +45,8 @@ export function numberAt(place: readonly unknown[], index: number): number {
 export function cursorInvalid(reason: "malformed" | "filter"): HoldfastError {
   return new HoldfastError(
     "CURSOR_INVALID",
-    `The cursor ${reason === "filter" ? "was made for another list" : "is not one that Holdfast gave out"}. ` +
-      "Give back the text as you got it, with the same filters, or begin again without one.",
+    `The cursor ${reason === "filter" ? "belongs to another list" : "was not issued by Holdfast"}. ` +
+      "Pass the text as you got it, with the same filters, or start again without a cursor.",
     { reason },
   );
 }

@@ -1,20 +1,21 @@
 import { corruptRow } from "../model/corrupt-row.ts";
-import { isHoldfastError } from "../model/errors.ts";
+import { isHoldfastError, type HoldfastError } from "../model/errors.ts";
+import type { CheckedText } from "../model/values/encoded.ts";
+import { isUnchanged, type StoreContext } from "./context.ts";
 
 /**
- * A row that cannot be read is never taken for one that is not there. A single
- * read throws; a list or a sweep names the row as `{ table, key }` in
- * `damaged` and goes on. Which errors mean the row and not the call is the set
- * of codes here: whatever else is thrown fails the call.
+ * Damaged rows. An unreadable row is never treated as missing. A single read throws. A list or a
+ * sweep names the row as `{ table, key }` in `damaged` and continues. The codes in this file decide
+ * which errors blame the row. Any other error fails the call.
  */
 
-/** A row that no operation of ours can have written, or whose value its codec cannot read. */
+/** A row that no operation of Holdfast can have written, or whose value its codec cannot read. */
 export interface Damaged {
   readonly table: string;
   readonly key: string;
 }
 
-/** What reading a row fails with when the row is to blame. */
+/** The codes of errors that blame the row and not the call. */
 const damageCodes: ReadonlySet<string> = new Set([
   "CORRUPT_ROW",
   "VALUE_MALFORMED",
@@ -23,12 +24,12 @@ const damageCodes: ReadonlySet<string> = new Set([
   "NAME_INVALID",
 ]);
 
-/** True for what a list or a sweep goes on past, having named the row. */
+/** True for an error that makes a list or a sweep name the row and skip it. */
 export function isDamage(error: unknown): boolean {
   return isHoldfastError(error) && damageCodes.has(error.code);
 }
 
-/** What `read` gives, or undefined when the row makes no sense. */
+/** The result of `read`, or undefined when the row is inconsistent. */
 export function undamaged<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -38,14 +39,36 @@ export function undamaged<T>(read: () => T): T | undefined {
   }
 }
 
-/** Decodes a row's value. @throws HoldfastError `CORRUPT_ROW` for a value that makes no sense */
+/**
+ * Decodes a row's value.
+ * @throws HoldfastError `CORRUPT_ROW` for an invalid value
+ */
 export function readValue<T>(table: string, key: string | number, decode: () => T): T {
   try {
     return decode();
   } catch (error) {
     if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED") throw error;
-    throw corruptRow(table, key, "holds a value that cannot be read");
+    throw corruptRow(table, key, "has an unreadable value");
   }
+}
+
+/**
+ * Decodes a row's value that has a checksum.
+ * @throws HoldfastError `CORRUPT_ROW` also for a changed value
+ */
+export function readChecked(
+  { database, decode }: Pick<StoreContext, "database" | "decode">,
+  table: string,
+  key: string | number,
+  stored: CheckedText,
+): unknown {
+  if (!isUnchanged(database, stored)) throw changedRow(table, key);
+  return readValue(table, key, () => decode(stored.text));
+}
+
+/** The error for a value that differs from the stored one. */
+export function changedRow(table: string, key: string | number): HoldfastError {
+  return corruptRow(table, key, "has a value that does not match its hash");
 }
 
 export interface Sifted<T> {
@@ -53,7 +76,7 @@ export interface Sifted<T> {
   readonly damaged: readonly Damaged[];
 }
 
-/** Decodes what can be decoded and names the rest: a list goes on past a damaged row. */
+/** Decodes the readable rows and names the others, which a list skips. */
 export function sift<R, T>(
   table: string,
   found: readonly R[],
@@ -71,3 +94,20 @@ export function sift<R, T>(
     }
   return { items, damaged };
 }
+
+/** The result of a read, or the reason why the database cannot read it. */
+export async function unlessUnreadable<T>(reading: Promise<T>): Promise<T | Error> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isHoldfastError(error) && unreadableCodes.has(error.code)) return error;
+    throw error;
+  }
+}
+
+/** The codes of reads that fail because of the stored bytes or a missing table. */
+const unreadableCodes: ReadonlySet<string> = new Set([
+  "CORRUPT_ROW",
+  "DATABASE_DAMAGED",
+  "STATEMENT_FAILED",
+]);

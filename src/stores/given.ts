@@ -4,10 +4,14 @@ import { isIsolation } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
 import type { Database, WaitOptions } from "../sql/database.ts";
 
-/** What a call that only waits may be told. */
+/** The options of a call that only waits. */
 export const waitNames: readonly (keyof WaitOptions)[] = ["signal", "timeout"];
 
-/** The database of a facade: whoever forgets to await it would learn so late and in other words. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * Checks the database given to a facade. A caller that forgot to await it would otherwise see a
+ * later and less clear error.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
 export function givenDatabase(given: Database): Database {
   const { write, read, then } = Object(given) as Partial<Database> & {
     readonly then?: unknown;
@@ -19,7 +23,7 @@ export function givenDatabase(given: Database): Database {
         "The database is still being opened. Await it first: `const database = await openSqlite(…)`.",
         { option: "database" },
       )
-    : givenInvalid("database", "one that was opened", given);
+    : givenInvalid("database", "an open database", given);
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */

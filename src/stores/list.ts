@@ -9,12 +9,12 @@ import { cursorPlace, cursorText } from "./cursor.ts";
 import { sift } from "./damage.ts";
 import type { Damaged } from "./damage.ts";
 import type { SessionRef } from "./session-row.ts";
-import { onlyWait, reads } from "./method.ts";
+import { onlyWait, reads, readsLocking } from "./method.ts";
 import type { Call, Method } from "./method.ts";
 
-/** Which page of a list. */
+/** Selects a page of a list. */
 export interface PageOptions extends WaitOptions {
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly after?: string;
   /** 1 to 1,000; defaults to 50. A page is shorter when its rows are large. */
   readonly limit?: number;
@@ -23,34 +23,41 @@ export interface PageOptions extends WaitOptions {
 /** A page of a list. */
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Where to go on; undefined at the end. */
+  /** The cursor of the next page; undefined at the end. */
   readonly next: string | undefined;
-  /** Rows that cannot be read: the list goes on past them. */
+  /**
+   * The number of rows that were examined for a page that ended before it was full. More matches
+   * may follow: continue at `next`.
+   */
+  readonly looked?: number;
+  /** Unreadable rows, which the list skips. */
   readonly damaged: readonly Damaged[];
 }
 
 const limitDefault = 50;
 const limitMax = 1_000;
-/** Bytes of values that a page reads: beyond it ends, with one row at least. */
+/** The bytes of values at which a page ends. A page has at least one row. */
 export const pageBytesMax: number = 1024 * 1024;
 
-/** Where in a list a row stands: what its order goes by. */
+/** The place of a row in a list: the values that it is ordered by. */
 export type Place = readonly (string | number | null)[];
 
-/** What a list looks at in one call. */
+/** The rows that a list reads in one call. */
 export interface Slice<R> {
   readonly rows: readonly R[];
-  /** Where to go on; undefined at the end. */
+  /** The place to continue from; undefined at the end. */
   readonly next: Place | undefined;
-  /** Rows of other tables that belong to these and cannot be read. */
+  /** The `looked` of the page. */
+  readonly looked?: number | undefined;
+  /** Unreadable rows of other tables that belong to these rows. */
   readonly damaged?: readonly Damaged[];
 }
 
-/** Which rows a slice is to have. */
+/** The bounds of a slice. */
 export interface SliceBounds {
-  /** Only rows behind it. */
+  /** Only rows behind this place. */
   readonly after: Place | undefined;
-  /** At most so many rows. */
+  /** The largest number of rows. */
   readonly limit: number;
 }
 
@@ -61,17 +68,17 @@ export interface ListForms<
   R,
   T,
 > {
-  /** Where damaged rows are. */
+  /** The table of damaged rows. */
   readonly table: string;
-  /** Checks what a caller gave. The filter is data: a cursor of another filter is refused. */
+  /** Checks the caller's arguments. The filter is data: a cursor of another filter is refused. */
   readonly given: (context: C, ...args: Args) => FilterCall<F>;
   readonly slice: (context: C, filter: F, bounds: SliceBounds) => Tx<Slice<R>>;
   readonly keyOf: (row: R, filter: F) => string;
-  /** What a caller is shown of a row. When it throws, the row is named as damaged. */
-  readonly itemOf: (context: C, row: R) => T;
+  /** Maps a row to what the caller sees. When it throws, the row is reported as damaged. */
+  readonly itemOf: (context: C, row: R, filter: F) => T;
 }
 
-/** What a caller's arguments come to: a filter, and which page of what it lets through. */
+/** The validated arguments of a list: a filter, and the page of the matches. */
 interface FilterCall<F> {
   readonly filter: F;
   readonly page: PageOptions;
@@ -120,10 +127,16 @@ export function list<
           forms.table,
           slice.rows,
           (row) => forms.keyOf(row, filter as F),
-          (row) => forms.itemOf(context, row),
+          (row) => forms.itemOf(context, row, filter as F),
         );
         const next = slice.next && cursorText(ownerOf(context, name, filter), slice.next);
-        return { items, next, damaged: [...(slice.damaged ?? []), ...damaged] };
+        const { looked } = slice;
+        return {
+          items,
+          next,
+          ...(looked !== undefined && { looked }),
+          damaged: [...(slice.damaged ?? []), ...damaged],
+        };
       },
     }),
     given(context, ...args) {
@@ -144,15 +157,24 @@ export function list<
   };
 }
 
-/** The method of a list. */
+/**
+ * The method of a list. A list of one thing gets the lock of that thing, which takes the filter.
+ * Any other list is refused as part of a write.
+ */
 export function lists<C extends StoreContext, Args extends readonly unknown[], T>(
   context: C,
   { operation, given }: List<C, Args, T>,
+  lock?: (filter: never) => Tx<unknown>,
 ): Method<Args, Page<T>> {
-  return reads(context, operation, given);
+  if (lock === undefined) return reads(context, operation, given);
+  const locking = readsLocking(({ filter }: ListInput) => lock(filter as never));
+  return locking(context, operation, given);
 }
 
-/** What a cursor belongs to: the list and the hash of its filter, which may be long and private. Only pages with a cursor pay for it. */
+/**
+ * Names the owner of a cursor: the list and the hash of its filter, which may be long and private.
+ * Only pages with a cursor pay for the hash.
+ */
 function ownerOf({ database }: StoreContext, name: string, filter: object): string {
   const known = Object.entries(filter as Readonly<Record<string, unknown>>)
     .filter(([, value]) => value !== undefined)
@@ -161,7 +183,7 @@ function ownerOf({ database }: StoreContext, name: string, filter: object): stri
   return `${name}:${hash.slice(0, 16)}`;
 }
 
-/** A session is the same list whether a caller gives its id or its handle. */
+/** A session is the same list, whether a caller passes its id or its handle. */
 function isSessionRef(value: unknown): value is SessionRef {
   return (
     isRecord(value) &&
@@ -170,7 +192,10 @@ function isSessionRef(value: unknown): value is SessionRef {
   );
 }
 
-/** The options of a list, told apart: which page, and which filter. Others are refused. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * Separates the options of a list into the page and the filter. Other options are refused.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
 export function pageOf<O extends PageOptions>(
   given: O | undefined,
   filters: readonly Exclude<keyof O & string, keyof PageOptions>[],
@@ -200,7 +225,7 @@ const pageOptionNames = [
   "limit",
 ] as const satisfies readonly (keyof PageOptions)[];
 
-/** A slice of rows that are known to be small: names and numbers. */
+/** Reads a slice of rows that are known to be small: names and numbers. */
 export function* sliced<R>(
   { after, limit }: SliceBounds,
   placeOf: (row: R) => Place,
@@ -213,13 +238,9 @@ export function* sliced<R>(
 }
 
 /**
- * A slice of rows that may be large. First the bytes of those that come next
- * are read, which costs little, since no value is; then as many rows as fit
- * into a page, one at least.
- *
- * The two statements may see different rows, in a body that is readCommitted.
- * So the second one looks for one row more where the first has seen the end:
- * it finds it only when others have come in front.
+ * Reads a slice of rows that may be large. It first reads only the byte sizes of the next rows,
+ * which is cheap since no value is read. Then it reads as many rows as fit into a page, at least
+ * one.
  */
 export function* slicedByBytes<R>(
   { after, limit }: SliceBounds,
@@ -231,17 +252,12 @@ export function* slicedByBytes<R>(
   const count = Math.min(rowsWithin(bytes, pageBytesMax), limit);
   if (count === 0) return { rows: [], next: undefined };
   const isCut = bytes.length > count;
-  const found = yield* rows(after, isCut ? count : count + 1);
-  const page = found.slice(0, count);
+  const page = yield* rows(after, count);
   const last = page.at(-1);
-  const hasMore = isCut || found.length > count;
-  return {
-    rows: page,
-    next: hasMore && last !== undefined ? placeOf(last) : undefined,
-  };
+  return { rows: page, next: isCut && last !== undefined ? placeOf(last) : undefined };
 }
 
-/** A slice of rows of which few are large: see `fittingRows`. */
+/** Reads a slice of rows of which few are large: see `fittingRows`. */
 export function* slicedFitting<S extends { readonly bytes: number }, R>(
   { after, limit }: SliceBounds,
   placeOf: (row: R) => Place,
@@ -257,10 +273,10 @@ export function* slicedFitting<S extends { readonly bytes: number }, R>(
   return { rows, next: isCut ? end : undefined };
 }
 
-/** What a row costs besides its values: a hundred thousand short ones are too much as well. */
+/** The cost of a row besides its values: a hundred thousand short rows are too many as well. */
 export const rowBytes = 100;
 
-/** How many of the rows that come next fit into so many bytes: one at least, if there is one. */
+/** Counts the next rows that fit into a number of bytes: at least one, if any exist. */
 export function rowsWithin(bytes: readonly number[], bytesMax: number): number {
   let sum = 0;
   for (const [index, own] of bytes.entries()) {
@@ -273,20 +289,22 @@ export function rowsWithin(bytes: readonly number[], bytesMax: number): number {
 /** Rows that fit. */
 export interface Fitting<R> {
   readonly rows: readonly R[];
-  /** Where the last of them stood, also when it has gone since; undefined when there was none. */
+  /**
+   * The place of the last row that fits, even if that row has gone since; undefined when no row was
+   * found.
+   */
   readonly end: Place | undefined;
-  /** Whether there were more than fit. */
+  /** True when more rows were found than fit. */
   readonly isCut: boolean;
-  /** How many there were. */
+  /** The number of rows found. */
   readonly found: number;
 }
 
 /**
- * Rows in order as long as they fit into a page, one at least. Most values are
- * small, and come with the sizes of all in one statement: even if every row
- * had one as large as `smallMax`, they would fit. Larger ones follow by a
- * statement of their own, once it is known which of them fit; those that have
- * gone by then are left out.
+ * Reads rows in order while they fit into a page, at least one. Most values are small, and one
+ * statement reads them with the sizes of all. They would fit even if every row had one as large as
+ * `smallMax`. A second statement reads the larger values, once it is known which of them fit. Rows
+ * that were removed in between are left out.
  */
 export function* fittingRows<S extends { readonly bytes: number }, R>(
   { looked, shown }: { readonly looked: number; readonly shown: number },
@@ -298,7 +316,7 @@ export function* fittingRows<S extends { readonly bytes: number }, R>(
   const sized = yield* sizedRows(smallMax);
   const sizes = sized.map(({ bytes }) => bytes);
   const count = Math.min(rowsWithin(sizes, pageBytesMax), shown);
-  // Without its value a row has its place all the same.
+  // A row keeps its place even without its value.
   const kept = sized.slice(0, count) as readonly unknown[] as readonly (S & R)[];
   const last = kept.at(-1);
   const end = last && placeOf(last);

@@ -1,15 +1,21 @@
 import { HoldfastError } from "../model/errors.ts";
-import { checkedCount, givenFunction, givenSignal, optionsOf } from "../model/shape.ts";
+import {
+  checkedCount,
+  givenFunction,
+  givenSignal,
+  optionsOf,
+  tellProgress,
+} from "../model/shape.ts";
 import type { Database } from "../sql/database.ts";
 import type { Tx } from "../sql/operation.ts";
 
-/** What a sweep may be told: long work in small transactions, between which others get their turn. */
+/** Options of a sweep: long work in small transactions, between which other calls run. */
 export interface SweepOptions<R> {
-  /** Stops it between two slices; what was done stays done. */
+  /** Stops the sweep between two slices; finished slices stay done. */
   readonly signal?: AbortSignal;
   /** Rows per transaction, 1 to 10,000; defaults to 500. */
   readonly rowsPerSlice?: number;
-  /** Called after each slice with what has been done so far. */
+  /** Called after each slice with the totals so far. */
   readonly onProgress?: (report: R) => void;
 }
 
@@ -24,7 +30,7 @@ export interface SweptSlice<R> {
 }
 
 /**
- * The options of a sweep, checked. `others` names those that it has besides.
+ * Checks the options of a sweep. `others` names its additional options.
  *
  * @throws HoldfastError `OPTION_INVALID`
  */
@@ -41,8 +47,8 @@ export function sweepOptions<O extends SweepOptions<never>>(
 }
 
 /**
- * Does long work slice by slice, each a transaction of its own, until one says
- * that it is done. Lets the rest of the process run in between.
+ * Does long work in slices, each in its own transaction, until a slice reports that it is done.
+ * Lets the rest of the process run in between.
  *
  * @throws HoldfastError `ABORTED` when the signal stopped it between two slices.
  */
@@ -55,13 +61,13 @@ export async function sweep<R extends object>(
     if (signal?.aborted === true) throw stopped(signal);
     const { report: own, isDone } = await slice();
     report = report === undefined ? own : added(report, own);
-    onProgress?.(report);
+    tellProgress(onProgress, report);
     if (isDone) return report;
     await database.pause();
   }
 }
 
-/** Both reports together: numbers are added up, lists joined. */
+/** Merges two reports: adds numbers and joins lists. */
 function added<R extends object>(one: R, other: R): R {
   const sum = { ...one } as Record<string, unknown>;
   for (const [name, value] of Object.entries(other)) {
@@ -77,24 +83,30 @@ function added<R extends object>(one: R, other: R): R {
 function stopped(signal: AbortSignal): HoldfastError {
   return new HoldfastError(
     "ABORTED",
-    "The signal stopped the sweep between two slices. What it has done stays done; call it again to go on.",
+    "The signal stopped the sweep between two slices. Finished slices stay done; call it again to continue.",
     {},
     { cause: signal.reason },
   );
 }
 
 /**
- * Rows that go when their owner goes, such as the queue of a session: each
- * aggregate says so beside its rows, and whoever removes the owner goes
- * through the list, so that no store knows another's tables.
+ * Rows that are removed with their owner, such as the queue of a session. Each aggregate declares
+ * them beside its rows. The code that removes the owner goes through the list, so no store knows
+ * another store's tables.
  */
 export interface OwnedRows {
   readonly table: string;
-  /** Removes up to so many rows of an owner; tells how many. When they are fewer, none are left. */
+  /**
+   * Removes up to `rowsMax` rows of an owner and returns their number. A smaller number means that
+   * none are left.
+   */
   readonly remove: (owner: number, rowsMax: number) => Tx<number>;
 }
 
-/** Removes rows of an owner, kind after kind, up to so many; tells how many. When they are fewer, none are left. */
+/**
+ * Removes up to `rowsMax` rows of an owner, one kind after the other, and returns their number. A
+ * smaller number means that none are left.
+ */
 export function* removeOwned(
   kinds: readonly OwnedRows[],
   owner: number,

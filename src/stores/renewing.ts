@@ -2,27 +2,33 @@ import type { Clock } from "../model/time/clock.ts";
 import { HoldfastError, isHoldfastError } from "../model/errors.ts";
 import type { ErrorCode } from "../model/errors.ts";
 
-/** What a renewal came to. */
+/** The outcome of a renewal. */
 type Renewed<H> =
   | { readonly kind: "renewed"; readonly held: H }
-  /** Its holder gave it back, or is done with it: that is no loss. */
+  /** The holder released it or finished: that is not a loss. */
   | { readonly kind: "over" }
   | { readonly kind: "lost"; readonly error: HoldfastError };
 
 export interface Renewing<H> {
   readonly clock: Clock;
   readonly everyMs: number;
-  /** The signal aborts when what is renewed is lost, so that nothing waits without success. */
+  /**
+   * The signal aborts when the lease is lost, so that no renewal continues without a chance of
+   * success.
+   */
   readonly renew: (held: H, signal: AbortSignal) => Promise<Renewed<H>>;
-  /** Told once, when it is lost. */
+  /** Called once, when the lease is lost. */
   readonly onLoss?: (error: HoldfastError) => void;
-  /** Told once, when renewing ends for whatever reason. */
+  /** Called once, when renewing ends for any reason. */
   readonly onEnd?: () => void;
-  /** The error for something that ran out before it could be renewed; the cause is why it could not. */
+  /**
+   * The error for a lease that expired before it could be renewed. The cause is the reason of the
+   * failed renewal.
+   */
   readonly expired: (held: H, cause: unknown) => HoldfastError;
 }
 
-/** A renewal that failed for a passing reason is tried so many times as often. */
+/** The number of retries per interval after a renewal failed for a passing reason. */
 const retriesPerInterval = 4;
 
 /**
@@ -34,25 +40,24 @@ export function checkedInterval(leaseMs: number, everyMs: number): number {
   if (leaseMs < 3)
     throw new HoldfastError(
       "OPTION_INVALID",
-      `A lease of ${leaseMs} ms is over before it can be renewed: lease is 3 ms or more. Ask for a longer lease, such as "30s".`,
+      `A lease of ${leaseMs} ms expires before it can be renewed: lease must be 3 ms or more. Ask for a longer lease, such as "30s".`,
       { option: "lease", leaseMs },
     );
   throw new HoldfastError(
     "OPTION_INVALID",
-    `A lease of ${leaseMs} ms is renewed at least three times before it runs out, so every ${Math.floor(leaseMs / 3)} ms or more often; got ${everyMs} ms. ` +
+    `A lease of ${leaseMs} ms must be renewed at least three times before it expires, so every ${Math.floor(leaseMs / 3)} ms or more often; got ${everyMs} ms. ` +
       "Renew more often, or ask for a longer lease.",
     { leaseMs, everyMs },
   );
 }
 
 /**
- * Renews something that runs out, in the background, until it is stopped or
- * lost. A renewal that fails for another reason than loss is tried again until
- * the end: only time can tell that it is lost then.
+ * Renews a lease in the background until it is stopped or lost. A renewal that fails for any reason
+ * except loss is retried until the lease expires: only then is the lease known to be lost.
  */
 export class BackgroundRenewal<H extends { readonly expiresAt: number }> {
   readonly #how: Renewing<H>;
-  /** Made when its signal is asked for: most of what is renewed is done with before the first renewal. */
+  /** Created when its signal is first read: most leases end before the first renewal. */
   #controller: AbortController | undefined;
   #held: H;
   #loss: HoldfastError | undefined;
@@ -64,24 +69,24 @@ export class BackgroundRenewal<H extends { readonly expiresAt: number }> {
   constructor(held: H, how: Renewing<H>) {
     this.#how = how;
     this.#held = held;
-    // It may have been taken for a shorter time, or a while ago.
+    // The lease may have been taken for a shorter time, or some time ago.
     const now = how.clock.now();
     const leftMs = held.expiresAt - now;
     const ms = Math.max(0, Math.min(how.everyMs, Math.floor(leftMs / 3)));
     this.#cancelRenewal = how.clock.wakeAt(now + ms, () => void this.#renew());
   }
 
-  /** As it was last renewed. */
+  /** The lease as last renewed. */
   get held(): H {
     return this.#held;
   }
 
-  /** Why it is lost, if it is. */
+  /** The reason of its loss, if it is lost. */
   get loss(): HoldfastError | undefined {
     return this.#loss;
   }
 
-  /** Aborts at once when it is lost; its reason is the error. */
+  /** Aborts at once when the lease is lost; its reason is the error. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -104,7 +109,7 @@ export class BackgroundRenewal<H extends { readonly expiresAt: number }> {
     this.#cancelRenewal = clock.wakeAt(clock.now() + ms, () => void this.#renew());
   }
 
-  /** However long a renewal takes: one that hangs must not hide the loss. */
+  /** Runs beside the renewal, since a renewal that hangs must not hide the loss. */
   #watchExpiry(): void {
     this.#cancelExpiry?.();
     const { clock, expired } = this.#how;
@@ -151,7 +156,7 @@ const endCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "MOVED_TO_POSTGRES",
 ]);
 
-/** Nothing that is tried again could renew it. */
+/** True for an error that no retry can resolve. */
 function isEnd(error: unknown): error is HoldfastError {
   return isHoldfastError(error) && endCodes.has(error.code);
 }

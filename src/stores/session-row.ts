@@ -6,13 +6,13 @@ import type { Tx } from "../sql/operation.ts";
 import { sql } from "../sql/statement.ts";
 import type { Statement } from "../sql/statement.ts";
 
-/** A session as callers name it. Without a generation the living one is meant. */
+/** A session as callers name it. Without a generation it means the live one. */
 export interface SessionRef {
   readonly id: SessionId;
   readonly generation?: number;
 }
 
-/** The root row of a session: what its other tables refer to by key. */
+/** The root row of a session, whose key its other tables refer to. */
 export interface SessionRoot {
   readonly key: number;
   readonly id: SessionId;
@@ -29,10 +29,9 @@ const rootLocked = lockRoot({
 });
 
 /**
- * The living session, locked until the transaction ends, so that everything
- * that concerns one session happens one after the other. A call that changes its
- * lease, queue or attachments comes through here, so that a transaction with
- * an older snapshot notices at this very statement (see `lockRoot`).
+ * Locks the live session until the transaction ends, so that all work on one session happens in
+ * sequence. A call that changes its lease, queue or attachments comes through here. A transaction
+ * with an older snapshot therefore fails at this very statement (see `lockRoot`).
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, or `SESSION_DELETED` when the
  *   generation asked for is gone: its handles are fenced.
@@ -40,12 +39,23 @@ const rootLocked = lockRoot({
 export function* lockedSession(ref: SessionRef): Tx<SessionRoot> {
   if (ref.generation !== undefined && ref.generation < 0)
     return foundSession(ref, yield* importedSession(ref));
-  const locked = rootLocked(sql`id = ${ref.id} AND deleted_at IS NULL`);
-  // A call that has waited for one that was deleted does not see the next generation yet.
-  return foundSession(ref, (yield* row<SessionRoot>(locked)) ?? (yield* row<SessionRoot>(locked)));
+  return foundSession(ref, yield* livingLocked(ref.id));
 }
 
-/** One that is being imported, which only its import can name. */
+function* livingLocked(id: SessionId): Tx<SessionRoot | undefined> {
+  const locked = rootLocked(sql`id = ${id} AND deleted_at IS NULL`);
+  // A call that waited for the lock of a deleted session does not see the next generation yet.
+  return (yield* row<SessionRoot>(locked)) ?? (yield* row<SessionRoot>(locked));
+}
+
+/**
+ * Locks the session that a read is about, as `lockedSession` does. The read reports a missing one.
+ */
+export function* lockReadSession(input: SessionRef | { readonly session: SessionRef }): Tx<void> {
+  yield* livingLocked("session" in input ? input.session.id : input.id);
+}
+
+/** A session that is being imported, which only its import can name. */
 function* importedSession(ref: SessionRef): Tx<SessionRoot | undefined> {
   return yield* row<SessionRoot>(
     rootLocked(
@@ -55,9 +65,9 @@ function* importedSession(ref: SessionRef): Tx<SessionRoot | undefined> {
 }
 
 /**
- * The living session, kept from being deleted until the transaction ends, and
- * from nothing else. A transaction may keep several, in any order, also after
- * it has locked one: a call that works on a session never waits for one that keeps it.
+ * Keeps the live session from being deleted until the transaction ends, and blocks nothing else. A
+ * transaction may keep several, in any order, even after it has locked one. A call that works on a
+ * session never waits for a call that keeps it.
  */
 export function* keptSession(ref: SessionRef): Tx<SessionRoot> {
   const kept = sql`
@@ -66,7 +76,7 @@ export function* keptSession(ref: SessionRef): Tx<SessionRoot> {
   return foundSession(ref, (yield* row<SessionRoot>(kept)) ?? (yield* row<SessionRoot>(kept)));
 }
 
-/** The same for reads, which lock nothing. */
+/** Does the same for reads, which lock nothing. */
 export function* livingSession(ref: SessionRef): Tx<SessionRoot> {
   return foundSession(
     ref,
@@ -76,7 +86,7 @@ export function* livingSession(ref: SessionRef): Tx<SessionRoot> {
   );
 }
 
-/** A session of any generation by its key, which a deleted one has too; undefined when there is none. */
+/** A session of any generation by its key, tombstones included; undefined when it is unknown. */
 export function* sessionByKey(key: number): Tx<SessionRoot | undefined> {
   return yield* row<SessionRoot>(sql`
     SELECT ${rootColumns} FROM holdfast_session WHERE key = ${key}`);
@@ -87,9 +97,9 @@ export interface SessionMention {
   readonly key: number;
   readonly id: SessionId;
   readonly generation: number;
-  /** Not deleted, and not being imported. */
+  /** Not deleted and not being imported. */
   readonly isLiving: boolean;
-  /** It came from elsewhere, and its receipts with it. */
+  /** True when it was imported, together with its receipts. */
   readonly isImported: boolean;
 }
 
@@ -114,12 +124,12 @@ export function* sessionsOfKeys(keys: readonly number[]): Tx<ReadonlyMap<number,
   );
 }
 
-/** True in a WHERE when the session that a column names by its key is not deleted. */
+/** A WHERE condition that holds when the session whose key a column has is not deleted. */
 export function isLivingSession(key: Statement): Statement {
   return sql`EXISTS (SELECT 1 FROM holdfast_session s WHERE s.key = ${key} AND s.deleted_at IS NULL)`;
 }
 
-/** The row that was looked for. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/** Returns the row that was found. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
 export function foundSession<Root extends SessionRoot>(
   ref: SessionRef,
   root: Root | undefined,
@@ -132,20 +142,25 @@ export function foundSession<Root extends SessionRoot>(
   if (root === undefined || (generation ?? root.generation) !== root.generation)
     throw new HoldfastError(
       "SESSION_DELETED",
-      `Session "${id}" of generation ${generation} was deleted; nothing was changed. Open the session again to work with what is there now.`,
+      `Session "${id}" of generation ${generation} was deleted; nothing was changed. Open the session again to work with the current generation.`,
       { id, generation },
     );
   return root;
 }
 
-/** Whether the session of a key lives; it is not deleted then until the transaction ends. */
+/**
+ * Tests whether the session of a key is live. It cannot be deleted then until the transaction ends.
+ */
 export function* isHeldLiving(key: number): Tx<boolean> {
   const found = yield* row(sql`
     SELECT key FROM holdfast_session WHERE key = ${key} AND deleted_at IS NULL ${keepRow}`);
   return found !== undefined;
 }
 
-/** The generation that deleting an id means: the one that lives, else the last; undefined when there never was one. */
+/**
+ * The generation that deleting an id means: the live one, else the last; undefined for an id that
+ * was never used.
+ */
 export function* meantGeneration(id: SessionId): Tx<number | undefined> {
   const found = yield* row<{ readonly generation: number }>(sql`
     SELECT generation FROM holdfast_session WHERE id = ${id} AND generation > 0
@@ -153,14 +168,14 @@ export function* meantGeneration(id: SessionId): Tx<number | undefined> {
   return found?.generation;
 }
 
-/** The keys of all generations of a session, tombstones too. */
+/** The keys of all generations of a session, tombstones included. */
 export function* generationKeys(id: SessionId): Tx<readonly number[]> {
   const found = yield* rows<{ readonly key: number }>(sql`
     SELECT key FROM holdfast_session WHERE id = ${id}`);
   return found.map(({ key }) => key);
 }
 
-/** The generations there are of some ids, deleted ones too, as `id/generation`. */
+/** The existing generations of some ids, tombstones included, as `id/generation`. */
 export function* generationsThere(ids: readonly string[]): Tx<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const found = yield* rows<{ readonly id: string; generation: number }>(sql`

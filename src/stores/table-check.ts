@@ -1,6 +1,8 @@
 import type { ByteTools } from "../model/values/byte-tools.ts";
 import type { Encoded } from "../model/values/encoded.ts";
+import type { ValueCodec } from "../model/values/value-codec.ts";
 import { isHoldfastError } from "../model/errors.ts";
+import { isSealed } from "../model/values/payload-mark.ts";
 import { rows } from "../sql/operation.ts";
 import type { Tx } from "../sql/operation.ts";
 import { sql } from "../sql/statement.ts";
@@ -8,47 +10,48 @@ import type { Statement } from "../sql/statement.ts";
 import type { Damaged } from "./damage.ts";
 
 /**
- * How `maintenance.check()` looks at a table. Each folder describes those it
- * writes, beside their decoders; the loop over them is in maintenance/check.ts.
+ * Descriptions of tables for `maintenance.check()`. Each folder describes the tables that it
+ * writes, beside their decoders. The loop over them is in maintenance/check.ts.
  *
- * Rows are judged by what one snapshot holds, so that changes between two
- * slices are no damage. What may rightly be missing (pruned, removed, deleted)
- * is for the description to know.
+ * Rows are judged by one snapshot, so changes between two slices are not damage. The description
+ * knows which rows may rightly be missing (pruned, removed, deleted).
  */
 
-/** What a check reads values with: the codec of the stores, without limits. */
+/** The tools by which a check reads values: the codec of the stores, without limits. */
 export interface CheckTools {
   readonly decode: (stored: Encoded) => unknown;
-  /** The same hashes as the stores compute. */
-  readonly hash: (domain: string, version: number, value: unknown) => string;
+  /** True if a hash is of a value that has been read, as where values are delivered. */
+  readonly agrees: ValueCodec["agrees"];
   readonly sha256Hex: (text: string) => string;
   readonly bytes: ByteTools;
 }
 
-/** A damaged row, named as lists name it, and what is wrong with it. */
+/** A damaged row, named as lists name it, and its fault. */
 export interface DamagedRow extends Damaged {
   /** A sentence without values. */
   readonly reason: string;
 }
 
-/** What is wrong with a row; undefined when nothing is. May also throw what its decoder throws. */
+/**
+ * Returns the fault of a row; undefined when it is sound. May also throw the errors of its decoder.
+ */
 export type JudgeRow<R> = (row: R, tools: CheckTools) => string | undefined;
 
 export interface TableDescription<R extends object> {
   readonly table: string;
   /** `SELECT …` without its FROM. */
   readonly select: Statement;
-  /** `FROM …`, with what is joined to name or judge a row. */
+  /** `FROM …`, with the joins that name or judge a row. */
   readonly from: Statement;
   /** The columns of a unique key. */
   readonly order: Statement;
-  /** True of rows after this one in that order. */
+  /** A condition that holds for rows after this one in that order. */
   readonly behind: (last: R) => Statement;
-  /** What a row weighs, in about bytes, where it may be much. */
+  /** The approximate size of a row in bytes, where it may be large. */
   readonly weight?: Statement;
   readonly keyOf: (row: R) => string;
   readonly judge?: JudgeRow<R>;
-  /** Looks up what rows refer to, in the snapshot in which they were read. */
+  /** Looks up the rows that these rows refer to, in the same snapshot. */
   readonly partners?: (found: readonly R[]) => Tx<JudgeRow<R>>;
 }
 
@@ -59,22 +62,22 @@ export interface SliceLimits {
 
 export interface CheckedSlice {
   readonly rows: number;
-  /** The last row; undefined when there are none after it. */
+  /** The last row; undefined when no rows follow. */
   readonly last: object | undefined;
-  /** Called outside of the transaction: codecs may be slow. */
+  /** Called outside the transaction, since codecs may be slow. */
   readonly damaged: (tools: CheckTools) => readonly DamagedRow[];
 }
 
-/** A row of which nothing but its key can be read. */
+/** A row of which only the key is readable. */
 export interface SkippedRow {
   readonly row: object;
   readonly key: string;
 }
 
-/** A described table, whatever its rows are. */
+/** A described table, for rows of any type. */
 export interface TableCheck {
   readonly table: string;
-  /** The next row by its key alone, for who cannot read it; undefined when there is none. */
+  /** The next row by its key only, for a caller that cannot read it; undefined at the end. */
   readonly skipped: (after: object | undefined) => Tx<SkippedRow | undefined>;
   readonly slice: (after: object | undefined, limits: SliceLimits) => Tx<CheckedSlice>;
 }
@@ -112,7 +115,7 @@ export function tableCheck<R extends object>(description: TableDescription<R>): 
   };
 }
 
-/** As many rows as fit, but one at least if there is one. */
+/** Reads as many rows as fit, at least one if any exist. */
 function* rowsWithin<R extends object>(
   { weight, from, order }: TableDescription<R>,
   where: Statement,
@@ -135,19 +138,21 @@ function reasonOf<R>(
   row: R,
   tools: CheckTools,
 ): string | undefined {
-  try {
-    for (const judge of judges) {
+  for (const judge of judges)
+    try {
       const reason = judge?.(row, tools);
       if (reason !== undefined) return reason;
+    } catch (error) {
+      // A value whose codec is missing is neither sound nor damaged.
+      if (isSealed(error)) continue;
+      // An error of Holdfast names the fault. Any other error comes from a shape that no code
+      // writes.
+      return isHoldfastError(error) ? error.message : "The row is inconsistent.";
     }
-    return undefined;
-  } catch (error) {
-    // What is ours says what is wrong; anything else stumbled over a shape that nobody writes.
-    return isHoldfastError(error) ? error.message : "It makes no sense.";
-  }
+  return undefined;
 }
 
-/** The values of a column, each once. */
+/** The distinct values of a column. */
 export function distinct<R, V extends string | number>(
   found: readonly R[],
   valueOf: (row: R) => V | null | undefined,
@@ -155,7 +160,7 @@ export function distinct<R, V extends string | number>(
   return [...new Set(found.flatMap((row) => valueOf(row) ?? []))];
 }
 
-/** Rows by the number of what they belong to, in their order. */
+/** Groups rows by the number of their owner, in their order. */
 export function groupedBy<R>(
   found: readonly R[],
   ownerOf: (row: R) => number,
@@ -169,7 +174,7 @@ export function groupedBy<R>(
   return (owner) => groups.get(owner) ?? [];
 }
 
-/** For tables whose rows have a number of their own. */
+/** For tables whose rows have their own number. */
 export const byKey: {
   readonly order: Statement;
   readonly behind: (last: { readonly key: number }) => Statement;

@@ -5,13 +5,12 @@ import { tracedFailure } from "../model/traced-failure.ts";
 import { givenSignal } from "../model/shape.ts";
 import type { Database, Interest, WaitOptions } from "../sql/database.ts";
 
-/** What a look at the database found. */
+/** The finding of a look at the database. */
 type Look<T> =
   | { readonly isThere: true; readonly value: T }
   /**
-   * Not yet. `again` is when to look even if nobody says that something has
-   * changed; `interests` are fewer than before, since the look has found out
-   * what exactly is waited for.
+   * Not yet. `again` is the instant of the next look, unless a hint of a change comes first.
+   * `interests` replaces the earlier ones: the look has found out what exactly is awaited.
    */
   | {
       readonly isThere: false;
@@ -20,33 +19,34 @@ type Look<T> =
     };
 
 export interface Awaited<T> {
-  /** Named in errors, such as "the result of execution order-42". */
+  /** The awaited thing, as errors name it: "the result of execution order-42". */
   readonly what: string;
   /** The changes after which a look could find something new. */
   readonly interests: readonly Interest[];
   readonly look: () => Promise<Look<T>>;
-  /** A look that writes is waited for however long it takes: what it has done must be known. */
+  /**
+   * True for a look that writes. The wait never abandons it, since the outcome of its write must be
+   * known.
+   */
   readonly writes?: boolean;
-  /** On which instants and the timeout are counted; defaults to the database's. */
+  /** The clock of all instants and of the timeout; defaults to the database's. */
   readonly clock?: Clock;
 }
 
 /**
- * Waits until a look finds what is awaited. Listens first and then looks, so
- * that nothing can happen unnoticed in between; looks again after a relevant
- * change, after anything that cannot be told exactly, and at the instant that
- * the last look named. One look at a time: whatever is heard during one makes
- * one more. Between looks nothing runs but what keeps the process alive, and
- * afterwards nothing is left.
+ * Waits until a look finds the awaited thing. Listens first and looks second, so no change in
+ * between goes unnoticed. Looks again after a relevant change, after any change that cannot be
+ * identified, and at the instant that the last look named. Looks run one at a time; changes during
+ * a look cause one more. Between looks only a timer runs, which keeps the process alive. Nothing
+ * remains afterwards.
  *
- * Looks at least once, so what is there already is found with a timeout of 0
- * too. An abort ends the wait at once; a timeout only after a last look, since
- * what that finds is worth more than the error. A database that does not answer
- * is given a second for it, or a wait for three would take as long as its
- * connection is tried.
+ * The first look always runs, so a result that exists already is found even with a timeout of 0. An
+ * abort ends the wait at once. A timeout ends it after a last look, since a result is worth more
+ * than the error. A database that does not answer gets one second for that look. Otherwise a wait
+ * of three seconds would last as long as the attempts to connect.
  *
- * @throws HoldfastError `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`, and
- *   whatever a look throws: retrying that is for a caller that knows why it failed.
+ * @throws HoldfastError `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`, and all errors of a
+ *   look: only a caller that knows their reason can retry.
  */
 export async function waitUntil<T>(
   database: Database,
@@ -85,7 +85,9 @@ export async function waitUntil<T>(
   }
 }
 
-/** Sleeps until an instant, or until the signal aborts. Keeps the process alive, as every wait does. */
+/**
+ * Sleeps until an instant, or until the signal aborts. Keeps the process alive, as every wait does.
+ */
 export function sleepUntil(
   database: Database,
   clock: Clock,
@@ -125,10 +127,10 @@ async function lookUntilThere<T>(
 }
 
 const never = Number.POSITIVE_INFINITY;
-/** So long a look may go on when the time of its wait is over. */
+/** The time in milliseconds that a look may take beyond the end of its wait. */
 const lateLookMs = 1_000;
 
-/** A look, unless it takes far longer than the wait may. */
+/** Runs a look, and gives up when it takes far longer than the wait may. */
 function inTime<T>(
   looking: Promise<T>,
   clock: Clock,
@@ -156,7 +158,7 @@ function deadlineOf(clock: Clock, { timeout }: WaitOptions): Deadline {
   return { instant, timeoutMs, isOver: () => clock.now() >= instant };
 }
 
-/** Wakes the one who sleeps until it rings, and remembers a ring that found nobody asleep. */
+/** Wakes a sleeper when it rings, and remembers a ring while nothing sleeps. */
 class WakeUp {
   readonly #clock: Clock;
   #hasRung = false;
@@ -171,12 +173,12 @@ class WakeUp {
     this.#wake?.();
   }
 
-  /** Forgets the rings so far: what they told of will be seen by the look that follows. */
+  /** Forgets the rings so far: the following look sees the changes behind them. */
   hush(): void {
     this.#hasRung = false;
   }
 
-  /** Resolves when it rings or has rung, or the instant has come. */
+  /** Resolves when it rings or has rung, or when the instant has come. */
   rung(instant: number): Promise<void> {
     if (this.#hasRung) return Promise.resolve();
     return new Promise((resolve) => {
@@ -191,11 +193,11 @@ class WakeUp {
   }
 }
 
-/** Rings at whatever a look may have to do with. */
+/** Rings at every change that a look may depend on. */
 class Listening {
   readonly #database: Database;
-  // A closing database rings too: the look that follows is refused with the
-  // reason, so closing needs no case of its own here.
+  // A closing database rings too. The following look is then refused with the reason, so closing
+  // needs no case of its own here.
   readonly #ring: () => void;
   #stop: () => void;
   #hasEnded = false;
@@ -206,9 +208,9 @@ class Listening {
     this.#stop = database.subscribe(this.#ring, interests);
   }
 
-  /** From now on rings at these alone; nothing is missed in between. */
+  /** Narrows the interests to these; no change in between is missed. */
   narrow(interests: readonly Interest[]): void {
-    // The wait may have been given up during the look.
+    // The wait may have ended during the look.
     if (this.#hasEnded) return;
     const stop = this.#database.subscribe(this.#ring, interests);
     this.#stop();
@@ -224,7 +226,7 @@ class Listening {
 function aborted(what: string, signal: AbortSignal): HoldfastError {
   return new HoldfastError(
     "ABORTED",
-    `The signal aborted the wait for ${what}; nothing was changed by it.`,
+    `The signal aborted the wait for ${what}; the wait changed nothing.`,
     {},
     { cause: signal.reason },
   );
@@ -233,7 +235,7 @@ function aborted(what: string, signal: AbortSignal): HoldfastError {
 function deadlineExceeded(what: string, timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "DEADLINE_EXCEEDED",
-    `Waited ${timeoutMs} ms for ${what} without success; it may still come. Wait again, or allow more time.`,
+    `Waited ${timeoutMs} ms for ${what} without success; it may still come. Wait again, or with a longer timeout.`,
     { timeoutMs },
   );
 }
@@ -241,7 +243,7 @@ function deadlineExceeded(what: string, timeoutMs: number): HoldfastError {
 function unanswered(what: string, timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "DEADLINE_EXCEEDED",
-    `Waited ${timeoutMs} ms for ${what}, and the database has not answered since; whether it is there is not known. Wait again when the database can be reached.`,
+    `Waited ${timeoutMs} ms for ${what}, and the database has not answered since; the outcome is unknown. Wait again when the database can be reached.`,
     { timeoutMs, isUnanswered: true },
   );
 }

@@ -11,32 +11,30 @@ import type { StoreOptions } from "../stores/context.ts";
 import { overlaid } from "./overlaid.ts";
 import type { ProcessClock, TestClock } from "./test-clock.ts";
 
-/** What all processes of a test share. */
+/** State that all processes of a test share. */
 export interface TestMachine {
   readonly database: Database;
   readonly clock: TestClock;
   readonly options: StoreOptions;
   readonly onEvent: ((event: RuntimeEvent) => void) | undefined;
-  /** Those that were killed: what they hold is anybody's. */
+  /** Owners of killed processes. Any process may take what they hold. */
   readonly killed: Set<OwnerId>;
 }
 
 interface ProcessOptions {
   /** Awaited before every write. */
   readonly beforeWrite: () => Promise<unknown> | undefined;
-  /** Called behind every write, before the process hears of it. */
+  /** Called after every write, before the process receives the answer. */
   readonly onWrite: () => Promise<void>;
-  /** Whether what it waits for keeps the process of the test alive. */
+  /** True when pending waits of the process keep the test's process alive. */
   readonly keepsAlive: boolean;
 }
 
 /**
- * A process of a test, with its own place among the owners of the database.
- * Killed, it is as good as gone from one moment to the next: none of its calls
- * reaches the database, no answer reaches it, and its timers do not go off.
- * Code of the user's that is running cannot be stopped, as little as a request
- * of a dead process that is on its way; it is told by its signal, and what it
- * returns is not recorded.
+ * A process of a test, with its own owner id in the database. Killing it takes effect at once: none
+ * of its calls reaches the database, no answer reaches it, and its timers do not fire. User code
+ * that is already running cannot be stopped, nor can a request that a dead process has already
+ * sent. Its abort signal fires, and its return value is not recorded.
  */
 export class SimulatedProcess {
   readonly holdfast: Holdfast;
@@ -84,19 +82,19 @@ export class SimulatedProcess {
     return this.context.drain;
   }
 
-  /** Resolves when it has been killed. */
+  /** Resolves when the process is killed. */
   get end(): Promise<void> {
     return this.#life.ended;
   }
 
   kill(): void {
     this.#life.end();
-    // What it leaves in memory: listeners, and signals of code that still runs.
+    // Removes what it leaves in memory: listeners, and signals of code that still runs.
     void this.holdfast.close({ timeout: 0 }).catch(() => undefined);
   }
 }
 
-/** The part of the database and of time that a process has while it lives. */
+/** The access that a process has to the database and to time while it lives. */
 class Life {
   readonly database: Database;
   readonly clock: ProcessClock;
@@ -127,6 +125,7 @@ class Life {
   #through(database: Database): Database {
     return overlaid(database, {
       owner: this.#owner,
+      actsFor: database.owner,
       clock: this.clock,
       write: (...call: Parameters<Database["write"]>) =>
         this.#answered(async () => {
@@ -146,7 +145,7 @@ class Life {
     } as Partial<Database>);
   }
 
-  /** What is stopped at its end, if it has not been before. */
+  /** Stops a resource when the process ends, unless it was stopped before. */
   #until(stop: () => void): () => void {
     if (this.isOver) stop();
     else this.onEnd.add(stop);

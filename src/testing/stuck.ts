@@ -7,11 +7,11 @@ import type { RunState } from "../runtime/run/run-state.ts";
 import type { RuntimeContext } from "../runtime/runtime-context.ts";
 import { loadedWhole } from "../runtime/worker/hot/history.ts";
 
-/** How far down it is said what children wait for, and of how many. */
+/** Limits of the message: levels of children, and children per level. */
 const depthMax = 3;
 const childrenMax = 5;
 
-/** Says of a run that nothing will wake what it waits for. */
+/** Builds the error for a run whose awaited event can never come. */
 export async function whyStuck(
   context: RuntimeContext,
   functions: ReadonlyMap<string, Definition>,
@@ -22,17 +22,17 @@ export async function whyStuck(
   const waitsFor = await waitsOf(context, functions, id, depthMax);
   return new HoldfastError(
     "RUN_STUCK",
-    `Run ${id} of ${name} cannot end by itself: nothing runs, and nothing waits for a time to come. It ${ended(waitsFor.join(", and "))}${adviceFor(interruption?.kind)}`,
+    `Run ${id} of ${name} cannot end by itself: nothing runs, and nothing waits for a time. It ${ended(waitsFor.join(", and "))}${adviceFor(interruption?.kind)}`,
     { id, function: name, status, waitsFor },
   );
 }
 
-/** As a sentence; what a run was parked for is one already. */
+/** Ends the text with a full stop. A parked run's reason is a whole sentence already. */
 function ended(text: string): string {
   return text.endsWith(".") ? text : `${text}.`;
 }
 
-/** Why a run is parked says itself what to do. */
+/** The advice for the caller. A parked run's reason already includes advice. */
 function adviceFor(interruption: Interruption["kind"] | undefined): string {
   switch (interruption) {
     case "parked":
@@ -44,17 +44,17 @@ function adviceFor(interruption: Interruption["kind"] | undefined): string {
   }
 }
 
-/** Says of a run that time alone does not bring it to its end. */
+/** Builds the error for a run that the passing of time does not end. */
 export function endless(id: string, instants: number, now: number): HoldfastError {
   return new HoldfastError(
     "RUN_STUCK",
-    `Run ${id} has not ended by ${new Date(now).toISOString()}, after ${instants} instants that something waited for: it seems to go on for ever. ` +
-      "Cancel it, or send what ends it, before you await its result; or move time yourself with skip, and look at what it has done.",
+    `Run ${id} has not ended by ${new Date(now).toISOString()}, after ${instants} instants that something waited for: it seems never to end. ` +
+      "Cancel it, or send what ends it, before you await its result. Or move time yourself with skip, and check what it has done.",
     { id, instants, now },
   );
 }
 
-/** Whether an instant will wake a run, or one below it. */
+/** True when an instant will wake the run or one of its descendants. */
 export async function waitsForTime(
   { pages: { executions } }: RuntimeContext,
   id: string,
@@ -80,7 +80,7 @@ async function waitsOf(
   const { status, interruption, role, function: name } = view;
   if (interruption?.kind === "parked") return [`is parked: ${interruption.reason}`];
   if (status === "paused") return ["is paused"];
-  if (role === "external") return ["waits for somebody to resolve the token of a ctx.external()"];
+  if (role === "external") return ["waits for the token of a ctx.external() to be resolved"];
   const definition = functions.get(name);
   if (definition === undefined)
     return [`waits for a worker: "${name}" was not given to testHoldfast([…])`];
@@ -93,9 +93,7 @@ async function waitsOf(
       .map((child) => childWaits(context, functions, child, depth - 1)),
   );
   const all = [...open.signals.map((each) => `waits for signal "${each}"`), ...children];
-  return all.length > 0
-    ? all
-    : ["waits for something that is not ctx's, such as a promise of its own"];
+  return all.length > 0 ? all : ["waits for something outside ctx, such as a promise of its own"];
 }
 
 async function childWaits(
@@ -116,7 +114,10 @@ interface Open {
   readonly children: readonly ExecutionId[];
 }
 
-/** What the code of a run has asked for and not been given, by running it against its log. */
+/**
+ * Calls that the run's code has made and that have no answer yet. Found by replaying its code
+ * against its log.
+ */
 async function openIn(
   context: RuntimeContext,
   definition: Definition,

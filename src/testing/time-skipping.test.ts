@@ -5,7 +5,7 @@ import { TestClock } from "./test-clock.ts";
 import { TimeSkipping } from "./time-skipping.ts";
 import { Traffic } from "./traffic.ts";
 
-test("beside what polls for ever, a run that waits for no instant is stuck, and one that sleeps for long is not", async () => {
+test("beside a run that polls forever, a run that waits for no instant is stuck, and a long sleep is not", async () => {
   const clock = new TestClock(0);
   const timers = clock.timers("process");
   const poll = (): void => void timers.wakeAt(clock.now() + 1, poll);
@@ -35,7 +35,7 @@ test("beside what polls for ever, a run that waits for no instant is stuck, and 
   timers.cancelAll();
 });
 
-test("a run that goes on for ever is waited for through 10,000 instants, and no more", async () => {
+test("a run that never ends is awaited for 10,000 instants and no longer", async () => {
   const clock = new TestClock(0);
   const timers = clock.timers("process");
   let version = 0;
@@ -66,7 +66,7 @@ test("a run that goes on for ever is waited for through 10,000 instants, and no 
   timers.cancelAll();
 });
 
-test("nothing rests while code of a run is still to be moved on, whatever the rounds of the event loop", async () => {
+test("nothing is idle while a run has code left to execute, after any number of event loop rounds", async () => {
   const clock = new TestClock(0);
   const drain = { isBusy: true };
   const skipping = new TimeSkipping({

@@ -139,7 +139,7 @@ describe("the installed command", () => {
     const { stdout: painted } = await onTerminal(["list", "--limit", "3"]);
     expect(painted).toContain("\u001B[34mpending");
     for (const line of stripVTControlCharacters(painted).split(/\r?\n/))
-      if (!line.startsWith("More:")) expect(line.length).toBeLessThanOrEqual(60);
+      if (!line.startsWith("More runs:")) expect(line.length).toBeLessThanOrEqual(60);
     const { stdout: plain } = await onTerminal(["list"], { NO_COLOR: "1" });
     expect(plain).not.toContain("\u001B[");
     expect((await holdfast("list")).stdout).not.toContain("\u001B[");
@@ -160,7 +160,7 @@ describe("the installed command", () => {
     const [code] = (await once(child, "close")) as [number | null];
     expect({ code, stderr }).toEqual({
       code: 130,
-      stderr: "Stopped after 1 lines; the run goes on.\n",
+      stderr: "Stopped after 1 lines. The run continues.\n",
     });
   });
 

@@ -33,7 +33,7 @@ describe("holdfast bulk", () => {
       expect(stopped).toMatchObject({
         code: 143,
         stdout: "",
-        stderr: "Stopped: nothing was changed.\n",
+        stderr: "Stopped. Nothing was changed.\n",
       });
     }));
 
@@ -52,7 +52,9 @@ describe("holdfast bulk", () => {
       expect(all.stdout).toBe("cancel: 4 runs match.\n");
       const unasked = await command("bulk cancel --all");
       expect(unasked).toMatchObject({ code: 2, stdout: "" });
-      expect(unasked.stderr).toContain("nothing was done: say --yes");
+      expect(unasked.stderr).toContain(
+        "Not a terminal, so nothing was changed. Add --yes to confirm.",
+      );
       const done = await command("bulk cancel --function orders/*", {
         typed: "yes",
       });
@@ -117,18 +119,24 @@ describe("holdfast bulk", () => {
     }));
 
   test.each([
-    ["bulk cancel", "Which runs? "],
-    ["bulk cancel --yes", "Which runs? "],
+    ["bulk cancel", "No runs were chosen. "],
+    ["bulk cancel --yes", "No runs were chosen. "],
     ["bulk", "Missing required argument 'action'"],
     ["bulk kill --all", "Allowed choices are cancel, pause, resume, unpark"],
-    ["bulk pause --all --force", "--force and --reason are for cancel alone"],
-    ["bulk pause --all --reason=", "--force and --reason are for cancel alone"],
-    ["bulk resume --status running --yes", "for paused runs alone"],
-    ["bulk retry --status failed --yes", "alone, so it takes no --status"],
-    ["bulk retry --top-level --yes", "alone, so it takes no --top-level"],
-    ["bulk erase --open --yes", "alone, so it takes no --open"],
+    ["bulk pause --all --force", "--force and --reason are only for cancel"],
+    ["bulk pause --all --reason=", "--force and --reason are only for cancel"],
+    ["bulk resume --status running --yes", "applies only to paused runs, so it takes no --status"],
+    [
+      "bulk retry --status failed --yes",
+      "applies only to failed top-level runs, so it takes no --status",
+    ],
+    [
+      "bulk retry --top-level --yes",
+      "applies only to failed top-level runs, so it takes no --top-level",
+    ],
+    ["bulk erase --open --yes", "applies only to finished top-level runs, so it takes no --open"],
     ["bulk cancel --status gone", "Allowed choices are"],
-    ["bulk cancel --since soon", "It takes a date"],
+    ["bulk cancel --since soon", "It must be a date"],
     ["bulk cancel --frobnicate", "Unknown option '--frobnicate'"],
   ])("%s is refused", (args, said) =>
     withRuns(async (command) => {
@@ -149,7 +157,7 @@ describe("holdfast erase", () => {
       const open = await command("erase a --yes");
       expect(open).toMatchObject({ code: 4, stdout: "" });
       expect(open.stderr).toMatch(
-        /^EXECUTION_UNFINISHED: .*nothing was removed\. holdfast erase a --force --db \S+ ends it first/,
+        /^EXECUTION_UNFINISHED: .*Nothing was removed\. holdfast erase a --force --db \S+ ends it first/,
       );
       const unasked = await command("erase a", { typed: "y" });
       expect(unasked.stderr).toMatch(/^EXECUTION_UNFINISHED: /);
@@ -167,6 +175,6 @@ describe("holdfast erase", () => {
       expect(await command("erase nobody --yes")).toMatchObject({ code: 3 });
       expect(await command("erase .. --yes")).toMatchObject({ code: 2 });
       const alone = await command("erase b --force");
-      expect(alone.stderr).toContain("say --yes");
+      expect(alone.stderr).toContain("nothing was changed. Add --yes to confirm.");
     }));
 });

@@ -43,9 +43,9 @@ describe("the database of a command", () => {
     }));
 
   test.each([
-    ["nothing names one", [], 2, "OPTION_INVALID: Which database? Name one"],
+    ["nothing names one", [], 2, "OPTION_INVALID: No database was named. Name one"],
     ["it is empty", ["--db", ""], 2, "OPTION_INVALID: --db is empty"],
-    ["it is in memory", ["--db", ":memory:"], 2, "gone with the process"],
+    ["it is in memory", ["--db", ":memory:"], 2, "ends with the process"],
     ["it is a URL of something else", ["--db", "mysql://u:p@h/x"], 2, "(mysql:…)"],
     ["it is not there", ["--db", "no/such.db"], 3, "DATABASE_NOT_FOUND: "],
     ["its name ends with white space", ["--db", "x.db\n"], 2, "white space"],
@@ -56,17 +56,22 @@ describe("the database of a command", () => {
       "it has no tables of ours",
       ["--db", "empty.db"],
       5,
-      "SCHEMA_OUTDATED: The database has no tables of holdfast",
+      "SCHEMA_OUTDATED: The database has no holdfast tables",
     ],
     ["nobody listens", ["--db", "postgres://u:secret@127.0.0.1:1/x"], 5, "DATABASE_UNREACHABLE: "],
     ["the config is not there", ["--config", "x.mjs"], 2, 'MODULE_NOT_LOADED: "'],
-    ["the config throws", ["--config", "throws.mjs"], 2, "while it was loaded: TypeError: no luck"],
+    [
+      "the config throws",
+      ["--config", "throws.mjs"],
+      2,
+      "failed while loading: TypeError: no luck",
+    ],
     ["the config is none", ["--config", "number.mjs"], 2, "CONFIG_INVALID: "],
     [
       "the config has a wrong db",
       ["--config", "wrong.mjs"],
       2,
-      "db is a path or a postgres:// URL",
+      "db must be a path or a postgres:// URL",
     ],
     ["the config has no db", ["--config", "none.mjs"], 2, "exports no db"],
   ] as const)("is refused when %s, in one line and without a trace", (_, args, code, said) =>
@@ -133,7 +138,7 @@ describe("what a command says", () => {
     [["list", "surplus"], "Too many arguments"],
     [["list", "--status", "gone"], "Allowed choices are pending,"],
     [["list", "--limit", "many"], "whole number"],
-    [["list", "--since", "recently"], "how long ago"],
+    [["list", "--since", "recently"], "a duration before now"],
     [["list", "--db"], "argument missing"],
   ])("of %j is why it makes no sense", async (args, said) => {
     const { code, stderr } = await holdfastCli(args);

@@ -99,10 +99,10 @@ test.concurrent.each(ways)(
     // Plain lines, nothing for a terminal.
     expect(stdout).not.toContain("\u001b");
     for (const order of orders) expect(stdout).toContain(`${order}: done\n`);
-    expect(stdout).toMatch(/\n\d+ ms later worker [12] \(process \d+\) went on/);
+    expect(stdout).toMatch(/\n\d+ ms later worker [12] \(process \d+\) resumed its orders/);
 
     expectCountsAsSaid(stdout, project, orders);
-    expect(stdout).toContain("What was recorded was not done again");
+    expect(stdout).toContain("No recorded step ran again");
     const tries = stdout.slice(stdout.indexOf("Three things to try:"));
     expect(tries.match(/^ {2}\d\. /gm)).toHaveLength(3);
 
@@ -135,7 +135,7 @@ test.concurrent(
     for (const said of [
       /^Killed worker . \(process \d+\) with SIGKILL/m,
       /^\d+ ms later worker/m,
-      /^What was recorded was not done again/m,
+      /^No recorded step ran again/m,
     ])
       expect(stdout).toMatch(said);
     expectCountsAsSaid(stdout, project, orders.slice(0, 2));
@@ -219,7 +219,7 @@ test.concurrent(
     const { code, stdout } = await demo.ended();
     expect(code).toBe(130);
     expect(stdout).toContain("\u001b[?25h");
-    expect(stdout).toMatch(/Stopped\. Its processes are ended[^\n]*\n$/);
+    expect(stdout).toMatch(/Stopped\. The worker processes have ended[^\n]*\n$/);
     expect(readdirSync(project.file("tmp"))).toEqual([]);
   },
 );

@@ -32,7 +32,7 @@ export const greet = workflow("greet", async (ctx, name) => {
 /** What `start` says on standard error: on a slow machine also that nobody has taken the run yet. */
 function saidBeforeTaken(name: string, id: string, first = ""): RegExp {
   return new RegExp(
-    `^${first}(No worker runs "${name}" yet, so ${id} waits\\. Start one: .* work <file>\n)?$`,
+    `^${first}(No worker serves "${name}" yet, so ${id} waits\\. Start one: .* work <file>\n)?$`,
   );
 }
 
@@ -61,7 +61,7 @@ test.concurrent(
     const dev = project.startInTerminal(["dev", "app.mjs"], {
       env: { NO_COLOR: "1" },
     });
-    await dev.until("Works on greet.");
+    await dev.until("Running greet.");
     const started = await project.run(["start", "app.mjs", "--input", '"Ada"', "--id", "one"]);
     expect(started).toMatchObject({
       code: 0,
@@ -73,7 +73,7 @@ test.concurrent(
     // A call that the run did not make before: it is parked, with the reason.
     project.write("app.mjs", greeting.replace('"compose"', '"put together"'));
     await dev.until("app.mjs has changed.");
-    await dev.until("Works on greet.");
+    await dev.until("Running greet.");
     await send(project.file("holdfast.db"), "one", "go");
     await dev.until('recorded: step "compose"');
     await dev.until("NONDETERMINISM");
@@ -86,14 +86,14 @@ test.concurrent(
 
     // Mended, the run goes on.
     project.write("app.mjs", greeting);
-    await dev.until("Works on greet.");
+    await dev.until("Running greet.");
     await dev.until("Unparked one");
     await dev.until("done");
 
     // What it imports is watched too.
     project.write("words.mjs", 'export const hello = "Goodbye";\n');
     await dev.until("words.mjs has changed.");
-    await dev.until("Works on greet.");
+    await dev.until("Running greet.");
     const { stdout } = await project.run(["list", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject({
       items: [{ id: "one", status: "completed" }],
@@ -102,7 +102,7 @@ test.concurrent(
     dev.process.stdin?.write("\u0003");
     const ended = await dev.ended();
     expect(ended.code).toBe(130);
-    expect(ended.stdout).toContain("Stopped: what ran was recorded");
+    expect(ended.stdout).toContain("Stopped. Running work was recorded or released");
     expect(ended.stdout.lastIndexOf("\u001b[?25h")).toBeGreaterThan(
       ended.stdout.lastIndexOf("\u001b[?25l"),
     );
@@ -125,13 +125,13 @@ export default [
 ];`,
     });
     const dev = project.start(["dev", "app.mjs", "--json"]);
-    await dev.until('"message":"Works on patient."');
+    await dev.until('"message":"Running patient."');
     await project.run(["start", "app.mjs", "--id", "me"]);
     await vi.waitUntil(() => existsSync(project.file("began")), timeoutMs);
     const worker = Number(readFileSync(project.file("began"), "utf8"));
     process.kill(worker, "SIGKILL");
-    await dev.until("The worker process has ended (SIGKILL)");
-    await dev.until("Works on patient.");
+    await dev.until("The worker process ended (SIGKILL)");
+    await dev.until("Running patient.");
     project.write("go", "");
     await dev.until('"status":"completed"');
     dev.process.kill("SIGTERM");
@@ -270,7 +270,7 @@ test.concurrent(
       code: 0,
       stdout: "Started four of half.\n",
     });
-    expect(unserved.stderr).toContain('No worker runs "half" yet, so four waits.');
+    expect(unserved.stderr).toContain('No worker serves "half" yet, so four waits.');
 
     const again = ["start", "half", "--input", "4", "--id", "four", "--json"];
     expect(JSON.parse((await project.run(again)).stdout)).toEqual({
@@ -326,13 +326,13 @@ await (await openHoldfast("./own.db")).work([greedy]);
       project.run(["--help"]),
     ]);
     expect(demo.code).toBe(2);
-    expect(demo.stderr).toContain("run `holdfast demo`");
+    expect(demo.stderr).toContain("Run `holdfast demo`");
     expect(dev.code).toBe(2);
-    expect(dev.stderr).toContain("started by `holdfast dev`");
+    expect(dev.stderr).toContain("`holdfast dev` starts this command");
     expect(broken.code).toBe(2);
     expect(broken.stderr).toContain("SyntaxError: Unexpected token ';'");
     expect(stuck.code).toBe(2);
-    expect(stuck.stderr).toMatch(/MODULE_NOT_LOADED.*never comes to an end/);
+    expect(stuck.stderr).toMatch(/MODULE_NOT_LOADED.*never settles/);
     expect(help.stdout).not.toContain("-worker");
     for (const file of ["enums.mts", "untyped.ts", "greedy.mjs"]) {
       const worker = project.start(["work", file]);

@@ -72,7 +72,7 @@ describe("holdfast export", () => {
       expect(refused).toMatchObject({
         code: 4,
         stdout: "",
-        stderr: `TARGET_EXISTS: There is a file "mine.json" already, which was left as it is. Name another one, or replace it with --force.\n`,
+        stderr: `TARGET_EXISTS: "mine.json" already exists and was not changed. Name another file, or replace it with --force.\n`,
       });
       expect(readFileSync(mine, "utf8")).toBe("mine");
       expect(await cli(...args, "--force")).toMatchObject({ code: 0 });
@@ -83,7 +83,7 @@ describe("holdfast export", () => {
       expect(statSync(mine).mode & 0o777).toBe(0o600);
       const odd = await cli("export", "greet-ada", "--force");
       expect(odd).toMatchObject({ code: 2, stdout: "" });
-      expect(odd.stderr).toContain("--force is only for --output");
+      expect(odd.stderr).toContain("--force needs --output");
     }));
 
   test("says what is wrong, and how to go on", () =>
@@ -107,7 +107,7 @@ describe("holdfast replay", () => {
       const safe = await cli("replay", "same.mjs", "ada.json");
       expect(safe).toMatchObject({ code: 0, stderr: "" });
       expect(safe.stdout).toBe(
-        "The code of greet does all that run greet-ada has recorded, and ends: completed.\n",
+        "The code of greet matches all recorded calls of run greet-ada, and ends: completed.\n",
       );
       const live = await cli("replay", "same.mjs", "--run", "greet-ada", "--json");
       expect(live.json()).toMatchObject({ run: "greet-ada", kind: "ends" });
@@ -146,16 +146,16 @@ describe("holdfast replay", () => {
         return stderr;
       };
       expect(await said("same.mjs", "newer.json")).toContain("HISTORY_INVALID");
-      expect(await said("same.mjs", "text.json")).toContain("is no JSON");
+      expect(await said("same.mjs", "text.json")).toContain("is not JSON");
       expect(await said("same.mjs", "number.json")).toContain("got a number");
       expect(await said("same.mjs", "unknown.json")).toContain(
-        'exports no workflow "unknown", which the history is of. It exports "greet", "other".',
+        'exports no workflow "unknown", to which the history belongs. It exports "greet", "other".',
       );
       expect(await said("empty.mjs", "ada.json")).toContain("MODULE_WITHOUT_FUNCTIONS");
-      expect(await said("same.mjs", "lost.json")).toContain("cannot be read");
+      expect(await said("same.mjs", "lost.json")).toContain("is unreadable");
       expect(await said("lost.mjs", "ada.json")).toContain("MODULE_NOT_LOADED");
       expect(await said("same.mjs")).toContain("--run <id>");
-      expect(await said("same.mjs", "ada.json", "--run", "greet-ada")).toContain("Give either");
+      expect(await said("same.mjs", "ada.json", "--run", "greet-ada")).toContain("Pass either");
       expect(await cli("replay", "same.mjs", "--run", "nobody")).toMatchObject({
         code: 3,
       });

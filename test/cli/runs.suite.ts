@@ -115,11 +115,15 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
     });
 
     test.each([
-      ["order-1", "waits for signal approval since", "→ holdfast signal order-1 approval --value"],
+      [
+        "order-1",
+        /has waited \d[^\n]* for signal approval\n/,
+        "→ holdfast signal order-1 approval --value",
+      ],
       ["nap-1", "sleeps until ", "sleeps for 3 days"],
       [
         "ask-1",
-        "waits for an answer from outside (ask-1.o:1_1) since",
+        /has waited \d[^\n]* for an answer from outside \(ask-1\.o:1_1\)/,
         "→ holdfast resolve ask-1.o:1_1",
       ],
       ["order-2", /failed (today|yesterday)/, "RangeError: negative amount"],
@@ -141,7 +145,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       const start = ["start", "lost", "--wait", "--timeout", "100ms"];
       const { code, stderr } = await run(start);
       expect(code).toBe(7);
-      expect(stderr).toMatch(/^Started .*\nNo worker runs "lost" yet.*\nDEADLINE_EXCEEDED: /);
+      expect(stderr).toMatch(/^Started .*\nNo worker serves "lost" yet.*\nDEADLINE_EXCEEDED: /);
       const asJson = await run([...start, "--json"]);
       expect(JSON.parse(asJson.stderr)).toMatchObject({
         error: {
@@ -159,7 +163,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       await vi.waitFor(
         () =>
           expect(said.stderr).toContain(
-            "charge-1 is parked, and ends only when it is unparked: Run charge-1 was started as a workflow, but billing/charge is an activity",
+            "charge-1 is parked, and cannot end until it is unparked: Run charge-1 was started as a workflow, but billing/charge is an activity",
           ),
         { timeout: timeoutMs, interval: 10 },
       );
@@ -169,7 +173,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         code: 2,
         stdout: "",
         stderr: expect.stringMatching(
-          /^OPTION_INVALID: .*Say --workflow or --activity, or name the module/,
+          /^OPTION_INVALID: .*Pass --workflow or --activity, or name the module/,
         ) as string,
       });
       expect(await run([...start, "--workflow", "--activity"])).toMatchObject({
@@ -191,7 +195,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       expect(waiting).toMatchObject({
         code: 130,
         stdout: "",
-        stderr: "Started lost-2 of lost.\nStopped waiting; lost-2 goes on.\n",
+        stderr: "Started lost-2 of lost.\nStopped waiting. lost-2 continues.\n",
       });
       const asJson = await stopped("--wait", "--json");
       const told = { id: "lost-2", function: "lost", existed: true };
@@ -240,7 +244,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
           timeout: timeoutMs,
           interval: 200,
         })
-        .toContain("and nobody runs lost");
+        .toContain("and no worker serves lost");
     });
 
     test("show gives programs the run, its log, what it waits for and its children", async () => {
@@ -277,6 +281,63 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       expect(worse).toMatchObject({ stdout: "", stderr: "No lines.\n" });
     });
 
+    test("no text of a run begins a line of its own, or steers a terminal", async () => {
+      const evil = (field: string): string => `${field}\r\nFORGED ${field}\u009b2J\u202e\u2028`;
+      const tags = [evil("tag")];
+      const { executions } = holdfast;
+      await executions.create({
+        id: "forged",
+        function: "lost",
+        tags,
+        concurrencyKey: evil("key"),
+        codeVersion: evil("version"),
+        input: evil("input"),
+      });
+      await executions.signal("forged", "go", evil("value"), { key: evil("signal key") });
+      await executions.log("forged", [
+        { level: "warn", message: evil("message"), step: evil("step"), data: evil("data") },
+      ]);
+      await executions.append("forged", (await executions.get("forged")).nextVersion, [
+        { kind: "parked", code: "NONDETERMINISM", reason: evil("park"), codeVersion: null },
+      ]);
+      const printed = async (...args: readonly string[]): Promise<string> => {
+        const { stdout, stderr } = await run(args, { isTerminal: true, columns: 4_000 });
+        return stdout + stderr;
+      };
+      const parked = await printed("show", "forged");
+      await executions.cancel("forged", { force: true, reason: evil("cancel") });
+      await executions.create({ id: "forged-2", function: "lost" });
+      const { nextVersion } = await executions.get("forged-2");
+      const error = { name: evil("name"), message: evil("error"), data: evil("error data") };
+      await executions.finish("forged-2", nextVersion, { kind: "failed", error });
+      const texts = [
+        parked,
+        await printed("show", "forged"),
+        await printed("show", "forged-2"),
+        await printed("logs", "forged"),
+        await printed("list", "--id-prefix", "forged"),
+        await printed("start", "lost", "--id", "forged-2", "--wait"),
+        await printed("show", evil("typed")),
+        await printed("list", "--status", evil("typed")),
+        await printed("schedules", "fire", evil("typed")),
+      ];
+      for (const text of texts) {
+        expect(text).toMatch(/forged/i);
+        expect(text).not.toMatch(/^\s*FORGED/m);
+        // oxlint-disable-next-line no-control-regex -- Only colours may be there.
+        expect(text).not.toMatch(/[\u007f-\u009f\u202e\u2028\r]|\u001b(?!\[\d+m)/);
+      }
+      for (const [command, field] of [
+        ["show", "tag"],
+        ["logs", "message"],
+        ["export", "input"],
+      ] as const) {
+        const { stdout } = await run([command, "forged", "--json"]);
+        expect(stdout).not.toMatch(/[\u007f-\u009f\u202e\u2028]/);
+        expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(evil(field)));
+      }
+    });
+
     test("logs --follow goes on until the run has ended, or it is stopped", async () => {
       await holdfast.executions.create({ id: "told", function: "lost" });
       const log = (message: string): Promise<void> =>
@@ -286,7 +347,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         onOutput: (_, stop) => stop("SIGINT"),
       });
       expect(stopped.code).toBe(130);
-      expect(stopped.stderr).toContain("Stopped after 1 lines; the run goes on.");
+      expect(stopped.stderr).toContain("Stopped after 1 lines. The run continues.");
       let heard = 0;
       const ended = await run(["logs", "told", "--follow", "--json"], {
         onOutput() {
@@ -313,7 +374,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       );
 
       expect((await run(["show", "order-1"])).stdout).toMatch(
-        /waits for signal approval\n(.*\n)*.* signal approval came: \{"ok":true\}\n(.*\n)*.* completed\n/,
+        /waits for signal approval\n(.*\n)*.* signal approval arrived: \{"ok":true\}\n(.*\n)*.* completed\n/,
       );
       expect(await json("show", "order-1")).toMatchObject({
         signals: [{ signal: "approval", value: { ok: true } }],
@@ -326,7 +387,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         "Answered ask-1.o:1_1.\n",
       );
       expect((await run(["resolve", "ask-1.o:1_1", "--value", "7"])).stdout).toContain(
-        "the same before",
+        "already had the same answer",
       );
       expect((await run(["resolve", "ask-1.o:1_1", "--value", "8"])).code).toBe(4);
       await until("ask-1", "completed");
@@ -337,8 +398,8 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       });
       await until("nap-1", "paused");
       expect((await run(["show", "nap-1"])).stdout).toContain("→ holdfast resume nap-1");
-      expect((await run(["pause", "nap-1"])).stdout).toBe("nap-1 was paused before.\n");
-      expect((await run(["resume", "nap-1"])).stdout).toBe("nap-1 goes on.\n");
+      expect((await run(["pause", "nap-1"])).stdout).toBe("nap-1 was already paused.\n");
+      expect((await run(["resume", "nap-1"])).stdout).toBe("nap-1 was resumed.\n");
       expect(await json("cancel", "nap-1", "--reason", "enough", "--force")).toEqual({
         id: "nap-1",
         outcome: "cancelled",
@@ -368,7 +429,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       for (const taken of ["order-2", "order-1"])
         expect(await run(["fork", "order-2", "--at", "0", "--id", taken])).toMatchObject({
           code: 4,
-          stderr: `EXECUTION_EXISTS: The id ${taken} is taken by a run that is no such copy; it was left as it is, and nothing was copied. Choose another id for the copy.\n`,
+          stderr: `EXECUTION_EXISTS: The id ${taken} is taken by a run that is not this copy; it was left unchanged, and nothing was copied. Choose another id for the copy.\n`,
         });
     });
 
@@ -392,7 +453,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         isChanged: true,
       });
       expect((await run(["schedules"])).stdout).toContain("paused");
-      expect((await run(["schedules", "resume", "nightly"])).stdout).toBe("nightly goes on.\n");
+      expect((await run(["schedules", "resume", "nightly"])).stdout).toBe("nightly was resumed.\n");
       const fire = ["schedules", "fire", "nightly", "--key", "by-hand"];
       const { id, existed } = (await json(...fire)) as {
         id: string;
@@ -409,9 +470,9 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       expect((await run(fire)).stdout).toMatch(
         /^nightly@fire:by-hand of nightly was started before: waits until .*\.\n$/,
       );
-      expect((await run(["schedules", "remove", "nightly"])).stdout).toBe("nightly is removed.\n");
+      expect((await run(["schedules", "remove", "nightly"])).stdout).toBe("nightly was removed.\n");
       expect((await run(["schedules", "remove", "nightly"])).stdout).toBe(
-        "nightly was not there.\n",
+        "nightly does not exist.\n",
       );
     });
 
@@ -428,7 +489,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       const said = await vi.waitFor(
         async () => {
           const { code, stdout } = await run(["doctor"]);
-          expect(stdout).toContain("nobody runs lost: lost-1 is due since");
+          expect(stdout).toContain("no worker serves lost: lost-1 is overdue by");
           return { code, stdout };
         },
         { timeout: timeoutMs, interval: 200 },
@@ -465,10 +526,10 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         },
       ]);
       const { stdout } = await run(["show", "odd"]);
-      expect(stdout).toContain("is parked since");
-      expect(stdout).toContain("  recorded: step a\n  actual:   step b");
+      expect(stdout).toMatch(/ parked \d[^\n]* ago: NONDETERMINISM\n/);
+      expect(stdout).toContain("\n│   recorded: step a\n│   actual:   step b\n");
       expect(stdout).toMatch(/→ holdfast unpark odd --db \S+( --schema \S+)? {3}\(once/);
-      expect((await run(["unpark", "odd"])).stdout).toContain("is tried again");
+      expect((await run(["unpark", "odd"])).stdout).toContain("was unparked. The next worker");
       expect((await run(["unpark", "odd"])).stdout).toBe("odd was not parked.\n");
     });
 

@@ -12,6 +12,21 @@ async function withRuns(folder: Folder): Promise<readonly string[]> {
   return ["--db", folder.file()];
 }
 
+/** The run a is due, and no worker takes it. */
+async function toldAsDamaged(args: readonly string[]): Promise<void> {
+  const shown = await holdfastCli(["show", "a", ...args]);
+  expect(shown.stdout).toMatch(
+    /^a {2}f {2}pending\n.*\n {2}→ holdfast check --db \S+ {3}\(no worker takes a run that cannot be read\)\n/,
+  );
+  const { code, stdout } = await holdfastCli(["doctor", ...args]);
+  expect(stdout).toMatch(
+    /^problem +damage +row a of holdfast_execution_event is unreadable\n +→ holdfast check/m,
+  );
+  expect(stdout).not.toContain("unserved");
+  expect(stdout).toContain("1 problem.");
+  expect(code).toBe(6);
+}
+
 describe("backup", () => {
   test("copies a file that is in use, replaces nothing, and its copy can be looked at", () =>
     withFolder(async (folder) => {
@@ -25,7 +40,7 @@ describe("backup", () => {
         cwd: folder.path,
       });
       expect(nowhere).toMatchObject({ code: 2, stdout: "" });
-      expect(nowhere.stderr).toContain('There is no folder "no"');
+      expect(nowhere.stderr).toContain('The folder "no" does not exist');
       const again = await holdfastCli(["backup", "copy.db", ...args], {
         cwd: folder.path,
       });
@@ -45,7 +60,7 @@ describe("backup", () => {
       });
       expect({ code, stderr }).toEqual({
         code: 130,
-        stderr: "Stopped: no copy was made, and nothing is left of it.\n",
+        stderr: "Stopped. No copy was made, and no partial file is left.\n",
       });
       expect(readdirSync(folder.path).filter((name) => name.startsWith("copy"))).toEqual([]);
     }));
@@ -59,7 +74,7 @@ describe("check", () => {
         stoppedBy: "SIGINT",
       });
       expect({ code, stdout }).toEqual({ code: 130, stdout: "" });
-      expect(stderr).toMatch(/^Stopped before all was read/);
+      expect(stderr).toMatch(/^Stopped before all rows were read/);
     }));
 
   test("names a damaged row, and ends with 6", () =>
@@ -72,6 +87,34 @@ describe("check", () => {
       expect(stdout).toContain("Damage was found.");
       const full = await holdfastCli(["check", "--full", "--json", ...args]);
       expect(full.json()).toMatchObject({ isSound: false, problems: [] });
+    }));
+});
+
+describe("repair", () => {
+  test("says what it would do and ends with 6, repairs when told to, and then finds nothing", () =>
+    withFolder(async (folder) => {
+      const args = await withRuns(folder);
+      folder.shell(["UPDATE holdfast_execution SET lifecycle = 'parked' WHERE id = 'b'"]);
+      const checked = await holdfastCli(["check", "--full", ...args]);
+      expect(checked.code).toBe(6);
+      expect(checked.stdout).toMatch(/^holdfast_execution b: Its row contradicts its log: /m);
+      expect(checked.stdout).toContain("holdfast repair");
+      const shown = await holdfastCli(["show", "b", ...args]);
+      expect(shown).toMatchObject({ code: 1, stdout: "" });
+      expect(shown.stderr).toMatch(/^CORRUPT_ROW: .* holdfast repair /);
+      const asked = await holdfastCli(["repair", ...args]);
+      expect(asked).toMatchObject({ code: 6, stderr: "" });
+      expect(asked.stdout).toBe(
+        "b  repairable: Its row contradicts its log: its lifecycle is parked, and active as its log says.\n" +
+          "Nothing was changed. With --apply, 1 of 2 runs is repaired and 0 are skipped.\n",
+      );
+      const applied = await holdfastCli(["repair", "--apply", "--json", ...args]);
+      expect(applied.json()).toMatchObject({ isApplied: true, runs: 2, repaired: 1, left: 0 });
+      expect(applied.code).toBe(0);
+      const again = await holdfastCli(["repair", "--apply", ...args]);
+      expect(again).toMatchObject({ code: 0, stderr: "" });
+      expect(again.stdout).toBe("Nothing to repair: 2 runs agree with their logs.\n");
+      expect((await holdfastCli(["check", ...args])).code).toBe(0);
     }));
 });
 
@@ -90,7 +133,7 @@ describe("doctor", () => {
       expect(stdout).toMatch(/database +SQLite \d.* \((better-sqlite3|node:sqlite)\)/);
       // Which file system it is on is known on Linux, of those that are usual.
       expect(stdout).toMatch(/^ok +file +.* free( on \S+)?$/m);
-      expect(stdout).toContain("Nothing is wrong.");
+      expect(stdout).toContain("No problems found.");
       expect(code).toBe(0);
       await holdfast.close();
       expect(existsSync(folder.file("app.db-owners"))).toBe(false);
@@ -132,7 +175,7 @@ describe("rows that cannot be read", () => {
       expect(told).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^hourly +sweep/m) as string,
-        stderr: `Row nightly of holdfast_schedule_function cannot be read: holdfast check --db ${folder.file()} says more.\n`,
+        stderr: `Row nightly of holdfast_schedule_function is unreadable. Run holdfast check --db ${folder.file()} for details.\n`,
       });
       const json = await holdfastCli(["schedules", "--json", ...args]);
       expect(json.code).toBe(0);
@@ -153,12 +196,30 @@ describe("rows that cannot be read", () => {
       ]);
       const { code, stdout } = await holdfastCli(["doctor", ...args]);
       expect(stdout).toMatch(
-        /^problem +damage +row a of holdfast_execution cannot be read\n +→ .*holdfast check/m,
+        /^problem +damage +row a of holdfast_execution is unreadable\n +→ .*holdfast check/m,
       );
       expect(stdout).toContain("1 problem.");
       expect(code).toBe(6);
     }));
 
+  test("of a due run are what show and doctor name, and no worker is asked for", () =>
+    withFolder(async (folder) => {
+      const args = await withRuns(folder);
+      folder.shell([
+        "UPDATE holdfast_execution SET due_at = 0",
+        "DELETE FROM holdfast_execution WHERE id = 'b'",
+      ]);
+      const unserved = await holdfastCli(["show", "a", ...args]);
+      expect(unserved.stdout).toMatch(/^a {2}f {2}unserved\n.*\n {2}→ start a worker/);
+      folder.shell([`UPDATE holdfast_execution_event SET payload = '{"n":2}' WHERE version = 0`]);
+      await toldAsDamaged(args);
+      folder.shell([
+        `UPDATE holdfast_execution_event SET payload = '{"n":1}' WHERE version = 0`,
+        // By an event that is not there.
+        "UPDATE holdfast_execution SET version = 1 WHERE id = 'a'",
+      ]);
+      await toldAsDamaged(args);
+    }));
   test("are named by show, which shows the rest of the run", () =>
     withFolder(async (folder) => {
       const args = await withRuns(folder);
@@ -166,7 +227,7 @@ describe("rows that cannot be read", () => {
       const told = await holdfastCli(["show", "a", ...args]);
       expect(told).toMatchObject({
         code: 0,
-        stderr: `Row a#0 of holdfast_execution_event cannot be read: holdfast check --db ${folder.file()} says more.\n`,
+        stderr: `Row a#0 of holdfast_execution_event is unreadable. Run holdfast check --db ${folder.file()} for details.\n`,
       });
       const json = await holdfastCli(["show", "a", "--json", ...args]);
       expect(json.json()).toMatchObject({

@@ -8,7 +8,7 @@ import { idSource } from "../../src/model/ids/id-source.ts";
 import { namedJoinSet } from "../../src/model/ids/join-set-id.ts";
 import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import type { PayloadCodec } from "../../src/model/values/payload-codec.ts";
-import { artifacts, blobs } from "../../src/blobs.ts";
+import { artifacts, blobKinds, blobs } from "../../src/blobs.ts";
 import { awaitEvents, effectGroups, effects } from "../../src/effects.ts";
 import { executions } from "../../src/executions.ts";
 import { processes } from "../../src/processes.ts";
@@ -190,10 +190,14 @@ async function writeBytes(database: Database): Promise<void> {
 
 async function writeProcesses(database: Database, environment: Environment): Promise<void> {
   const store = processes(database, environment);
+  const { hash } = await blobs(database).put(bytesOf("plugins"), {
+    kind: blobKinds.processEnvironment,
+  });
   await store.register({
     id: "build",
     kind: "tool",
     label: "the build",
+    environment: hash,
     input: { branch: "main" },
     wakeTarget: "chat",
     eventTypes: [

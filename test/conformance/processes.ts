@@ -2,6 +2,7 @@ import { afterAll, describe } from "vitest";
 import type { Backend } from "./backend.ts";
 import { backgroundBorderSuite } from "./background-border.suite.ts";
 import { processEndsSuite } from "./process/ends.suite.ts";
+import { processEnvironmentsSuite } from "./process/environments.suite.ts";
 import { processEventsSuite } from "./process/events.suite.ts";
 import { processFaultsSuite } from "./process/faults.suite.ts";
 import { processFeedSuite } from "./process/feed.suite.ts";
@@ -21,6 +22,7 @@ export function processConformance(backend: Backend): void {
   describe(`on ${backend.name}`, () => {
     afterAll(() => disposeProcesses(backend));
     processRegisterSuite(backend);
+    processEnvironmentsSuite(backend);
     processEventsSuite(backend);
     processValuesSuite(backend);
     processEndsSuite(backend);

@@ -26,7 +26,7 @@ test("a disk that keeps failing is named with its file, reads go on, and nothing
     for (const { message, details } of told.refusals) {
       expect(details.reason).toMatch(/^(SQLITE_IOERR_WRITE|778)$/);
       expect(message).toContain(`"${path}"`);
-      expect(message).toContain("look at the system's log");
+      expect(message).toContain("check the system's log");
     }
     const database = await folder.open();
     const kept = await noteCount(database);

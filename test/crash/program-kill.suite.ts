@@ -3,16 +3,20 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { isRunFailedError } from "../../src/model/run-failed-error.ts";
 import { runtimeContext } from "../../src/open/open-holdfast.ts";
-import { definitionOf } from "../../src/runtime/definition/definitions.ts";
+import { definitionOf, workflow } from "../../src/runtime/definition/definitions.ts";
 import { loadedWhole } from "../../src/runtime/worker/hot/history.ts";
 import { holdfastOver, type Holdfast } from "../../src/runtime/client/holdfast.ts";
 import { replayLog } from "../../src/runtime/history/replay-log.ts";
 import type { Run } from "../../src/runtime/client/run-handle.ts";
 import type { Database } from "../../src/sql/database.ts";
+import { whenLogStands } from "../conformance/runtime/log-growth.ts";
 import { disagreement, ping, programFunctions } from "../conformance/runtime/program.ts";
 import { programs } from "../conformance/runtime/random-programs.ts";
 import { seed, seededRandom } from "../depth.ts";
 import { Child } from "./child.ts";
+
+/** Only its name matters here. */
+const guilty = workflow("guilty", async () => undefined);
 
 export interface ProgramKillPlan {
   readonly database: Database;
@@ -21,15 +25,17 @@ export interface ProgramKillPlan {
   readonly traces: string;
   readonly rounds: number;
   readonly programs: number;
-  /** Fewer than five: after so many deaths without progress a run is set aside. */
+  /** Fewer than five: after that many deaths while it runs alone a run is parked. */
   readonly kills: number;
 }
 
 /**
  * Random programs are run by two processes, which kill themselves in the
- * middle of it and are replaced; a third of them is cancelled meanwhile. What the code of a program saw in each of
- * them must agree, with its result and with a replay of its whole log. Tells
- * how many were compared.
+ * middle of it and are replaced; a third of them is cancelled meanwhile. In
+ * every other round a run beside them kills each process that begins it, and a
+ * process has 1 to 3 places. What the code of a program saw in each process
+ * must agree, with its result and with a replay of its whole log. Tells how
+ * many were compared.
  */
 export async function programsSurviveKills(plan: ProgramKillPlan): Promise<number> {
   const { database, rounds } = plan;
@@ -50,7 +56,10 @@ export async function programsSurviveKills(plan: ProgramKillPlan): Promise<numbe
         return run;
       }),
     );
-    await runToTheEnd(plan, holdfast, runs, seededRandom(seed + round));
+    const isLooping = round % 2 === 0;
+    const beside = isLooping ? await holdfast.start(guilty) : undefined;
+    await runToTheEnd(plan, holdfast, runs, seededRandom(seed + round), beside?.id);
+    await beside?.cancel({ force: true });
     const traces = readTraces(plan.traces);
     for (const run of runs) {
       compared += 1;
@@ -70,13 +79,15 @@ export async function programsSurviveKills(plan: ProgramKillPlan): Promise<numbe
 }
 
 async function runToTheEnd(
-  { place, traces, kills, programs: count }: ProgramKillPlan,
+  { database, place, traces, kills, programs: count }: ProgramKillPlan,
   holdfast: Holdfast,
   runs: readonly Run<string>[],
   random: () => number,
+  guiltyId: string | undefined,
 ): Promise<void> {
   let left = kills;
   let isEnded = false;
+  let stop = (): void => undefined;
   const lane = async (): Promise<void> => {
     while (!isEnded) {
       const isMortal = left > 0;
@@ -84,7 +95,9 @@ async function runToTheEnd(
       // A program sees about ten things.
       const lifetime = isMortal ? 1 + Math.floor(random() * count * 4) : 0;
       const hotRunsMax = random() < 0.5 ? 0 : 1_000;
-      const child = new Child("program-worker.ts", [place, traces, lifetime, hotRunsMax]);
+      const places = guiltyId === undefined ? 100 : 1 + Math.floor(random() * 3);
+      const args = [place, traces, lifetime, hotRunsMax, places];
+      const child = new Child("program-worker.ts", args);
       try {
         await Promise.race([child.ended, ended]);
       } finally {
@@ -96,8 +109,14 @@ async function runToTheEnd(
   };
   const ended = Promise.race([
     Promise.all(runs.map(valueOf)),
-    whenOneIsParked(holdfast, () => isEnded),
-  ]).finally(() => (isEnded = true));
+    whenOneIsParked(holdfast, () => isEnded, guiltyId),
+    new Promise<never>((_, reject) => {
+      stop = whenLogStands(database, () => reject(new Error("No log grows any more.")));
+    }),
+  ]).finally(() => {
+    isEnded = true;
+    stop();
+  });
   const cancelling = runs
     .filter((_, index) => index % 3 === 0)
     .map(async (run) => {
@@ -117,14 +136,15 @@ async function valueOf(run: Run<string>): Promise<string | undefined> {
   }
 }
 
-/** Rejects when a run has been set aside: it would not end by itself. */
+/** Rejects when a run but the guilty one has been parked: it would not end by itself. */
 async function whenOneIsParked(
   { runs, executions }: Holdfast,
   isEnded: () => boolean,
+  guiltyId: string | undefined,
 ): Promise<void> {
   while (!isEnded()) {
-    const { items } = await runs.list({ status: "parked", limit: 1 });
-    const [parked] = items;
+    const { items } = await runs.list({ status: "parked", limit: 2 });
+    const parked = items.find(({ id }) => id !== guiltyId);
     if (parked !== undefined) {
       const { event } = await executions.lastEvent(parked.id);
       throw new Error((event as { reason?: string }).reason);

@@ -1,4 +1,5 @@
 import { appendFileSync } from "node:fs";
+import { workflow } from "../../src/runtime/definition/definitions.ts";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { programFunctions } from "../conformance/runtime/program.ts";
 import { leaseOn, openTold } from "./told-database.ts";
@@ -7,9 +8,10 @@ import { leaseOn, openTold } from "./told-database.ts";
  * Runs random programs. Whatever their code sees is noted in a file outside
  * the database, as `[run, which run of its code, what it saw]`. After so many
  * of these lines it kills itself as `kill -9` would: in the middle of the code,
- * or when that has come to rest.
+ * or when that has come to rest. A run of `guilty` kills it at once.
  */
-const [place = "", traces = "", lifetime = "", hotRunsMax = ""] = process.argv.slice(2);
+const [place = "", traces = "", lifetime = "", hotRunsMax = "", concurrency = ""] =
+  process.argv.slice(2);
 
 let seen = 0;
 let passes = 0;
@@ -27,8 +29,10 @@ const { all } = programFunctions((id) => {
   };
 });
 const holdfast = await holdfastOn(await openTold(place));
-await holdfast.work(all, {
+const guilty = workflow("guilty", async (ctx) => ctx.step("kill", die));
+await holdfast.work([...all, guilty], {
   lease: leaseOn(place, "4s"),
   hotRunsMax: Number(hotRunsMax),
+  concurrency: Number(concurrency),
 });
 console.log("ready");

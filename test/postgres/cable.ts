@@ -19,6 +19,7 @@ export class Cable {
   #port = 0;
   #cut: { readonly words: string; readonly at: CutAt } | undefined;
   #garble: { readonly words: string; readonly as: string } | undefined;
+  #silence: { readonly words: string; readonly at: "before" | "after" } | undefined;
   #isFrozen = false;
   /** Connections that were cut for what they said. */
   cuts = 0;
@@ -46,6 +47,16 @@ export class Cable {
     this.#cut = { words, at };
   }
 
+  /** Silences the next connection over which the client says these words; the server does not hear them. */
+  silenceAt(words: string): void {
+    this.#silence = { words, at: "before" };
+  }
+
+  /** The same, except that these words are the last that the server hears. */
+  silenceAfter(words: string): void {
+    this.#silence = { words, at: "after" };
+  }
+
   /**
    * From now on the server hears something else of the same length instead of
    * these words: how to have it refuse what it would never refuse.
@@ -59,6 +70,24 @@ export class Cable {
   freeze(): void {
     this.#isFrozen = true;
     for (const pair of this.#pairs) pair.pause();
+  }
+
+  /**
+   * Forgets the connections of now, as a balancer may: they stay open and carry
+   * nothing, not even their end. New ones work. The returned function lets the
+   * old ones carry again, what was held up included.
+   */
+  silence(): () => void {
+    const silenced = [...this.#pairs];
+    for (const pair of silenced) pair.pause();
+    return () => {
+      for (const pair of silenced) pair.resume();
+    };
+  }
+
+  /** Carries connections again that are made from now on. */
+  thaw(): void {
+    this.#isFrozen = false;
   }
 
   /** Cuts all connections and refuses new ones. */
@@ -84,6 +113,7 @@ export class Cable {
     const pair = new Pair(client, server);
     this.#pairs.add(pair);
     client.on("data", (data) => {
+      if (this.#silenced(pair, data)) return;
       const cut = this.#cut;
       if (cut === undefined || !data.includes(cut.words))
         return void server.write(this.#heard(data));
@@ -100,6 +130,17 @@ export class Cable {
     });
     for (const socket of [client, server])
       socket.on("close", () => this.#drop(pair)).on("error", () => undefined);
+  }
+
+  #silenced(pair: Pair, data: Buffer): boolean {
+    const silence = this.#silence;
+    if (silence !== undefined && data.includes(silence.words)) {
+      this.#silence = undefined;
+      pair.isMute = true;
+      if (silence.at === "after") pair.say(data);
+      else pair.pause();
+    }
+    return pair.isMute;
   }
 
   #heard(data: Buffer): Buffer {
@@ -121,15 +162,26 @@ class Pair {
   readonly #server: Socket;
   /** The client is told nothing more. */
   isDeaf = false;
+  /** The server hears nothing more. */
+  isMute = false;
 
   constructor(client: Socket, server: Socket) {
     this.#client = client;
     this.#server = server;
   }
 
+  say(data: Buffer): void {
+    this.#server.write(data);
+  }
+
   pause(): void {
     this.#client.pause();
     this.#server.pause();
+  }
+
+  resume(): void {
+    this.#client.resume();
+    this.#server.resume();
   }
 
   cut(): void {

@@ -24,7 +24,7 @@ test("a schema without tables is refused by every kind of command, and stays as 
   for (const command of [["list"], ["cancel", "a"]]) {
     const ran = await holdfastCli([...command, ...args]);
     expect(ran.code).toBe(5);
-    expect(ran.stderr).toMatch(/^SCHEMA_OUTDATED: The database has no tables of holdfast/);
+    expect(ran.stderr).toMatch(/^SCHEMA_OUTDATED: The database has no holdfast tables/);
   }
   const found = await place.shell()`
     SELECT count(*)::int AS n FROM pg_namespace WHERE nspname = ${place.schema}`;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { operation, row, rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { holdfastOn } from "../../src/open/open-holdfast.ts";
+import { workflow } from "../../src/runtime/definition/definitions.ts";
+import { operation, row, rows, run, type Tx } from "../../src/sql/operation.ts";
+import { spelled, sql, type Statement } from "../../src/sql/statement.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
 import { withCable } from "./cable.ts";
 import { createHeads, logOf } from "./log.ts";
@@ -117,6 +119,76 @@ describe("a connection that breaks", () => {
       );
       expect(error).toMatchObject({ code: "CONNECTION_LOST" });
       expect(runs).toBe(4);
+    }));
+});
+
+describe("an error that the server answers over a living connection", () => {
+  // Of the class of lost connections, and of a shutdown: a foreign server was lost, not ours.
+  const codes = ["08001", "08006", "57P01"];
+
+  const raising = (sqlstate: string): Statement =>
+    spelled({
+      sqlite: "",
+      postgres: `DO $$ BEGIN RAISE EXCEPTION 'no way to the other server' USING ERRCODE = '${sqlstate}'; END $$`,
+    });
+
+  test.each(codes)("with SQLSTATE %s is no lost connection", (sqlstate) =>
+    withPlace(async (place) => {
+      const database = await place.open({ poolSize: 1 });
+      const backend = (): Promise<unknown> =>
+        database.read("backend", () => row(sql`SELECT pg_backend_pid() AS pid`));
+      const before = await backend();
+      let runs = 0;
+      const raises = function* (): Tx<void> {
+        runs += 1;
+        yield* run(raising(sqlstate));
+      };
+      const failed = { code: "STATEMENT_FAILED", retryable: false, details: { sqlstate } };
+      expect(await rejection(database.write("raises", raises))).toMatchObject(failed);
+      expect(await rejection(database.read("raises", raises))).toMatchObject(failed);
+      expect(runs).toBe(2);
+      expect(await backend()).toEqual(before);
+    }),
+  );
+
+  test("with SQLSTATE 08001 as COMMIT is carried out leaves no doubt: nothing is stored", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      await createHeads(database, 0);
+      await database.write("trigger", function* () {
+        yield* run(
+          spelled({
+            sqlite: "",
+            postgres: `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '08001'; END $$`,
+          }),
+        );
+        yield* run(sql`
+          CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON app_log_head
+          DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`);
+      });
+      const error = await rejection(database.write(ensureHead, { id: "a" }));
+      expect(error).toMatchObject({ code: "STATEMENT_FAILED", details: { sqlstate: "08001" } });
+      expect(await database.read("heads", () => rows(sql`SELECT id FROM app_log_head`))).toEqual(
+        [],
+      );
+    }));
+
+  test("with SQLSTATE 08001 in a transaction of a run fails the run at its first attempt", () =>
+    withPlace(async (place) => {
+      const holdfast = await holdfastOn(await place.open());
+      let attempts = 0;
+      const asks = workflow("asks", (ctx) =>
+        ctx.transaction("ask the other server", function* () {
+          attempts += 1;
+          yield* run(raising("08001"));
+        }),
+      );
+      await holdfast.work([asks]);
+      const error = await rejection((await holdfast.start(asks)).result());
+      expect(error).toMatchObject({ cause: { code: "STATEMENT_FAILED" } });
+      expect(attempts).toBe(1);
+      await holdfast.close();
     }));
 });
 

@@ -6,7 +6,7 @@ import { effects } from "../../src/stores/effect/effects.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import { executeWithAnother, relieved } from "../crash/effect-pair.ts";
 import { isDeep } from "../depth.ts";
-import { until, withPlace } from "./place.ts";
+import { until, withPlace, type Place } from "./place.ts";
 
 const rounds = isDeep ? 200 : 15;
 const ask = { kind: "tool", input: 1 };
@@ -54,6 +54,17 @@ describe("two pools that execute effects of one session at once", () => {
     }));
 });
 
+/** Resolves when a call waits for a row that another session holds. */
+async function waitsForLock(place: Place): Promise<void> {
+  const watch = place.shell();
+  await until(async () => {
+    const waiting = await watch`
+      SELECT 1 FROM pg_stat_activity
+      WHERE application_name = ${place.app} AND wait_event_type = 'Lock'`;
+    return waiting.length > 0;
+  });
+}
+
 test("a result that comes while its claim is being renewed counts by the renewal", () =>
   withPlace(async (place) => {
     const clock = manualClock(1_000);
@@ -66,16 +77,33 @@ test("a result that comes while its claim is being renewed counts by the renewal
     await renewing`UPDATE holdfast_effect SET renewed_at = 1500, expires_at = 5000`;
     clock.set(2_500);
     const finished = store.complete(claimed.claim, "late and yet in time");
-    const watch = place.shell();
-    await until(async () => {
-      const waiting = await watch`
-        SELECT 1 FROM pg_stat_activity
-        WHERE application_name = ${place.app} AND wait_event_type = 'Lock'`;
-      return waiting.length > 0;
-    });
+    await waitsForLock(place);
     await renewing.unsafe("COMMIT");
     await finished;
     expect(await store.replay(scope, "k", ask)).toBe("late and yet in time");
+  }));
+
+test("a result that waited for its row past the end of its claim is refused", () =>
+  withPlace(async (place) => {
+    const clock = manualClock(1_000);
+    const database = await place.open({ clock });
+    const store = effects(database);
+    const scope = { kind: "operation", id: "o" };
+    const claimed = await store.claim(scope, "k", ask, { lease: 1_000 });
+    if (claimed.kind !== "claimed") throw new Error("The effect is new, so its claim is free.");
+    const holding = place.shell();
+    await holding.unsafe("BEGIN");
+    await holding`SELECT key FROM holdfast_effect FOR UPDATE`;
+    clock.set(1_500);
+    const finished = store.complete(claimed.claim, "too late");
+    await waitsForLock(place);
+    clock.set(2_500);
+    await holding.unsafe("COMMIT");
+    await expect(finished).rejects.toMatchObject({ code: "EFFECT_LEASE_LOST" });
+    const status = await database.read("status", () =>
+      rows(sql`SELECT status FROM holdfast_effect`),
+    );
+    expect(status).toEqual([{ status: "inProgress" }]);
   }));
 
 describe("two processes that execute effects of one session", () => {

@@ -38,6 +38,35 @@ test("a lock keeps from others only what it takes, however many functions it ser
     expect(await first).toEqual(["e10", "e11", "e12", "e13"]);
   }));
 
+test("a run that is paused between being chosen and being locked is not locked", () =>
+  withPlace(async (place) => {
+    const database = await place.open();
+    const store = executions(database, { clock: manualClock(1_000) });
+    for (const id of ["chosen", "next"]) await store.create({ id, function: "f1" });
+    const barrier = await Barrier.raise(place);
+    const take = store.lockPending.prepare({ ...terms, functions: ["f1"], limit: 1 });
+    const locking = database.write(
+      "locking",
+      function* () {
+        const body = take();
+        let step = body.next();
+        for (let hasStopped = false; step.done !== true; step = body.next(yield step.value)) {
+          const isLock = JSON.stringify(step.value).includes("SKIP LOCKED");
+          if (isLock && !hasStopped) {
+            hasStopped = true;
+            yield* barrier.stop();
+          }
+        }
+        return step.value.locked.map(({ id }) => id);
+      },
+      { isolation: "readCommitted" },
+    );
+    await barrier.stopped(1);
+    await store.pause("chosen");
+    await barrier.lift();
+    expect(await locking).toEqual(["next"]);
+  }));
+
 test("workers that name limited functions in different orders never wait for each other in a circle", () =>
   withPlace(async (place) => {
     const database = await place.open();

@@ -50,21 +50,46 @@ describe("a statement that Postgres cancels", () => {
         await holdfast.close();
       }));
 
-  test("of a user fails its transaction, which is not repeated for ever", () =>
+  for (const [name, stopped, code] of [
+    ["is cancelled each time", sql`SELECT pg_sleep(60)`, "STATEMENT_INTERRUPTED"],
+    [
+      "costs its connection each time",
+      sql`SELECT pg_terminate_backend(pg_backend_pid())`,
+      "CONNECTION_LOST",
+    ],
+  ] as const)
+    test(`of a transaction of a run that ${name} fails it after five retries`, () =>
+      withPlace(async (place) => {
+        const holdfast = await holdfastOn(await place.open());
+        const tally = new Tally();
+        const slow = workflow("slow", (ctx) =>
+          ctx.transaction("slow", function* () {
+            tally.count("slow");
+            yield* run(sql`SET LOCAL statement_timeout = 100`);
+            yield* row(stopped);
+          }),
+        );
+        await holdfast.work([slow]);
+        const error = await rejection((await holdfast.start(slow)).result());
+        expect(error.cause).toMatchObject({ code });
+        expect(tally.of("slow")).toBe(6);
+        await holdfast.close();
+      }));
+
+  test("of a transaction of a run that is cancelled once is run again, and the run completes", () =>
     withPlace(async (place) => {
-      const database = await place.open({}, hurried(place));
-      const holdfast = await holdfastOn(database);
+      const holdfast = await holdfastOn(await place.open());
       const tally = new Tally();
       const slow = workflow("slow", (ctx) =>
         ctx.transaction("slow", function* () {
-          tally.count("slow");
-          yield* row(sql`SELECT pg_sleep(${60})`);
+          yield* run(sql`SET LOCAL statement_timeout = 100`);
+          yield* row(sql`SELECT pg_sleep(${tally.count("slow") === 1 ? 60 : 0})`);
+          return "done";
         }),
       );
       await holdfast.work([slow]);
-      const error = await rejection((await holdfast.start(slow)).result());
-      expect(error.cause).toMatchObject({ code: "STATEMENT_INTERRUPTED" });
-      expect(tally.of("slow")).toBe(1);
+      expect(await (await holdfast.start(slow)).result()).toBe("done");
+      expect(tally.of("slow")).toBe(2);
       await holdfast.close();
     }));
 });

@@ -20,8 +20,8 @@ async function fill(shell: Shell): Promise<void> {
       CASE WHEN v % 40 = 0 THEN 'c' || v END, CASE WHEN v % 40 = 0 THEN 7 END, CASE WHEN v % 40 = 0 THEN 1 END
     FROM generate_series(1, ${others + own}) AS numbers (v)`);
   await shell.unsafe(`
-    INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload)
-    SELECT key, 0, 'k', '1' FROM holdfast_queue_batch`);
+    INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload, checksum)
+    SELECT key, 0, 'k', '1', 'c' FROM holdfast_queue_batch`);
   await shell.unsafe(`
     INSERT INTO holdfast_queue_consumed (session, source_key, at)
     SELECT v % 20 + 1, 'c' || v, v FROM generate_series(1, ${others}) AS numbers (v)`);

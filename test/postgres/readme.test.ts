@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { text as textFrom } from "node:stream/consumers";
 import {
   cpSync,
   mkdirSync,
@@ -96,7 +97,7 @@ const withTsx = (): string => node(["node_modules/tsx/dist/cli.mjs", file]);
 /** `node orders.mts` from Node 22.18 on. */
 const withNewerNode = (): string => node([file], { binary: nodeWithSqlite() });
 
-const file = /Saved as `([^`]+)`/.exec(readme)?.[1] ?? "";
+const file = /Save it as `([^`]+)`/.exec(readme)?.[1] ?? "";
 
 const ways = [
   ["npx tsx orders.mts", withTsx],
@@ -162,10 +163,13 @@ describe("README's example, in an empty folder with the packed package", () => {
     }
   });
 
-  test("goes on after it was killed while it slept", async () => {
+  // Ctrl-C reaches tsx as well, which may send the program the signal a second time: that ends it at once.
+  test.each([
+    ["was killed", "SIGKILL", process.execPath, ["node_modules/tsx/dist/cli.mjs", file]],
+    ["was ended with Ctrl-C", "SIGINT", nodeWithSqlite(), [file]],
+  ] as const)("goes on after it %s while it slept", async (_, signal, binary, args) => {
     writeFileSync(path.join(home, file), snippet());
-    const args = ["node_modules/tsx/dist/cli.mjs", file];
-    const child = spawn(process.execPath, args, { cwd: home, detached: true });
+    const child = spawn(binary, args, { cwd: home, detached: true });
     try {
       // A pipe may hand over one line in several pieces.
       let said = "";
@@ -176,8 +180,16 @@ describe("README's example, in an empty folder with the packed package", () => {
       expect(said).toBe(charged);
       await untilItSleeps(path.join(home, "orders.db"));
       // tsx runs it in a process of its own.
-      process.kill(-(child.pid ?? 0), "SIGKILL");
-      await once(child, "exit");
+      process.kill(-(child.pid ?? 0), signal);
+      const ended = Promise.all([once(child, "exit"), textFrom(child.stderr)]);
+      if (signal === "SIGINT") {
+        expect((await ended)[1]).toBe("");
+        // It was closed: what a killed process leaves beside the file is gone.
+        expect(readdirSync(home).filter((left) => left.startsWith("orders.db"))).toEqual([
+          "orders.db",
+        ]);
+      }
+      await ended;
       expect(withTsx()).toBe(result);
     } finally {
       for (const left of ["orders.db", "orders.db-wal", "orders.db-shm"])

@@ -59,6 +59,8 @@ describe("a blob kept with an old snapshot", () => {
     "is not there yet when it was put since: what began later is not seen",
     withStale(async ({ database, after }) => {
       const store = blobs(database);
+      // The first write of a database records its payload codec, which the old snapshot would miss too.
+      await store.put(new Uint8Array([0]));
       const content = new Uint8Array([7]);
       const hash = "ca358758f6d27e6cf45272937977a748fd88391db679ceda7dc7bf1f005ee879";
       const keep = store.keep.prepare(hash, "invoice-7");

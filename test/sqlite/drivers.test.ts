@@ -82,7 +82,7 @@ describe("a missing driver", () => {
         code: "ERR_DLOPEN_FAILED",
         message: "/app/better_sqlite3.node: invalid ELF header",
       },
-      "its addon cannot be loaded here, perhaps it was built for another system: /app/better_sqlite3.node: invalid ELF header;",
+      "its addon cannot be loaded here, possibly built for another system: /app/better_sqlite3.node: invalid ELF header;",
     ],
     [
       "has no addon for this system",

@@ -26,6 +26,7 @@ function driveToStatements(body: Tx<unknown>): readonly Statement[] {
 
 const at = { at: 5, limit: 100 };
 const after = { expiresAt: 3, kind: "lock", id: "a" } as const;
+const dueIndexes = ["holdfast_execution_new", "holdfast_execution_begun"];
 const timerIndexes = [
   "holdfast_execution_delay_expiry",
   "holdfast_execution_expiry",
@@ -33,7 +34,7 @@ const timerIndexes = [
 ];
 
 test.each([
-  ["earliestDue", driveToStatements(earliestDue([mail, tax])), ["holdfast_execution_pending"]],
+  ["earliestDue", driveToStatements(earliestDue([mail, tax])), dueIndexes],
   [
     "findLockable",
     driveToStatements(
@@ -42,14 +43,16 @@ test.each([
         now: 5,
         walkAfter: new Map(),
         codeVersion: "v1",
+        suspects: "overdue",
       }),
     ),
     [
       "holdfast_execution_lane",
-      "holdfast_execution_pending",
+      "holdfast_execution_suspect",
+      ...dueIndexes,
       "holdfast_execution_running",
-      "holdfast_execution_pending",
-      "holdfast_execution_pending",
+      ...dueIndexes.toReversed(),
+      ...dueIndexes,
     ],
   ],
   ["earliestTimer", driveToStatements(earliestTimer.one(undefined)), timerIndexes],
@@ -81,6 +84,6 @@ test.each([
     expect(used).toEqual(indexes);
     // A scan of an index is stopped by its LIMIT; one of a table, or a sort, is not.
     expect(plan.filter((detail) => detail.includes("TEMP B-TREE"))).toEqual([]);
-    expect(plan.filter((detail) => /^SCAN (?!held$)\w+$/.test(detail))).toEqual([]);
+    expect(plan.filter((detail) => /^SCAN (?!(held|begun|fresh)$)\w+$/.test(detail))).toEqual([]);
   }),
 );

@@ -20,7 +20,7 @@ async function faultsOf(database: Database, statement: Statement): Promise<reado
     const isScan =
       detail.startsWith("SCAN") &&
       // What a statement brings along, or has found by an index, is as short as it was made.
-      !/^SCAN (json_each|asked|items|held|walk|CONSTANT ROW|\d+-ROW VALUES|\(subquery)/.test(
+      !/^SCAN (json_each|asked|items|held|walk|begun|fresh|CONSTANT ROW|\d+-ROW VALUES|\(subquery)/.test(
         detail,
       );
     const isAlongIndex = / USING (COVERING )?INDEX /.test(detail);

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
+import { logHint } from "../../src/backends/sqlite/write/failures.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteCount, noteHalves } from "../conformance/notes.ts";
 import { unhurried, withFolder } from "./place.ts";
@@ -43,6 +44,15 @@ describe("a full disk", () => {
       expect(error).toMatchObject({ code: "DISK_FULL" });
       expect(await noteCount(database)).toBe(0);
     }));
+});
+
+test("a disk that the log fills says which option keeps the log shorter, and a larger one does not", () => {
+  const mebibyte = 1_048_576;
+  expect(logHint({ logBytes: 14 * mebibyte, freeBytes: 0 })).toBe(
+    " The write-ahead log takes 14.0 MiB of the disk: open the database with a smaller `limits.walBytes`, so that the log is restarted sooner.",
+  );
+  expect(logHint({ logBytes: mebibyte - 1, freeBytes: 0 })).toBe("");
+  expect(logHint({ logBytes: 14 * mebibyte, freeBytes: 14 * mebibyte })).toBe("");
 });
 
 describe("a failing flush", () => {

@@ -1,6 +1,9 @@
 import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openHoldfast } from "../../src/index.ts";
+import { row } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import { openSqlite } from "../../src/sqlite.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withFolder } from "./place.ts";
 
@@ -60,3 +63,24 @@ test.each([
     }
   }),
 );
+
+test("the page cache is as large as limits.cacheBytes says, on the connection that writes and on the one that reads", () =>
+  withFolder(async (folder) => {
+    const size = () =>
+      row<{ readonly kib: number }>(sql`SELECT cache_size AS kib FROM pragma_cache_size`);
+    for (const [limits, kib] of [
+      [{ cacheBytes: 1_048_577 }, -1_025],
+      [{}, -16_384],
+    ] as const) {
+      const database = await openSqlite(folder.file(), { limits });
+      expect(await database.read("size", size)).toEqual({ kib });
+      expect(await database.write("size", size)).toEqual({ kib });
+      await database.close();
+    }
+    for (const cacheBytes of [0, -1, 0.5, 2 ** 40 + 1, Number.NaN, "1", null])
+      expect(
+        await rejection(
+          openSqlite(folder.file(), { limits: { cacheBytes: cacheBytes as number } }),
+        ),
+      ).toMatchObject({ code: "OPTION_INVALID" });
+  }));

@@ -4,11 +4,15 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
+import { rejection } from "../conformance/backend.ts";
 import { Child } from "../crash/child.ts";
 import { isRoot } from "../readable-by-all.ts";
 import { mayBeNobody, openAsNobody } from "./nobody.ts";
@@ -60,6 +64,32 @@ describe("the folder of owners' locks", () => {
       expect(said).toContain("DATABASE_NOT_WRITABLE");
       expect(said).toContain(`"${ownersOf(folder)}"`);
     }),
+  );
+
+  test.each(["before the first open", "under an open database"])(
+    "is not followed as a symbolic link that was put there %s",
+    (when) =>
+      withFolder(async (folder) => {
+        const owners = ownersOf(folder);
+        const elsewhere = join(folder.path, "elsewhere");
+        mkdirSync(elsewhere, { mode: 0o755 });
+        writeFileSync(join(elsewhere, "Own_01ARZ3NDEKTSV4RRFFQ69G5FAV.lock.new"), "");
+        writeFileSync(join(elsewhere, "Own_01ARZ3NDEKTSV4RRFFQ69G5FAW.lock"), "");
+        const before = readdirSync(elsewhere);
+        const open = when === "under an open database" ? await folder.open() : undefined;
+        rmSync(owners, { recursive: true, force: true });
+        symlinkSync(elsewhere, owners);
+        expect(await rejection(folder.open())).toMatchObject({
+          code: "DATABASE_NOT_WRITABLE",
+          details: { path: owners, reason: "LINK" },
+        });
+        // The one in the linked folder is held by nobody, which would be a death.
+        const stranger = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAW" as OwnerId;
+        if (open !== undefined) expect(await open.liveness(stranger)).toBe("unknown");
+        await open?.close();
+        expect(readdirSync(elsewhere)).toEqual(before);
+        expect(modeOf(elsewhere)).toBe("755");
+      }),
   );
 
   test("loses what a process left that died before its lock had a name, and nothing that is locked", () =>

@@ -27,6 +27,8 @@ test("when the file is removed a wait for a result ends, and the worker stops wi
     const errors = said.filter(({ level }) => level === "error");
     expect(errors).toHaveLength(1);
     expect(errors[0]?.message).toMatch(/^This worker stops\. .+ reopen/);
+    expect(errors[0]?.message).toContain("close and open again, or end the process");
+    expect(errors[0]?.details).toEqual({ code: "FLUSH_FAILED" });
     await holdfast.close({ timeout: 0 });
   }));
 

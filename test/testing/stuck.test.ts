@@ -15,7 +15,7 @@ describe("a result that cannot come", () => {
     await expect(run).rejects.toMatchObject({
       code: "RUN_STUCK",
       message: expect.stringContaining(
-        'Run ask-1 of ask cannot end by itself: nothing runs, and nothing waits for a time to come. It waits for signal "approval".',
+        'Run ask-1 of ask cannot end by itself: nothing runs, and nothing waits for a time. It waits for signal "approval".',
       ),
       details: { waitsFor: ['waits for signal "approval"'] },
     });
@@ -31,7 +31,7 @@ describe("a result that cannot come", () => {
     await expect(run).rejects.toMatchObject({
       code: "RUN_STUCK",
       message:
-        "Run f of forgetful cannot end by itself: nothing runs, and nothing waits for a time to come. It is parked: " +
+        "Run f of forgetful cannot end by itself: nothing runs, and nothing waits for a time. It is parked: " +
         "Run f of forgetful called ctx.continueWith and returned something else, so it would have ended. " +
         'It is parked: write "return ctx.continueWith(…)", then unpark it.',
     });
@@ -69,7 +69,7 @@ describe("a result that cannot come", () => {
       code: "RUN_STUCK",
       details: {
         waitsFor: [
-          "waits for somebody to resolve the token of a ctx.external()",
+          "waits for the token of a ctx.external() to be resolved",
           expect.stringMatching(
             /^waits for its child p\.\S+ of ask, which waits for signal "approval"$/,
           ),

@@ -11,16 +11,15 @@ import { optionInvalid, wholeNumber } from "../option-checks.ts";
 import { checkFolder, folderId } from "./folder-id.ts";
 
 export interface AttachmentFilesOptions {
-  /** Larger attachments are refused; defaults to 256 MiB. */
+  /** The size limit of an attachment in bytes. Defaults to 256 MiB. */
   readonly bytesMax?: number;
 }
 
 /**
- * Keeps the bytes of attachments in files below a folder, for those too large
- * or too many for the database. Back the folder up after the database: what
- * the database refers to is then in the copy. Not for a folder that others
- * write to. The folder gets a file with an id of its own, which belongs to it:
- * attachments are looked for in the folder of that id only.
+ * Stores the bytes of attachments in files below a folder, for attachments that are too large or
+ * too many for the database. Back up the folder after the database, so that the copy contains every
+ * file that the database refers to. No other program may write to the folder. It gets a file with
+ * its own id, and attachments are only looked up in the folder with that id.
  * @throws HoldfastError `ATTACHMENT_FOLDER_WRONG` when that file is missing
  * @example attachments(database, { bytes: attachmentFiles("./attachments") })
  */
@@ -49,7 +48,7 @@ export function attachmentFiles(folder: string, options: AttachmentFilesOptions 
       if (found.size > bytesMax)
         throw new HoldfastError(
           "VALUE_TOO_LARGE",
-          `The file of attachment ${name} has ${found.size} bytes, more than the ${bytesMax} that may be read. Raise bytesMax.`,
+          `The file of attachment ${name} has ${found.size} bytes, more than the limit of ${bytesMax}. Raise bytesMax.`,
           { size: found.size, limit: bytesMax },
         );
       const content = await orNothing(readFile(path));
@@ -64,7 +63,10 @@ export function attachmentFiles(folder: string, options: AttachmentFilesOptions 
   };
 }
 
-/** A name has one writer, so its temporary file does too, and `remove` knows where it is. */
+/**
+ * The temporary file of a name. A name has one writer, so this file does too, and `remove` can find
+ * it.
+ */
 function temporary(path: string): string {
   return `${path}.tmp`;
 }
@@ -76,9 +78,9 @@ function pathOf(root: string, name: string): string {
 }
 
 /**
- * Nobody ever sees half a file, and what was acknowledged survives power loss.
- * Tells the hash of what was written, made piece by piece, so that others get
- * their turn meanwhile.
+ * Writes a file atomically and durably: no reader sees a partial file, and an acknowledged file
+ * survives power loss. Returns the hash of the written bytes, computed in pieces so that the event
+ * loop is not blocked.
  */
 async function writeWhole(path: string, bytes: Uint8Array): Promise<string> {
   const hash = byteTools.sha256();
@@ -104,7 +106,7 @@ async function writeWhole(path: string, bytes: Uint8Array): Promise<string> {
   }
 }
 
-/** Folders that exist and whose entries, up to the root's own, are durable. */
+/** Folders that exist, with durable entries up to the root's own. */
 class Folders {
   readonly #root: string;
   readonly #ready = new Map<string, Promise<void>>();
@@ -113,7 +115,7 @@ class Folders {
     this.#root = root;
   }
 
-  /** Everybody waits for the same flush: the folder may exist before it is durable. */
+  /** Shares one flush among all callers, because the folder may exist before it is durable. */
   ready(folder: string): Promise<void> {
     let making = this.#ready.get(folder);
     if (making === undefined) {
@@ -127,7 +129,7 @@ class Folders {
   async #make(folder: string): Promise<void> {
     if (folder !== this.#root) await this.ready(this.#root);
     const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-    // Also when somebody else has made it, who may not have flushed it yet.
+    // Also when another process created it, which may not have flushed it yet.
     const highest = folder === this.#root ? (made ?? folder) : this.#root;
     const last = folder === this.#root ? dirname(highest) : highest;
     for (let at = dirname(folder); ; at = dirname(at)) {
@@ -138,7 +140,7 @@ class Folders {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Windows cannot open folders, and keeps their entries by itself.
+  // Windows cannot open folders, and makes their entries durable itself.
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");
   try {
@@ -164,7 +166,7 @@ function refuse(name: string): (error: unknown) => never {
     if (code === "ENOSPC" || code === "EDQUOT")
       throw new HoldfastError(
         "DISK_FULL",
-        `The disk for attachments is full; attachment ${id} was not stored. Free some space and put it again.`,
+        `The disk for attachments is full; attachment ${id} was not stored. Free some space and store it again.`,
         { id },
         { cause: error },
       );

@@ -14,14 +14,15 @@ import { systemEntropy } from "../../host/entropy.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { newToken } from "../../model/ids/token.ts";
 
-/** The file that says which folder of attachments this is. */
+/** The file with the id of this attachment folder. */
 const marker = "holdfast-attachments.id";
 
 /**
- * The id of a folder of attachments, which is given to it once: so that two
- * folders are never taken for one, however they are called.
+ * The id of an attachment folder, assigned once. It distinguishes two folders regardless of their
+ * paths.
  *
- * @throws HoldfastError `ATTACHMENT_FOLDER_WRONG` when the folder has attachments and no id; `ATTACHMENT_FAILED`, `DISK_FULL`.
+ * @throws HoldfastError `ATTACHMENT_FOLDER_WRONG` when the folder has attachments and no id;
+ * `ATTACHMENT_FAILED`, `DISK_FULL`.
  */
 export function folderId(root: string): string {
   try {
@@ -53,7 +54,7 @@ function knownOrNew(root: string): string {
     closeSync(file);
   }
   try {
-    // A link never replaces: of two who begin at once one gives the id.
+    // A link never replaces a file, so of two processes that start at once only one sets the id.
     linkSync(unfinished, join(root, marker));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -63,7 +64,9 @@ function knownOrNew(root: string): string {
   return readId(root) ?? id;
 }
 
-/** Refuses a folder that is no longer the one it was: unmounted, say, or another one in its place. */
+/**
+ * Refuses a folder that is no longer the original, for example one that was unmounted or replaced.
+ */
 export function checkFolder(root: string, id: string): void {
   if (readId(root) !== id) throw idMissing();
 }
@@ -80,8 +83,8 @@ function readId(root: string): string | undefined {
 function idMissing(): HoldfastError {
   return new HoldfastError(
     "ATTACHMENT_FOLDER_WRONG",
-    `The folder of attachments lacks its file ${marker}, or has another one's, so it is not the one its attachments are in. ` +
-      "See that it is mounted, or restore it with that file from a backup; nothing was changed.",
+    `The folder of attachments has no file ${marker}, or the file of another folder, so its attachments are not in it. ` +
+      "Check that it is mounted, or restore it with that file from a backup; nothing was changed.",
     {},
   );
 }

@@ -12,20 +12,24 @@ import type { SqliteDatabase } from "../sqlite/sqlite-database.ts";
 import { localTables } from "./tables.ts";
 import type { MovedTable } from "./tables.ts";
 
-/** A page of a table as it lies in the file. */
+/** A page of a table in the order of the file. */
 export type SourceRows = readonly Readonly<Record<string, unknown>>[];
 
-/** The SQLite file that is moved, opened by the one who moves it. */
+/** The SQLite file to move, opened by the process that moves it. */
 export class MoveSource {
   readonly #database: SqliteDatabase;
   readonly #path: string;
 
-  /** @throws HoldfastError as `openSqlite` does, and `DATABASE_NOT_FOUND` where it would make a file. */
+  /**
+   * Opens the file.
+   * @throws HoldfastError as `openSqlite` does, and `DATABASE_NOT_FOUND` instead of creating a
+   * file.
+   */
   static async open(path: string, options: SqliteOptions): Promise<MoveSource> {
     if (path === ":memory:")
       throw new HoldfastError(
         "DATABASE_PATH_INVALID",
-        "A database in memory ends with its process, so that there is nothing to move. Name the file of the database.",
+        "A database in memory ends with its process, so there is nothing to move. Name a database file.",
         { path },
       );
     const database = await openSqliteWith(path, options, {
@@ -44,7 +48,7 @@ export class MoveSource {
     return this.#database.clock.now();
   }
 
-  /** Of a new move. */
+  /** The id of a new move. */
   newMove(): string {
     return Buffer.from(this.#database.entropy.bytes(16)).toString("hex");
   }
@@ -65,8 +69,8 @@ export class MoveSource {
   }
 
   /**
-   * From here on nobody else writes to the file. Durable when it resolves.
-   * @returns the mark that was there, when it is that of another move; then nothing was changed.
+   * Marks the file, so that no other process can write to it. Durable when it resolves.
+   * @returns the existing mark when it belongs to another move; then nothing was changed.
    */
   leave(move: string, state: "moving" | "moved"): Promise<MoveMark | undefined> {
     const at = this.now;
@@ -79,14 +83,14 @@ export class MoveSource {
     });
   }
 
-  /** The file is to be used again, unless its mark is another one by now. */
+  /** Removes the move's mark, so that the file can be used again. Leaves another move's mark. */
   async stay(move: string): Promise<void> {
     await this.#write(function* () {
       if ((yield* moveMark())?.move === move) yield* clearMoveMark();
     });
   }
 
-  /** What is copied, and the app's tables, which are not. */
+  /** The tables to copy, and the app's tables, which are not copied. */
   async tables(): Promise<{
     readonly own: readonly MovedTable[];
     readonly app: readonly string[];
@@ -107,7 +111,7 @@ export class MoveSource {
     };
   }
 
-  /** The largest key that each table has ever given out, of those that never give one twice. */
+  /** The largest key ever used in each table that never reuses a key. */
   async lastKeys(): Promise<ReadonlyMap<string, number>> {
     const found = await this.#database.read("lastKeys", () =>
       rows<{ readonly name: string; readonly seq: number }>(lastKeysText),
@@ -115,12 +119,15 @@ export class MoveSource {
     return new Map(found.map(({ name, seq }) => [name, seq]));
   }
 
-  /** How many attachments have their bytes in files, which stay where they are. */
+  /** The number of attachments whose bytes are in files, which stay where they are. */
   attachmentsElsewhere(): Promise<number> {
     return this.#database.read("attachmentsElsewhere", () => attachmentsElsewhere());
   }
 
-  /** @throws HoldfastError `DATABASE_DAMAGED` at a row that cannot be read exactly. */
+  /**
+   * Reads a table page by page.
+   * @throws HoldfastError `DATABASE_DAMAGED` at a row that cannot be read exactly.
+   */
   async *rows(table: string): AsyncGenerator<SourceRows, void, undefined> {
     for await (const page of this.#database.exportRows(table)) {
       const [damaged] = page.damaged;
@@ -128,14 +135,14 @@ export class MoveSource {
         throw new HoldfastError(
           "DATABASE_DAMAGED",
           `A row of ${table} (${damaged.key.map(String).join(", ")}) holds a number that cannot be read exactly, so the move stopped. ` +
-            "Give it up with --give-up, mend or delete that row, and move again.",
+            "Give the move up with --give-up, fix or delete that row, and move again.",
           { table, key: damaged.key },
         );
       yield page.rows;
     }
   }
 
-  /** The file has one writer, so nothing comes between a look and a write. */
+  /** The file has one writer, so nothing happens between a read and a write of one body. */
   #write<T>(body: () => Tx<T>): Promise<T> {
     return this.#database.write("move", body, { isolation: "readCommitted" });
   }
@@ -158,7 +165,7 @@ function catalogue(): Tx<readonly { readonly name: string; readonly column_name:
   return rows(catalogueText);
 }
 
-/** For the catalogue of SQLite, which is asked nowhere else. */
+/** A statement about SQLite's catalogue, which only the move reads. */
 function said(text: string): Statement {
   return spelled({ sqlite: text, postgres: text });
 }

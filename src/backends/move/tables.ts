@@ -1,25 +1,28 @@
 /**
- * Tables that stay behind, each with its reason. Every other table of ours is
- * copied, with all columns that the source's catalogue names: one that is
- * added later is copied without a change here.
+ * Tables that are not copied, each with its reason. Every other table of ours is copied with all
+ * columns of the source's catalogue, so a table added later is copied without a change here.
  */
 export const localTables: ReadonlySet<string> = new Set([
-  // How each of the two databases came to its schema.
+  // The history of each database's schema.
   "holdfast_migration",
-  // Says which of the two this is.
+  // Marks which of the two databases this is.
   "holdfast_move",
-  // Touched when SQLite's log is restarted; it is there in every database.
+  // Updated when SQLite's log is restarted. Every database has one.
   "holdfast_tick",
-  // Which tables of the app this database has: they are not copied, so with
-  // these rows the app would not make them in the target.
+  // Lists the app's tables in this database, which are not copied. With these rows in the target,
+  // the app would not create them there.
   "holdfast_app_migration",
 ]);
 
 /**
- * Rows that a target may have and still be empty: opening it makes the secret,
- * and the source's takes its place, so that tokens given out before still count.
+ * Tables whose rows an empty target may have: opening it creates the secret and the row of the
+ * payload codec. The source's rows replace them, so existing tokens stay valid and values use the
+ * same codec.
  */
-export const replacedTables: ReadonlySet<string> = new Set(["holdfast_await_secret"]);
+export const replacedTables: ReadonlySet<string> = new Set([
+  "holdfast_await_secret",
+  "holdfast_payload_codec",
+]);
 
 export interface MovedTable {
   readonly name: string;

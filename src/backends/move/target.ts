@@ -8,69 +8,68 @@ import type { Tx } from "../../sql/operation.ts";
 import { spelled, sql } from "../../sql/statement.ts";
 import type { Parameter, SqlValue, Statement } from "../../sql/statement.ts";
 import { recordAllDeaths } from "../../stores/owner/owner.ts";
-import { Connection } from "../postgres/connection.ts";
-import { loadDriver } from "../postgres/driver.ts";
+import { connect } from "../postgres/connect.ts";
+import type { Connection } from "../postgres/connection.ts";
 import { drive } from "../postgres/drive.ts";
 import { outcomeUnknown } from "../postgres/failures.ts";
 import { settingsOf } from "../postgres/options.ts";
 import type { PostgresOptions } from "../postgres/options.ts";
-import { TemplateTexts } from "../postgres/qualified.ts";
 import { lookAtSchema, prepareSchema } from "../postgres/schema.ts";
-import { sessionTexts } from "../postgres/session-texts.ts";
+import type { Inquiry } from "../postgres/silence/inquiry.ts";
 import { RowSum } from "./row-sum.ts";
 import { localTables, replacedTables } from "./tables.ts";
 import type { MovedTable } from "./tables.ts";
 
-/** How long the tables are waited for, which others may be writing to. */
+/** The longest wait for tables that others may be writing to. */
 const lockMs = 10_000;
-/** Nothing is said to the server while a page is read from the source: longer than any page takes, and not for ever. */
+/**
+ * The longest pause in which a page is read from the source and the server hears nothing. Longer
+ * than any page takes, but bounded.
+ */
 const idleMs = 600_000;
-/** Content per answer, when rows are read back. */
+/** Bytes of content per answer when rows are read back. */
 const bytesPerFetch = 1_048_576;
 const rowsPerFetch = 1_000;
 
-/** A table of the target: its columns with their types, in its own order. */
+/** The columns of a target table with their types, in its own order. */
 type ColumnTypes = ReadonlyMap<string, string>;
 
 /**
- * The Postgres database that is moved to: one connection, and one transaction
- * at a time, with a lock that lets one move into a schema at once.
+ * The Postgres database to move to: one connection, one transaction at a time, and a lock that
+ * allows one move into a schema at a time.
  */
 export class MoveTarget {
   readonly #connection: Connection;
+  readonly #inquiry: Inquiry;
   readonly #schema: string;
   #types: ReadonlyMap<string, ColumnTypes> = new Map();
 
-  /** Makes our tables, unless they are there. @throws HoldfastError as `openPostgres` does. */
+  /** Creates our tables unless they exist. @throws HoldfastError as `openPostgres` does. */
   static async open(url: string, options: PostgresOptions): Promise<MoveTarget> {
     const settings = settingsOf(options);
-    const { schema, prepare } = settings;
-    const connection = await Connection.open({
-      driver: await loadDriver(),
-      url,
-      prepare,
-      texts: sessionTexts(settings),
-      templates: new TemplateTexts(schema),
-    });
+    const { schema } = settings;
+    const { connection, inquiry } = await connect(url, settings);
     try {
       const found = await lookAtSchema(connection, schema);
       if (found?.isCurrent !== true) await prepareSchema(connection, schema, systemClock.now());
-      return new MoveTarget(connection, schema);
+      return new MoveTarget(connection, inquiry, schema);
     } catch (error) {
+      inquiry.close();
       await connection.end();
       throw error;
     }
   }
 
-  private constructor(connection: Connection, schema: string) {
+  private constructor(connection: Connection, inquiry: Inquiry, schema: string) {
     this.#connection = connection;
+    this.#inquiry = inquiry;
     this.#schema = schema;
   }
 
   /**
-   * One transaction of the move, under its lock. What `work` throws rolls it
-   * back. It may await, as nothing else in a transaction may: nobody else
-   * writes to an empty target.
+   * Runs one transaction of the move, under its lock. An error from `work` rolls it back. Unlike
+   * any other transaction body, `work` may await, because no other process writes to an empty
+   * target.
    * @throws HoldfastError `MOVE_UNDER_WAY`, `OUTCOME_UNKNOWN`
    */
   async transact<T>(work: () => Promise<T>): Promise<T> {
@@ -104,7 +103,7 @@ export class MoveTarget {
     if ((found as { readonly taken: unknown }).taken === 1) return;
     throw new HoldfastError(
       "MOVE_UNDER_WAY",
-      "Another process is moving a database to this target, or giving a move up. Wait until it has ended; one that was killed is over at once, one whose machine was lost within ten minutes.",
+      "Another process is moving a database to this target, or giving a move up. Wait until that process ends. The lock of a killed process is released at once, that of a lost machine within ten minutes.",
     );
   }
 
@@ -124,7 +123,7 @@ export class MoveTarget {
     return this.#run(() => recordAllDeaths(now));
   }
 
-  /** Tables that have rows, of those that a move would fill. */
+  /** The non-empty tables among those that a move would fill. */
   async filled(tables: readonly MovedTable[]): Promise<readonly string[]> {
     const looked = tables.filter(({ name }) => !replacedTables.has(name));
     const columns = looked.map(
@@ -135,7 +134,7 @@ export class MoveTarget {
     return looked.map(({ name }) => name).filter((name) => isFilled[name] === 1);
   }
 
-  /** Keeps everybody else from writing until the transaction ends; reads go on. */
+  /** Blocks all other writers until the transaction ends. Reads continue. */
   async lockTables(tables: readonly MovedTable[]): Promise<void> {
     const names = tables.map(({ name }) => this.#qualified(name));
     await this.#connection.command(`LOCK TABLE ${names.join(", ")} IN SHARE ROW EXCLUSIVE MODE`);
@@ -165,14 +164,14 @@ export class MoveTarget {
     return types;
   }
 
-  /** Both schemas were found to be those of this version, so a difference is a bug of ours. */
+  /** Both schemas are known to be this version's, so a difference is our bug. */
   #assertTwin(table: string, columns: readonly string[]): void {
     const ours = [...(this.#types.get(table)?.keys() ?? [])].toSorted();
     if (ours.join() !== columns.toSorted().join())
-      throw new Error(`${table} has other columns on Postgres than on SQLite.`);
+      throw new Error(`${table} has different columns on Postgres and on SQLite.`);
   }
 
-  /** Adds rows with the keys that they have. */
+  /** Inserts rows with their existing keys. */
   async insert(
     { name, columns }: MovedTable,
     rows: readonly Readonly<Record<string, unknown>>[],
@@ -190,7 +189,10 @@ export class MoveTarget {
     await this.#connection.query(sql`${head}${lists})`);
   }
 
-  /** What the table holds now, as the server gives it back; in bounds of memory, if no row is longer than this. */
+  /**
+   * The checksum of the table as the server returns it. Memory is bounded if no row exceeds
+   * `rowBytesMax`.
+   */
   async sum(
     { name, columns }: MovedTable,
     rowBytesMax: number,
@@ -216,7 +218,7 @@ export class MoveTarget {
     return sum;
   }
 
-  /** Keys go on behind those that the source has given out, also where the rows are gone. */
+  /** Sets sequences behind the keys that the source has used, also where their rows are gone. */
   async setSequences(lastKeys: ReadonlyMap<string, number>): Promise<void> {
     const found = (await this.#connection.ask(
       `SELECT t.relname AS table_name, c.attname AS name
@@ -231,13 +233,17 @@ export class MoveTarget {
       );
   }
 
-  /** Without it the planner would take the tables for empty until the server looks at them by itself. */
+  /**
+   * Updates the planner's statistics. Without them the planner would treat the tables as empty
+   * until autoanalyze runs.
+   */
   async analyze(tables: readonly Pick<MovedTable, "name">[]): Promise<void> {
     for (const { name } of tables)
       await this.#connection.command(`ANALYZE ${this.#qualified(name)}`);
   }
 
   async close(): Promise<void> {
+    this.#inquiry.close();
     if (this.#connection.isLost) this.#connection.discard();
     else await this.#connection.end();
   }
@@ -253,7 +259,10 @@ export class MoveTarget {
 
 const texts = new Map<string, Statement>();
 
-/** Composed of names from the catalogues of both databases, and kept, so that a table's slices are one statement. */
+/**
+ * Statements composed of names from both catalogues. They are cached, so that all slices of a table
+ * share one statement.
+ */
 function said(text: string): Statement {
   let statement = texts.get(text);
   if (statement === undefined)

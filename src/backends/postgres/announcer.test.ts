@@ -8,7 +8,7 @@ import { ServiceSession } from "./service-session.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** An announcer on a server that answers as told, and how often it was asked. */
+/** An announcer on a server that answers as set, and the number of its requests. */
 function announcerOn(server: { refusal: ErrorCode | undefined }): {
   readonly announcer: Announcer;
   readonly attempts: () => number;
@@ -30,7 +30,7 @@ function announcerOn(server: { refusal: ErrorCode | undefined }): {
 }
 
 describe("telling others of commits", () => {
-  test("is tried about once a minute where the server knows no NOTIFY", async () => {
+  test("is tried about once a minute where the server has no NOTIFY", async () => {
     const server = { refusal: "STATEMENT_FAILED" as ErrorCode | undefined };
     const { announcer, attempts } = announcerOn(server);
     for (let second = 0; second < 3_600; second += 1) {
@@ -60,7 +60,7 @@ describe("telling others of commits", () => {
     expect(attempts()).toBe(tried + 1);
   });
 
-  test("is not waited for by close once it has failed", async () => {
+  test("does not delay close once it has failed", async () => {
     const { announcer, attempts } = announcerOn({ refusal: "CONNECTION_LOST" });
     announcer.tell(1, []);
     await vi.advanceTimersByTimeAsync(0);

@@ -1,39 +1,39 @@
 import { doze, keepAlive } from "../../host/timers.ts";
-import { isHoldfastError } from "../../model/errors.ts";
 import type { Change } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { isLoss } from "./failures.ts";
 import { payloadsOf } from "./payloads.ts";
 import type { Told } from "./payloads.ts";
 import type { ServiceSession } from "./service-session.ts";
 import type { BeforeCommit } from "./transaction.ts";
 
-/** When this many commits wait to be told, the older half is left to the others' poll. */
+/** The limit of unannounced commits. Above it, the older half is left to the others' poll. */
 const pendingMax = 10_000;
 const retryMsMin = 250;
-/** A server that is away comes back; one that refuses to notify hardly changes its mind. */
+/**
+ * An unreachable server comes back soon; a server that refuses NOTIFY rarely starts to accept it.
+ */
 const retryMsMax = { away: 2_000, refused: 60_000 };
-/** What could not be told as often as this is left to the others' poll. */
+/** Commits whose announcement failed this often are left to the others' poll. */
 const attemptsMax = 8;
 
 /**
- * Tells other processes of our commits, right after them: what is committed
- * while one notification is on its way goes into the next. A NOTIFY inside
- * the transaction would hold a lock of the whole server across its flush, so
- * that commits go one by one: with flushes of 2 ms 418 instead of 2,617
- * commits a second from 200 callers, and no more with more connections.
+ * Announces our commits to other processes right after them. Commits made while one notification is
+ * in progress go into the next. A NOTIFY inside the transaction would hold a server-wide lock
+ * across its flush, so that commits go one by one. With flushes of 2 ms that gave 418 instead of
+ * 2,617 commits a second from 200 callers, and more connections did not help.
  *
- * If the process dies in between, its last changes are found by the others'
- * poll (listener.ts). One that ends by itself tells them first, if the server
- * can be told.
+ * If the process dies in between, the others' poll (listener.ts) finds its last changes. A process
+ * that ends by itself announces them first, if the server is reachable.
  */
 export class Announcer {
   readonly #session: ServiceSession;
   readonly #channel: string;
   readonly #instance: string;
-  /** Told the transaction that carried notifications: it is one too. */
+  /** Receives the id of the transaction that carried notifications, which is a transaction too. */
   readonly #onAnnounced: (tx: number) => void;
   #pending: Told[] = [];
-  /** Failed attempts since the last that succeeded. */
+  /** Failed attempts since the last success. */
   #failures = 0;
   #working: Promise<void> | undefined;
   readonly #closing = new AbortController();
@@ -56,7 +56,7 @@ export class Announcer {
     this.#working ??= this.#work();
   }
 
-  /** Tells what is left, unless the server is away. */
+  /** Announces the remaining commits, unless the server is away. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#working;
@@ -73,7 +73,7 @@ export class Announcer {
       } catch (error) {
         this.#failures += 1;
         if (signal.aborted) break;
-        const why = isAway(error) ? "away" : "refused";
+        const why = isLoss(error) ? "away" : "refused";
         if (why === "away" && this.#failures < attemptsMax)
           this.#pending = [...told, ...this.#pending];
         const pauseMs = retryMsMin * 2 ** this.#failures;
@@ -99,14 +99,7 @@ export class Announcer {
   }
 }
 
-function isAway(error: unknown): boolean {
-  return (
-    isHoldfastError(error) &&
-    (error.code === "CONNECTION_LOST" || error.code === "DATABASE_UNREACHABLE")
-  );
-}
-
-/** The other way: notifies as part of the transaction, if that wrote anything. */
+/** The alternative: notifies as part of the transaction, if it wrote anything. */
 export function notifyInside(channel: string, instance: string): BeforeCommit {
   return async (connection, changes) => {
     await connection.query(sql`

@@ -25,7 +25,7 @@ function call(name: string, key?: string, many?: ManyForm): Call {
 
 const name = ({ body }: Call): string => body.name;
 
-/** Takes everything that is ready; names of a set are joined. */
+/** Takes all ready work; the names of a set are joined. */
 function takeAll(queue: CallQueue, setsAllowed = true): string[] {
   const taken: string[] = [];
   for (let work = queue.take(setsAllowed); work !== undefined; work = queue.take(setsAllowed))
@@ -34,7 +34,7 @@ function takeAll(queue: CallQueue, setsAllowed = true): string[] {
 }
 
 describe("the queue", () => {
-  test("keeps back the calls of a name, and lets them go in their order", () => {
+  test("holds back the calls of a name, and releases them in their order", () => {
     const queue = new CallQueue(10);
     const given = ["a", "b", "a", "c"].map((each) => call(each));
     for (const each of given) queue.push(each);
@@ -50,7 +50,7 @@ describe("the queue", () => {
     expect(queue.depth).toBe(0);
   });
 
-  test("gives out what it keeps back when all is to be refused", () => {
+  test("returns held-back calls too when all are to be refused", () => {
     const queue = new CallQueue(10);
     queue.hold("a");
     for (const each of ["a", "b", "a"]) queue.push(call(each, "k"));
@@ -60,7 +60,7 @@ describe("the queue", () => {
     expect(queue.depth).toBe(0);
   });
 
-  test("hands out what waits longest, alone or together", () => {
+  test("hands out the call that waits longest, single or in a set", () => {
     const queue = new CallQueue(100);
     for (const each of [
       call("a", "1"),
@@ -108,7 +108,7 @@ describe("the queue", () => {
     expect(takeAll(queue)).toEqual(["b"]);
   });
 
-  test("is bounded by the calls nobody has taken", () => {
+  test("is bounded by the calls that no transaction has taken", () => {
     const queue = new CallQueue(2);
     queue.push(call("a"));
     queue.push(call("b", "k"));
@@ -157,7 +157,10 @@ describe("the queue", () => {
   });
 });
 
-/** What the queue promises, in the simplest words: every call once, those of a key in order and one at a time. */
+/**
+ * The contract of the queue in its simplest form: every call once, those of a key in order and one
+ * at a time.
+ */
 class Model {
   readonly #queue = new CallQueue(1_000);
   readonly #waiting: Call[] = [];

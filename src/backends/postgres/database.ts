@@ -10,7 +10,7 @@ import type { Duration } from "../../model/time/durations.ts";
 import type { Entropy } from "../../model/entropy.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import { idSource } from "../../model/ids/id-source.ts";
-import type { OwnerId } from "../../model/ids/prefixed-id.ts";
+import { parseOwnerId, type OwnerId } from "../../model/ids/prefixed-id.ts";
 import { tracedFailure } from "../../model/traced-failure.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { isDeathRecorded } from "../../stores/owner/owner.ts";
@@ -41,7 +41,7 @@ import { Subscribers } from "../subscribers.ts";
 import { Announcer, notifyInside } from "./announcer.ts";
 import { Call } from "./call.ts";
 import type { ManyForm } from "./call.ts";
-import type { Connection, ConnectionEvents } from "./connection.ts";
+import type { Connected } from "./connect.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Listener } from "./listener.ts";
 import { Outages } from "./outages.ts";
@@ -51,23 +51,22 @@ import { lockedForSetUp } from "./schema.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { ServiceSession } from "./service-session.ts";
+import type { Inquiry } from "./silence/inquiry.ts";
 import { within } from "./within.ts";
 
-/** What open.ts has found out and made. */
-export interface PostgresParts {
-  readonly open: (events?: ConnectionEvents, signal?: AbortSignal) => Promise<Connection>;
-  readonly connection: Connection;
+/** The parts that open.ts has found and created. */
+export interface PostgresParts extends Connected {
   readonly settings: Settings;
   readonly durability: Durability;
   readonly clock: Clock;
-  /** Absent when the caller supplied a clock. */
+  /** Undefined when the caller supplied a clock. */
   readonly serverClock: ServerClock | undefined;
   readonly channel: string;
   readonly instance: string;
 }
 
 const closeTimeout: Duration = "10s";
-/** What runs when the time to drain is over may still finish within this, and so may the goodbyes. */
+/** The time for running calls to finish after the drain timeout, and for the goodbyes. */
 const lastCallsMs = 1_000;
 
 const owners = idSource({ clock: systemClock, entropy: systemEntropy });
@@ -91,18 +90,20 @@ export class PostgresDatabase implements Database {
   readonly #dispatcher: Dispatcher;
   readonly #schemaWatch: SchemaWatch;
   readonly #keepAlives = new KeepAlives();
+  readonly #inquiry: Inquiry;
   #closing: Promise<void> | undefined;
 
   constructor(parts: PostgresParts) {
     const { settings, channel, instance } = parts;
     this.durability = parts.durability;
+    this.#inquiry = parts.inquiry;
     this.clock = parts.clock;
     this.#schema = settings.schema;
     this.#session = new ServiceSession(parts.open, {
       onNotify: (payload) => this.#listener.notified(payload),
       onLost: () => this.#listener.connectionLost(),
-      // A pooler's session goes from hand to hand, and so would the lock.
-      ...(settings.prepare && {
+      // A pooler lends its sessions to others, and would lend the lock with them.
+      ...(parts.hasSessions && {
         onOpened: (connection) => holdOwnerLock(connection, this.owner),
       }),
     });
@@ -116,6 +117,9 @@ export class PostgresDatabase implements Database {
       meters: this.#meters,
       outages: this.#outages,
       pollMs: settings.pollMs,
+      // Behind a pooler the notifications would not reach us, and the session would keep listening
+      // for others.
+      listens: parts.hasSessions,
     });
     const isBatched = settings.notify === "batched";
     this.#dispatcher = new Dispatcher({
@@ -197,7 +201,7 @@ export class PostgresDatabase implements Database {
   }
 
   watchOutages(watcher: (outage: HoldfastError | undefined) => void): () => void {
-    // The server is asked while somebody listens.
+    // The server is only queried while there is a subscriber.
     const stopListening = this.subscribe(() => undefined, []);
     const stopWatching = this.#outages.watch(watcher);
     return () => {
@@ -207,12 +211,13 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Across machines nothing proves a death, so that the lease decides: a lock
-   * that is free may be that of a process whose line broke a moment ago. One
-   * that is held says that the server still sees the process. Only owners of a
-   * SQLite file that was moved here are known to be dead: nobody may write there.
+   * Judges an owner. Nothing proves a death across machines, so the lease decides. A free lock may
+   * belong to a process whose connection broke a moment ago. A held lock shows that the server
+   * still sees the process. Only owners of a SQLite file that was moved here are known to be dead,
+   * because no process may write there.
    */
-  async liveness(owner: OwnerId): Promise<Liveness> {
+  async liveness(given: OwnerId): Promise<Liveness> {
+    const owner = parseOwnerId(given);
     if (this.#closing !== undefined) throw databaseClosed();
     if (owner === this.owner) return "alive";
     return this.read("liveness", function* () {
@@ -301,9 +306,10 @@ export class PostgresDatabase implements Database {
     this.#serverClock?.stopMeasuring();
     const farewellMs = Math.max(lastCallsMs, deadlineMs - monotonicMs());
     await Promise.all([this.#endService(farewellMs), dispatcher.close(farewellMs)]);
+    this.#inquiry.close();
   }
 
-  /** Tells others the last of our commits, unless the network has fallen silent. */
+  /** Announces our last commits to other processes, unless the network is silent. */
   async #endService(farewellMs: number): Promise<void> {
     const ended = this.#announcer.close().then(() => this.#session.close());
     if (await within(farewellMs, ended)) return;
@@ -312,7 +318,7 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** The set form of an operation, if it may take this input. */
+/** The set form of an operation, if it accepts this input. */
 function manyFor(what: Callee, input: unknown, { isolation }: Callable): ManyForm | undefined {
   if (typeof what === "string" || isolation === "serializable") return undefined;
   const { manyTakes, many } = what as Operation<unknown, unknown>;

@@ -29,7 +29,7 @@ const together = operation("together", {
   },
 });
 
-/** A connection whose transactions begin as told and do nothing. */
+/** A connection whose transactions begin as given and do nothing. */
 function connection(begin: () => Promise<void>): Connection {
   const made = {
     isLost: false,
@@ -65,7 +65,7 @@ function dispatcherOf(begin: () => Promise<void>): {
   return { dispatcher, opened: () => opened };
 }
 
-/** What the caller is told: the value, or the code of the error. */
+/** The answers to the caller: the value, or the code of the error. */
 function submit(
   dispatcher: Dispatcher,
   what: typeof alone,
@@ -94,7 +94,7 @@ describe("a BEGIN that fails at every attempt", () => {
     ["alone", alone, "write"],
     ["together", together, "write"],
     ["read", alone, "read"],
-  ] as const)("for want of a connection is told in the end (%s)", async (_, what, access) => {
+  ] as const)("for want of a connection is reported in the end (%s)", async (_, what, access) => {
     const { dispatcher, opened } = dispatcherOf(failing("CONNECTION_LOST"));
     const { told } = submit(dispatcher, what, "a", access);
     await vi.advanceTimersByTimeAsync(0);
@@ -108,7 +108,7 @@ describe("a BEGIN that fails at every attempt", () => {
     ["alone", alone, "write"],
     ["together", together, "write"],
     ["read", alone, "read"],
-  ] as const)("because the server refuses it is told at once (%s)", async (_, what, access) => {
+  ] as const)("because the server refuses it is reported at once (%s)", async (_, what, access) => {
     const { dispatcher, opened } = dispatcherOf(failing("STATEMENT_FAILED"));
     const { told } = submit(dispatcher, what, "a", access);
     await vi.advanceTimersByTimeAsync(1);
@@ -118,7 +118,7 @@ describe("a BEGIN that fails at every attempt", () => {
 });
 
 describe("writes that were stopped", () => {
-  test("are refused, those that wait included, and reads go on", async () => {
+  test("are refused, waiting ones included, and reads continue", async () => {
     let letGo = (): void => undefined;
     const held = new Promise<void>((resolve) => (letGo = resolve));
     const { dispatcher } = dispatcherOf(() => held);

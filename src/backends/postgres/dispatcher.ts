@@ -1,5 +1,5 @@
 import { keepAlive, monotonicMs, sleep, soon } from "../../host/timers.ts";
-import { isHoldfastError, unreachable } from "../../model/errors.ts";
+import { unreachable } from "../../model/errors.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import { afterDurable, afterRefusal } from "../../sql/fate.ts";
 import type { Change } from "../../sql/operation.ts";
@@ -9,7 +9,7 @@ import { CallQueue, callsOf } from "./call-queue.ts";
 import type { CallSet, Work } from "./call-queue.ts";
 import type { Call } from "./call.ts";
 import type { Connection, UserTransaction } from "./connection.ts";
-import { lastingFailure } from "./failures.ts";
+import { isLoss, lastingFailure } from "./failures.ts";
 import { LockContention } from "./lock-contention.ts";
 import { Pool } from "./pool.ts";
 import { RerunGates } from "./rerun-gates.ts";
@@ -28,7 +28,7 @@ export interface DispatcherOptions {
   readonly meters: Meters;
   readonly warn: (warning: Warning) => void;
   readonly beforeCommit: BeforeCommit | undefined;
-  /** Told of every commit that wrote something, just before its caller is. */
+  /** Called for every commit that wrote something, just before its caller is answered. */
   readonly onCommitted: (tx: number, changes: readonly Change[]) => void;
 }
 
@@ -36,12 +36,12 @@ type Committed = Extract<Ending<unknown>, { readonly kind: "committed" }>;
 type Refused = Extract<Ending<unknown>, { readonly kind: "rolledBack" | "failed" }>;
 
 /**
- * Brings calls and connections together, and settles each call by the way its
- * transaction ended: one transaction for each, or for a set (`set-forms.ts`).
- * Deadlocks, serialization failures and lock timeouts run the body again, for
- * up to 15 seconds (`retries.ts`); those of users then go one at a time
- * (`rerun-gates.ts`). Lost before COMMIT was sent is `CONNECTION_LOST`, during
- * it `OUTCOME_UNKNOWN`.
+ * Assigns connections to calls, and settles each call by the end of its transaction. There is one
+ * transaction per call, or per set (`set-forms.ts`). Deadlocks, serialization failures and lock
+ * timeouts rerun the body for up to 15 seconds (`retries.ts`). Users' reruns then go one at a time
+ * (`rerun-gates.ts`). A connection lost before COMMIT was sent gives `CONNECTION_LOST`, or
+ * `DATABASE_UNREACHABLE` after a silence (`silence/`); lost during COMMIT it gives
+ * `OUTCOME_UNKNOWN`.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
@@ -54,7 +54,7 @@ export class Dispatcher {
   readonly #onRoom: (() => void)[] = [];
   /** Calls that a transaction has taken and that are not settled. */
   #running = 0;
-  /** Held while any call waits or runs: their connections do not keep the process. */
+  /** Held while any call waits or runs, because connections do not keep the process alive. */
   #release: (() => void) | undefined;
   #scheduled = false;
   #refusal: HoldfastError | undefined;
@@ -80,7 +80,7 @@ export class Dispatcher {
     this.#pool.adopt(connection);
   }
 
-  /** @throws HoldfastError `QUEUE_FULL`, or why calls are refused. */
+  /** Submits a call. @throws HoldfastError `QUEUE_FULL`, or the reason why calls are refused. */
   submit(call: Call): void {
     const refusal = this.#refusal ?? this.#stopped(call);
     if (refusal !== undefined) throw refusal;
@@ -89,14 +89,14 @@ export class Dispatcher {
     this.#schedule();
   }
 
-  /** @returns false when a transaction has taken the call: then it happens. */
+  /** Cancels a call. @returns false when a transaction has taken the call: then it happens. */
   cancel(call: Call): boolean {
     const cancelled = this.#queue.withdraw(call);
     this.#notice();
     return cancelled;
   }
 
-  /** Resolves when nothing waits or runs. */
+  /** Resolves when no call waits or runs. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle.push(resolve);
@@ -104,7 +104,7 @@ export class Dispatcher {
     });
   }
 
-  /** Resolves when the queue is no more than half full. */
+  /** Resolves when the queue is at most half full. */
   room(): Promise<void> {
     return new Promise((resolve) => {
       this.#onRoom.push(resolve);
@@ -112,24 +112,26 @@ export class Dispatcher {
     });
   }
 
-  /** Refuses every call from now on, those that wait included. */
+  /** Refuses every call from now on, including waiting ones. */
   refuse(error: HoldfastError): void {
     this.#refusal ??= error;
     this.#rejectWaiting(error);
   }
 
-  /** Takes no more writes, those that wait included; what runs goes on, and so do reads. */
+  /**
+   * Refuses all further writes, including waiting ones. Running calls continue, and so do reads.
+   */
   stopWrites(error: HoldfastError): void {
     this.#writesStopped ??= error;
     this.#schedule();
   }
 
-  /** Cuts the connections of calls that still run. */
+  /** Cuts the connections of running calls. */
   cut(): void {
     this.#pool.cut();
   }
 
-  /** Says goodbye to the server, or cuts the line when it takes longer than this to hear it. */
+  /** Says goodbye to the server, or cuts the connections when that takes longer than the limit. */
   async close(farewellMs: number): Promise<void> {
     const closed = this.#pool.close();
     if (!(await within(farewellMs, closed))) this.#pool.cut();
@@ -137,9 +139,9 @@ export class Dispatcher {
   }
 
   /**
-   * Not at once, so that calls made together can run together; and while
-   * others run not before the event loop has come around, for the callers
-   * answered just now are about to call again.
+   * Schedules work, but not at once, so that calls made together can run together. While other
+   * calls run, it waits for a turn of the event loop, because callers that were just answered are
+   * about to call again.
    */
   #schedule(): void {
     if (this.#scheduled) return;
@@ -187,7 +189,7 @@ export class Dispatcher {
   }
 
   #begin(call: Call): void {
-    // From here on the call happens, so giving up is no longer heard.
+    // From here on the call happens, so its caller can no longer give up.
     call.stopWaiting?.();
     call.stopWaiting = undefined;
     if (call.firstTakenMs === undefined) this.#running += 1;
@@ -220,8 +222,8 @@ export class Dispatcher {
     // Lets the next set start while this one waits for its turn to answer.
     this.#schedule();
     await turn;
-    // A set that the server refuses to begin is for `one` to decide, as ever.
-    if (ending.kind === "notBegun" && isLost(ending.error))
+    // A set that the server refuses to begin is left to `one`, like any failed set.
+    if (ending.kind === "notBegun" && isLoss(ending.error))
       this.#beginAgainOrReject(set, ending.error);
     else this.#settleSet(set, ending);
     answered();
@@ -254,7 +256,10 @@ export class Dispatcher {
     }
   }
 
-  /** What the body asked for is asked of the database before the call leaves its place, and may need the same one. */
+  /**
+   * Runs the actions that the body requested before the call leaves its place, since they may need
+   * the same connection.
+   */
   #settleRefused(call: Call, ending: Refused): void {
     if (call.access === "write") this.#options.meters.rollbacks += 1;
     afterRefusal(ending.afterwards, () =>
@@ -265,12 +270,12 @@ export class Dispatcher {
     this.#finish(call);
   }
 
-  /** When we cut the connection ourselves, the caller is told why. */
+  /** The reason to report when this process cut the connection itself. */
   #cutShort(error: unknown): HoldfastError | undefined {
-    return isLost(error) ? this.#refusal : undefined;
+    return isLoss(error) ? this.#refusal : undefined;
   }
 
-  /** Nobody is told of a transaction that wrote nothing. */
+  /** Reports a commit to subscribers. A transaction that wrote nothing is not reported. */
   #tell({ tx, changes }: Committed): void {
     if (tx !== undefined) this.#options.onCommitted(tx, changes);
   }
@@ -296,7 +301,10 @@ export class Dispatcher {
     void sleep(pauseMs).then(() => this.#putBack(call));
   }
 
-  /** The connection was no good and nothing had happened; another one may do. */
+  /**
+   * Begins the work again, since the connection was bad and nothing had happened. Another
+   * connection may work.
+   */
   #beginAgainOrReject(work: Work, error: HoldfastError): void {
     const calls = callsOf(work);
     const pauseMs = pauseBeforeRetry(calls[0], error, false);
@@ -325,25 +333,27 @@ export class Dispatcher {
   }
 
   #finish(call: Call): void {
+    const { body, sinceMs, firstTakenMs = sinceMs } = call;
+    this.#options.meters.operations.ran(body, firstTakenMs - sinceMs, monotonicMs() - firstTakenMs);
     this.#running -= 1;
     this.#queue.finish(call);
     this.#letGo(this.#gates.leave(call));
   }
 
-  /** Whose turn it is to be run again, if somebody waited for it. */
+  /** Reruns the next call in turn, if one waited. */
   #letGo(next: Call | undefined): void {
     if (next === undefined) this.#schedule();
     else this.#putBack(next);
   }
 
   #rejectWaiting(error: HoldfastError): void {
-    // First who waits at a gate: nobody is left then to whom it could be handed.
+    // Calls that wait at a gate come first, so that no call is left to hand the gate to.
     for (const call of this.#gates.drain()) this.#reject(call, error);
     for (const call of this.#queue.drain()) {
       call.stopWaiting?.();
       if (call.firstTakenMs !== undefined) this.#running -= 1;
       call.reject(error);
-      // It may have held a gate, which would stay shut for good.
+      // The call may have held a gate, which would stay shut for good.
       this.#gates.leave(call);
     }
     this.#notice();
@@ -359,7 +369,10 @@ export class Dispatcher {
   }
 }
 
-/** Ours take their locks in a known order, so they may wait for them. */
+/**
+ * The kind of a call's transaction. Our operations lock in a known order, so they may wait for
+ * locks.
+ */
 function beginningOf(call: Call): "write" | UserTransaction {
   const { lockReruns, body } = call;
   return isOfUser(call) ? { isolation: body.isolation, lockReruns } : "write";
@@ -369,11 +382,7 @@ function isOfUser({ access, body }: Call): boolean {
   return access === "write" && !(body.isOurs && body.isolation === "readCommitted");
 }
 
-/** A lock that was waited for without success, or a deadlock. */
+/** True for a lock timeout or a deadlock. */
 function isOfLocks({ code, details }: HoldfastError): boolean {
   return code === "DATABASE_BUSY" || details["sqlstate"] === "40P01";
-}
-
-function isLost(error: unknown): boolean {
-  return isHoldfastError(error) && error.code === "CONNECTION_LOST";
 }

@@ -5,7 +5,10 @@ import { driverTypes } from "./values.ts";
 export type Driver = typeof postgres;
 export type DriverSession = postgres.Sql;
 
-/** `postgres` is an optional peer: loaded when first needed, missing with a hint. */
+/**
+ * Loads `postgres`, an optional peer, when it is first needed. If it is missing, the error has a
+ * hint.
+ */
 export async function loadDriver(
   load: () => Promise<{ readonly default: Driver }> = () => import("postgres"),
 ): Promise<Driver> {
@@ -29,21 +32,24 @@ export interface SessionOptions {
 }
 
 /**
- * One session of the driver. It also pools, reconnects and listens; we use
- * none of that, because a reconnected session is outside the transaction its
- * next statement was meant for. A lost session is thrown away whole.
+ * Starts one session of the driver. The driver also pools, reconnects and listens. We use none of
+ * that, because a reconnected session is outside the transaction its next statement was meant for.
+ * A lost session is discarded as a whole.
  */
 export function startSession(driver: Driver, url: string, options: SessionOptions): DriverSession {
   const chosen = {
     ...options,
     max: 1,
-    // Types are ours (values.ts), so that there is nothing to ask the server.
+    // Types are ours (values.ts), so there is nothing to ask the server.
     types: driverTypes,
     fetch_types: false,
-    // A whole session is closed by us or by the server, never by a timer.
+    // A session is closed only by us or by the server, never by a timer.
     idle_timeout: null,
     max_lifetime: null,
     connect_timeout: 10,
+    // In seconds. Detects an idle connection whose other end is gone, and keeps balancers from
+    // dropping it.
+    keep_alive: 10,
     connection: { application_name: "holdfast" },
     onnotice: () => undefined,
     debug: false,
@@ -63,7 +69,7 @@ export function checkUrl(url: unknown): asserts url is string {
 function urlInvalid(): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
-    "The URL is not one of a Postgres database; expected postgres://user:password@host:port/database, with special characters percent-encoded. (It is not shown here since it may hold a password.)",
+    "The URL is not a Postgres URL; expected postgres://user:password@host:port/database, with special characters percent-encoded. (It is not shown here because it may hold a password.)",
     { option: "url" },
   );
 }

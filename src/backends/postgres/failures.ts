@@ -1,6 +1,9 @@
-import { HoldfastError } from "../../model/errors.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 
-/** What the driver tells of a server's error. Messages and details may quote values, so most is left out. */
+/**
+ * The fields of a server's error that we use. Messages and details may quote values, so most fields
+ * are left out.
+ */
 interface ServerError {
   readonly code: string;
   readonly severity: string;
@@ -9,14 +12,14 @@ interface ServerError {
   readonly table_name?: string;
   readonly column_name?: string;
   readonly schema_name?: string;
-  /** The server's own function, e.g. the one that found a stale plan. */
+  /** The server's internal function, e.g. the one that found a stale plan. */
   readonly routine?: string;
 }
 
 /**
- * A driver's error as one of ours. The original never becomes the `cause`: it
- * carries the statement, its parameters and the connection's options. `text`
- * is the statement's, without parameters.
+ * Converts a driver's error into one of ours. The original never becomes the `cause`: it carries
+ * the statement, its parameters and the connection's options. `text` is the statement's text
+ * without parameters.
  */
 export function statementFailure(
   error: unknown,
@@ -27,8 +30,8 @@ export function statementFailure(
     return isDriverBug(error) ? statementFailed(undefined) : connectionLost();
   const { code: sqlstate } = error;
   if (isRacedCreation(error, text)) return transactionConflict(sqlstate);
+  if (isFatal(error)) return connectionLost(sqlstate);
   if (sqlstate.startsWith("23")) return constraintViolated(error);
-  if (isFatal(error)) return connectionLost();
   switch (sqlstate) {
     case "40001":
     case "40P01":
@@ -36,7 +39,7 @@ export function statementFailure(
     case "22003":
       return numberOutOfRange(error);
     case "0A000":
-      // A table changed under a prepared statement; the driver forgets it now.
+      // A table changed under a prepared statement, which the driver now discards.
       return error.routine === "RevalidateCachedQuery"
         ? transactionConflict(sqlstate)
         : statementFailed(error);
@@ -44,23 +47,26 @@ export function statementFailure(
       return new HoldfastError(
         "DATABASE_BUSY",
         "Another transaction held a lock for too long; nothing of this call was stored. " +
-          "Try again, and look for a long transaction in pg_stat_activity.",
+          "Retry, and look for a long transaction in pg_stat_activity.",
         { sqlstate },
       );
     case "53100":
       return new HoldfastError(
         "DISK_FULL",
-        "The server's disk is full; nothing of this call was stored. Free some space and try again.",
+        "The server's disk is full; nothing of this call was stored. Free some space and retry.",
         { sqlstate },
       );
     case "58000":
     case "58030":
       return new HoldfastError(
         "DISK_FAILED",
-        "The server's disk reported an error; nothing of this call was stored. Try again. " +
-          "If it lasts, look into the server's log and at the health of its disk.",
+        "The server's disk reported an error; nothing of this call was stored. Retry it. " +
+          "If it persists, check the server's log and the health of its disk.",
         { sqlstate },
       );
+    case "26000":
+    case "42P05":
+      return preparedStatementLost(sqlstate);
     case "25006":
       return readOnly(access);
     case "42501":
@@ -69,7 +75,7 @@ export function statementFailure(
     case "XX002":
       return new HoldfastError(
         "DATABASE_DAMAGED",
-        "The server reports damaged data. Look into its log and restore a backup.",
+        "The server reports damaged data. Check its log and restore a backup.",
         { sqlstate },
       );
     default:
@@ -79,10 +85,10 @@ export function statementFailure(
   }
 }
 
-/** Cancelled, by somebody or by statement_timeout; no memory, or another resource, left. */
+/** Cancelled, by a user or by statement_timeout; or out of memory or another resource. */
 const interruptedCodes = /^(57014|53)/;
 
-/** The same for an error met while connecting and setting up the session. */
+/** Converts an error met while connecting and setting up the session. */
 export function connectFailure(error: unknown): HoldfastError {
   if (isServerError(error)) {
     const { code: sqlstate } = error;
@@ -90,22 +96,45 @@ export function connectFailure(error: unknown): HoldfastError {
     if (sqlstate === "3D000")
       return new HoldfastError(
         "DATABASE_NOT_FOUND",
-        "The server has no database of that name. Check the URL, or create it with CREATE DATABASE.",
+        "The server has no database with that name. Check the URL, or create it with CREATE DATABASE.",
         { sqlstate },
       );
     if (sqlstate === "53300") return noConnectionLeft(sqlstate);
-    // Starting up, shutting down: it may answer soon.
+    // Starting up or shutting down: it may answer soon.
     if (/^(08|53|57P)/.test(sqlstate)) return unreachable(sqlstate);
     return statementFailed(error);
   }
   return unreachable(errnoOf(error));
 }
 
-/** The connection broke before COMMIT was sent, so the server rolled back. */
-export function connectionLost(): HoldfastError {
+/**
+ * The connection broke before COMMIT was sent, so the server rolled back. `sqlstate` is the
+ * server's reason, if it gave one.
+ */
+export function connectionLost(sqlstate?: string): HoldfastError {
+  const why = sqlstate === undefined ? "" : ` (SQLSTATE ${sqlstate})`;
   return new HoldfastError(
     "CONNECTION_LOST",
-    "The connection to the server was lost before the transaction could commit; nothing of this call was stored. Try again.",
+    `The connection to the server was lost${why} before the transaction could commit; nothing of this call was stored. Retry it.`,
+    sqlstate === undefined ? {} : { sqlstate },
+  );
+}
+
+/** The connection was ended for its silence before COMMIT was sent. */
+export function noAnswer(timeoutMs: number): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_UNREACHABLE",
+    `A connection to the server gave no answer for ${timeoutMs} ms or more and was ended; nothing of this call was stored. ` +
+      "Retry it; another connection will be used. If it recurs, check the network between here and the server.",
+    { reason: "no answer" },
+  );
+}
+
+/** True when a transaction met the end of its connection, whether or not the server noticed. */
+export function isLoss(error: unknown): error is HoldfastError {
+  return (
+    isHoldfastError(error) &&
+    (error.code === "CONNECTION_LOST" || error.code === "DATABASE_UNREACHABLE")
   );
 }
 
@@ -120,7 +149,20 @@ export function outcomeUnknown(): HoldfastError {
 function transactionConflict(sqlstate: string): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    "Other transactions kept getting in the way of this one; nothing of it was stored. Try again.",
+    "Other transactions kept conflicting with this one; nothing of it was stored. Retry it.",
+    { sqlstate },
+  );
+}
+
+/**
+ * The error for a lost prepared statement. The driver names its statements at random, so only a
+ * session that was lent to others can lack or already have a name.
+ */
+function preparedStatementLost(sqlstate: string): HoldfastError {
+  return new HoldfastError(
+    "PREPARED_STATEMENT_LOST",
+    `The session at the server is not the one that prepared this statement (SQLSTATE ${sqlstate}); nothing of this call was stored. ` +
+      "A pooler in front of the server lends its sessions for one transaction each: open with `postgres: { prepare: false }`.",
     { sqlstate },
   );
 }
@@ -128,12 +170,12 @@ function transactionConflict(sqlstate: string): HoldfastError {
 function statementInterrupted(sqlstate: string): HoldfastError {
   const why =
     sqlstate === "57014"
-      ? "Postgres cancelled a statement, since somebody asked for it or it took longer than statement_timeout"
+      ? "Postgres cancelled a statement, on request or because it took longer than statement_timeout"
       : "Postgres had no memory or another resource left for a statement";
   return new HoldfastError(
     "STATEMENT_INTERRUPTED",
     `${why} (SQLSTATE ${sqlstate}); nothing of this call was stored. ` +
-      "Try again. If it recurs, look for long locks in pg_stat_activity, and at the limits of the role and the server.",
+      "Retry it. If it recurs, look for long locks in pg_stat_activity, and check the limits of the role and the server.",
     { sqlstate },
   );
 }
@@ -149,8 +191,8 @@ function unreachable(reason: string): HoldfastError {
 function noConnectionLeft(sqlstate: string): HoldfastError {
   return new HoldfastError(
     "DATABASE_UNREACHABLE",
-    `The server has no connection left for this user (SQLSTATE ${sqlstate}). Try again when others have closed theirs. ` +
-      "If it recurs, open with a smaller poolSize, raise max_connections or the limit of the role, or put a pooler before the server.",
+    `The server has no connection left for this user (SQLSTATE ${sqlstate}). Retry when others have closed theirs. ` +
+      "If it recurs, open with a smaller poolSize, raise max_connections or the limit of the role, or put a pooler in front of the server.",
     { reason: sqlstate },
   );
 }
@@ -158,7 +200,7 @@ function noConnectionLeft(sqlstate: string): HoldfastError {
 function accessDenied(sqlstate: string): HoldfastError {
   return new HoldfastError(
     "DATABASE_ACCESS_DENIED",
-    `The server refuses this user (SQLSTATE ${sqlstate}). Check user and password of the URL, and what the user may do: ` +
+    `The server refuses this user (SQLSTATE ${sqlstate}). Check user and password of the URL, and the user's permissions: ` +
       "it needs CONNECT on the database, and CREATE on it or USAGE and CREATE on our schema.",
     { sqlstate },
   );
@@ -172,19 +214,18 @@ function readOnly(access: "read" | "write"): HoldfastError {
       )
     : new HoldfastError(
         "READ_ONLY",
-        "The server takes no writes here (a standby, or default_transaction_read_only). Connect to the primary.",
+        "The server accepts no writes here (a standby, or default_transaction_read_only). Connect to the primary.",
       );
 }
 
 /**
- * Postgres looks for a name and takes it in two steps, so of several that
- * create the same thing at once all but one may fail, IF NOT EXISTS or not:
- * on an index of the catalogue, or because it exists by now. Run again, they
- * find it.
+ * True when concurrent creations collided. Postgres looks up a name and takes it in two steps. So
+ * when several transactions create the same object at once, all but one may fail, even with IF NOT
+ * EXISTS: on an index of the catalogue, or because the object exists by now. A rerun finds it.
  */
 function isRacedCreation(error: ServerError, text: string): boolean {
   if (error.code === "23505") return error.schema_name === "pg_catalog";
-  // Two that replace or grant the same change its row of the catalogue at once.
+  // Two transactions that replace or grant the same object change its catalogue row at once.
   if (error.code === "XX000") return error.routine?.startsWith("simple_heap_") === true;
   return existsCodes.test(error.code) && /\bIF\s+NOT\s+EXISTS\b|\bOR\s+REPLACE\b/i.test(text);
 }
@@ -193,8 +234,8 @@ function isRacedCreation(error: ServerError, text: string): boolean {
 const existsCodes = /^(42P06|42P07|42710|42723)$/;
 
 /**
- * What a call is told that got the same answer at each run: another thing has
- * the name that it wants to create, which no further run would change.
+ * The error for a call that failed in the same way at each run: another object has the name that it
+ * wants to create, and no further run would change that.
  */
 export function lastingFailure(error: HoldfastError): HoldfastError {
   const { code, details } = error;
@@ -204,14 +245,17 @@ export function lastingFailure(error: HoldfastError): HoldfastError {
     existsCodes.test(sqlstate)
     ? new HoldfastError(
         "STATEMENT_FAILED",
-        `Postgres refused a statement (SQLSTATE ${sqlstate}): something of a name that it creates exists already, a constraint or an index of another table for example. ` +
+        `Postgres refused a statement (SQLSTATE ${sqlstate}): an object with a name that it creates already exists, for example a constraint or an index of another table. ` +
           "Look for it in pg_class and pg_constraint, and choose another name.",
         details,
       )
     : error;
 }
 
-/** How often a creation that was refused since its name exists is run again: a race is over after one. */
+/**
+ * True when a creation was refused too often because its name exists. A race is over after one
+ * rerun.
+ */
 export function isRacedOften(error: HoldfastError, attempts: number): boolean {
   const { sqlstate } = error.details;
   return typeof sqlstate === "string" && existsCodes.test(sqlstate) && attempts >= 5;
@@ -222,8 +266,8 @@ function numberOutOfRange(error: ServerError): HoldfastError {
   return new HoldfastError(
     "NUMBER_OUT_OF_RANGE",
     "A number is too large for its column or expression; nothing of this call was stored. " +
-      "INTEGER has 32 bits on Postgres: write `${integer}` (of holdfast/kernel) or BIGINT where you create the table, " +
-      "and ALTER TABLE … ALTER COLUMN … TYPE BIGINT for one that exists.",
+      "INTEGER has 32 bits on Postgres: write `${integer}` (of holdfast/kernel) or BIGINT when you create the table, " +
+      "and ALTER TABLE … ALTER COLUMN … TYPE BIGINT for an existing one.",
     { sqlstate, table: table_name, column: column_name },
   );
 }
@@ -241,13 +285,19 @@ function constraintViolated(error: ServerError): HoldfastError {
 
 function statementFailed(error: ServerError | undefined): HoldfastError {
   const sqlstate = error?.code;
-  // Class 42 is about the statement's text, which never holds values.
-  const why = sqlstate?.startsWith("42") ? `: ${error?.message}` : "";
   return new HoldfastError(
     "STATEMENT_FAILED",
-    `Postgres refused a statement (SQLSTATE ${sqlstate ?? "unknown"})${why}.`,
+    `Postgres refused a statement (SQLSTATE ${sqlstate ?? "unknown"})${reasonOf(error)}.`,
     { sqlstate, table: error?.table_name, column: error?.column_name },
   );
+}
+
+function reasonOf(error: ServerError | undefined): string {
+  // Class 42 is about the statement's text, which never holds values.
+  if (error?.code.startsWith("42") === true) return `: ${error.message}`;
+  return error?.code.startsWith("08") === true
+    ? ": a connection that the server itself opens failed, for example to a foreign server"
+    : "";
 }
 
 function isServerError(error: unknown): error is ServerError {
@@ -260,14 +310,15 @@ function isServerError(error: unknown): error is ServerError {
   );
 }
 
-/** The server ends the session with these: shutdown, crash, timeouts of idle transactions. */
-function isFatal({ severity, code }: ServerError): boolean {
-  return (
-    severity === "FATAL" || severity === "PANIC" || code.startsWith("08") || code.startsWith("57P")
-  );
+/**
+ * True for severities with which the server ends the session. The code does not matter: functions
+ * may raise any code, and end nothing.
+ */
+function isFatal({ severity }: ServerError): boolean {
+  return severity === "FATAL" || severity === "PANIC";
 }
 
-/** An error without a code was thrown by the driver's own code, not by a socket. */
+/** True for an error without a code, which the driver's own code threw instead of a socket. */
 function isDriverBug(error: unknown): boolean {
   return errnoOf(error) === "no answer" || errnoOf(error) === "MAX_PARAMETERS_EXCEEDED";
 }

@@ -16,34 +16,40 @@ export interface ListenerOptions {
   readonly meters: Meters;
   readonly outages: Outages;
   readonly pollMs: number;
+  /** True to LISTEN; otherwise the poll finds everything. */
+  readonly listens: boolean;
 }
 
 const reconnectMsMax = 1_000;
-/** How long a server that refused LISTEN is spared the question. */
+/** The pause before a server that refused LISTEN is asked again. */
 const deafMs = 60_000;
-/** How long a notification may be on its way before its transaction counts as untold. */
+/** The longest delay of a notification before its transaction counts as unannounced. */
 const graceMsMin = 100;
 const toldMax = 100_000;
 
 /**
- * Hears of other processes' changes while somebody subscribes. Notifications
- * name them. What no notification told (a database shell, a process that died
- * between COMMIT and NOTIFY, a server without NOTIFY) a poll finds: it asks
- * which transactions have ended since the last time, and those that committed
- * without anybody telling are reported as `unknown`. Transactions are counted
- * for the whole server, so a busy neighbour makes the poll cautious, not deaf.
+ * Receives other processes' changes while there are subscribers. Notifications name them. A poll
+ * finds the rest: commits of a database shell, of a process that died between COMMIT and NOTIFY, or
+ * on a server without NOTIFY. It asks which transactions have ended since the last poll, and
+ * reports unannounced commits as `unknown`. Transactions are counted for the whole server, so a
+ * busy neighbour makes the poll cautious, not deaf.
  */
 export class Listener {
   readonly #session: ServiceSession;
   readonly #options: ListenerOptions;
-  /** The connection that is polled, and listens if it can; another one would have to be told to. */
+  /**
+   * The connection that polls, and listens if it can. A new connection would have to LISTEN again.
+   */
   #attached: Connection | undefined;
-  /** When to ask for LISTEN again; undefined while it works. */
+  /** The time to ask for LISTEN again; undefined while it works. */
   #relistenMs: number | undefined;
   #snapshot: Snapshot | undefined;
-  /** Transactions told of that no snapshot has shown as over yet. */
+  /** Announced transactions that no snapshot has shown as ended yet. */
   readonly #told = new Set<number>();
-  /** Transactions that ended untold. A notification may still be on its way, so the next poll decides. */
+  /**
+   * Transactions that ended unannounced. A notification may still be on its way, so the next poll
+   * decides.
+   */
   #suspects: readonly number[] = [];
   #active = false;
   #ticking = false;
@@ -66,14 +72,14 @@ export class Listener {
     this.#options.outages.stop();
     this.#told.clear();
     this.#suspects = [];
-    const isListening = this.#attached && this.#relistenMs === undefined;
+    const isListening = this.#options.listens && this.#attached && this.#relistenMs === undefined;
     this.#attached = undefined;
     if (isListening !== true) return;
     const silence = `UNLISTEN "${this.#options.channel}"`;
     this.#session.use((connection) => connection.command(silence)).catch(() => undefined);
   }
 
-  /** A transaction of our own: subscribers know. */
+  /** Records a transaction of our own, which subscribers know. */
   committed(tx: number): void {
     if (this.#active) this.#remember(tx);
   }
@@ -94,7 +100,7 @@ export class Listener {
   }
 
   #remember(tx: number): void {
-    // Not reached while the poll works, which forgets what is over.
+    // Not reached while the poll works, since the poll removes ended transactions.
     if (this.#told.size >= toldMax) this.#told.clear();
     this.#told.add(tx);
   }
@@ -132,7 +138,7 @@ export class Listener {
       this.#advance(await currentSnapshot(connection));
       this.#suspects = [];
       this.#attached = connection;
-      // Nobody told us anything while we did not listen.
+      // Changes may have been missed while we did not listen.
       this.#options.subscribers.tellUnknown();
     } else if (await this.#missedSomething(connection)) {
       this.#options.meters.polls += 1;
@@ -140,8 +146,11 @@ export class Listener {
     }
   }
 
-  /** Not every server of this protocol knows LISTEN; the poll works without. */
+  /**
+   * Listens if possible. Not every server of this protocol has LISTEN; the poll works without it.
+   */
   async #listen(connection: Connection): Promise<void> {
+    if (!this.#options.listens) return;
     try {
       await connection.command(`LISTEN "${this.#options.channel}"`);
       this.#relistenMs = undefined;

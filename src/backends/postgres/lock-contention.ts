@@ -2,16 +2,17 @@ import { monotonicMs } from "../../host/timers.ts";
 import type { Warning } from "../../sql/database.ts";
 import type { Call } from "./call.ts";
 
-/** So many re-runs for locks in so short a time are a pattern, and no accident. */
+/** The number of lock reruns within the time limit that is a pattern instead of an accident. */
 const rerunsBeforeWarning = 3;
 const withinMs = 10_000;
-/** Names may be made up for each call; nobody reads more than so many warnings. */
+/**
+ * The most warnings, because names may be generated per call and more warnings would not be read.
+ */
 const warningsMax = 100;
 
 /**
- * Says once, for each operation of a user and those that ran beside it, that
- * locks make it run again and again: it goes on working, but slowly, and only
- * its author can order the locks.
+ * Warns once, for each operation of a user and those that ran beside it, when locks make it rerun
+ * repeatedly. The operation still works, but slowly, and only its author can order the locks.
  */
 export class LockContention {
   readonly #warn: (warning: Warning) => void;
@@ -31,7 +32,7 @@ export class LockContention {
     this.#running.delete(call);
   }
 
-  /** A lock, or a deadlock, was why the call is run again. */
+  /** Records that a lock or a deadlock caused a rerun of the call. */
   rerun(call: Call): void {
     const { name } = call.body;
     const nowMs = monotonicMs();
@@ -56,9 +57,9 @@ export class LockContention {
     this.#warn({
       code: "LOCK_CONTENTION",
       message:
-        `"${name}" keeps being run again because rows that it wants are locked by others; beside it ran ${beside}, as far as this process knows. ` +
-        "It works, but slowly. Let all of them lock their rows first and in one order, by ascending id for example: SELECT … WHERE id = … ${lockRow}. " +
-        "If they do, the rows are popular, or the server is slow.",
+        `"${name}" is rerun repeatedly because other transactions hold locks on its rows; as far as this process knows, ${beside} ran beside it. ` +
+        "It works, but slowly. Let all of them lock their rows first and in the same order, for example by ascending id: SELECT … WHERE id = … ${lockRow}. " +
+        "If they already do, the rows are contended, or the server is slow.",
     });
   }
 }

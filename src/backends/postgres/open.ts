@@ -1,21 +1,20 @@
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
 import { keepAlive } from "../../host/timers.ts";
-import type { Database, Durability } from "../../sql/database.ts";
-import { Connection } from "./connection.ts";
-import type { Target } from "./connection.ts";
+import type { Database, Durability, Warning } from "../../sql/database.ts";
+import { rememberPayloadMark } from "../../stores/payload-seal.ts";
+import { connect } from "./connect.ts";
+import type { Connected } from "./connect.ts";
+import type { Connection } from "./connection.ts";
 import { PostgresDatabase } from "./database.ts";
-import { checkUrl, loadDriver } from "./driver.ts";
+import { checkUrl } from "./driver.ts";
 import { settingsOf } from "./options.ts";
 import type { PostgresOptions, Settings } from "./options.ts";
-import { TemplateTexts } from "./qualified.ts";
 import { lookAtSchema, prepareSchema, requireSchema } from "./schema.ts";
 import { ServerClock } from "./server-clock.ts";
-import { sessionTexts } from "./session-texts.ts";
 
 /**
- * Opens a Postgres database, creating our schema as needed. Any number of
- * processes may open it.
+ * Opens a Postgres database, creating our schema as needed. Any number of processes may open it.
  * @throws HoldfastError with the codes of docs/errors.md under "Opening".
  * @example const database = await openPostgres("postgres://localhost/app");
  */
@@ -23,10 +22,15 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   return openPostgresWith(url, options, {});
 }
 
-/** What is asked of a database besides. */
+/** Internal settings of an open. */
 export interface PostgresSeams {
-  /** Tables that are missing or older are refused with `SCHEMA_OUTDATED`, not made: who only looks in must not migrate under the app. */
+  /**
+   * Refuses missing or older tables with `SCHEMA_OUTDATED` instead of migrating. A tool that only
+   * inspects must not migrate under the app.
+   */
   readonly mustBeCurrent?: boolean;
+  /** Receives warnings when the options have no listener. */
+  readonly onWarning?: (warning: Warning) => void;
 }
 
 export async function openPostgresWith(
@@ -34,7 +38,8 @@ export async function openPostgresWith(
   options: PostgresOptions,
   seams: PostgresSeams,
 ): Promise<Database> {
-  const settings = settingsOf(options);
+  const { onWarning = seams.onWarning } = options;
+  const settings = settingsOf(options, onWarning);
   checkUrl(url);
   const release = keepAlive();
   try {
@@ -45,32 +50,32 @@ export async function openPostgresWith(
 }
 
 async function openAt(url: string, settings: Settings, seams: PostgresSeams): Promise<Database> {
-  const target: Target = {
-    driver: await loadDriver(),
-    url,
-    prepare: settings.prepare,
-    texts: sessionTexts(settings),
-    templates: new TemplateTexts(settings.schema),
-  };
-  const connection = await Connection.open(target);
+  const connected = await connect(url, settings);
   try {
-    return await openOn(connection, target, settings, seams);
+    return await openOn(connected, settings, seams);
   } catch (error) {
-    await connection.end();
+    connected.inquiry.close();
+    await connected.connection.end();
     throw error;
   }
 }
 
-/** Of the time; each is a round trip, and more are taken once the database is open. */
+/**
+ * Samples of the server's time. Each is a round trip, and more follow once the database is open.
+ */
 const samplesWhileOpening = 2;
 
-/** After logging in, a schema that is there and current costs four round trips (settings, this look, the time twice) and a fifth that nobody waits for. */
+/**
+ * Opens on a connection. After logging in, an existing and current schema costs four round trips
+ * (settings, this look, the time twice), and others that are not awaited. One more detects a
+ * pooler, unless the caller chose whether to prepare.
+ */
 async function openOn(
-  connection: Connection,
-  target: Target,
+  connected: Connected,
   settings: Settings,
   { mustBeCurrent = false }: PostgresSeams,
 ): Promise<Database> {
+  const { connection } = connected;
   const found = await lookAtSchema(connection, settings.schema);
   const durability = durabilityOf(
     settings,
@@ -82,9 +87,8 @@ async function openOn(
   if (clock === undefined) throw new Error("There is always a clock.");
   if (found?.isCurrent !== true)
     await (mustBeCurrent ? requireSchema : prepareSchema)(connection, settings.schema, clock.now());
-  return new PostgresDatabase({
-    open: (events, signal) => Connection.open(target, events, signal),
-    connection,
+  const database = new PostgresDatabase({
+    ...connected,
     settings,
     durability,
     clock,
@@ -92,6 +96,8 @@ async function openOn(
     channel: `holdfast_${sha256Hex(settings.schema).slice(0, 16)}`,
     instance: Buffer.from(systemEntropy.bytes(8)).toString("hex"),
   });
+  rememberPayloadMark(database, found?.payloadMark);
+  return database;
 }
 
 async function fsyncOf(connection: Connection): Promise<string | null> {
@@ -99,13 +105,13 @@ async function fsyncOf(connection: Connection): Promise<string | null> {
   return (found as { readonly fsync: string | null }).fsync;
 }
 
-/** What an acknowledgement is worth is for the server to say. */
+/** The durability of an acknowledgement, which depends on the server's fsync. */
 function durabilityOf({ durability, warn }: Settings, fsync: string | null): Durability {
   if (durability === "normal" || fsync !== "off") return durability;
   warn({
     code: "FSYNC_OFF",
     message:
-      "The Postgres server runs with fsync = off: acknowledged writes may be lost, and the database damaged, when its machine fails. " +
+      "The Postgres server runs with fsync = off: when its machine fails, acknowledged writes may be lost and the database damaged. " +
       "Switch it on for anything but tests.",
   });
   return "normal";

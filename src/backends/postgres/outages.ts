@@ -3,15 +3,14 @@ import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 
 type Watcher = (outage: HoldfastError | undefined) => void;
 
-/** Counted in steps: a process that was busy or suspended has not waited for so long. */
+/** Counted in steps, so that time in which this process was busy or suspended does not count. */
 const stepMs = 1_000;
-/** A restart or a change of servers takes a second or two, and nobody needs to know. */
+/** A restart or failover takes a second or two and is not worth reporting. */
 const stepsMax = 3;
 
 /**
- * Whether the server answers, for those who want to know. Most of the backend
- * tries again by itself, and whoever only listens fails never: without this an
- * outage would pass in silence.
+ * Reports to watchers whether the server answers. Most of the backend retries by itself, and a
+ * process that only listens never fails. Without these reports an outage would stay unnoticed.
  */
 export class Outages {
   readonly #watchers = new Set<Watcher>();
@@ -20,18 +19,18 @@ export class Outages {
   #isOut = false;
 
   watch(watcher: Watcher): () => void {
-    // Wrapped, so that watching with one function twice gives two watchers.
+    // Wrapped, so that watching twice with the same function creates two watchers.
     const own: Watcher = (outage) => watcher(outage);
     this.#watchers.add(own);
     return () => void this.#watchers.delete(own);
   }
 
-  /** The server was asked something. Asking again before it has answered changes nothing. */
+  /** Records a request to the server. Further requests before its answer change nothing. */
   asked(): void {
     if (!this.#isOut && this.#cancelStep === undefined) this.#stepAfter(0);
   }
 
-  /** Why there was no answer; there may be one to the next question. */
+  /** Records the reason of a missing answer. The next request may get one. */
   failed(error: unknown): void {
     this.#why = error;
   }
@@ -42,7 +41,7 @@ export class Outages {
     if (wasOut) this.#tell(undefined);
   }
 
-  /** Nobody asks any more. */
+  /** Stops, because no request is made any more. */
   stop(): void {
     this.#cancelStep?.();
     this.#cancelStep = undefined;
@@ -64,7 +63,7 @@ export class Outages {
       try {
         watcher(outage);
       } catch (error) {
-        // Its bug is its own, and must not end the looking.
+        // A watcher's failure must not end the checks.
         soon(() => {
           throw error;
         });
@@ -72,9 +71,15 @@ export class Outages {
   }
 }
 
-/** That a connection broke is what one of its calls was told, and no reason why there is no other. */
+/**
+ * The error of the outage. A broken connection is the error of one of its calls, and not the reason
+ * why there is no other connection.
+ */
 function whyOf(error: unknown): HoldfastError {
-  return isHoldfastError(error) && error.code !== "CONNECTION_LOST" ? error : unanswered();
+  const isOfACall =
+    isHoldfastError(error) &&
+    (error.code === "CONNECTION_LOST" || error.details["reason"] === "no answer");
+  return isHoldfastError(error) && !isOfACall ? error : unanswered();
 }
 
 function unanswered(): HoldfastError {

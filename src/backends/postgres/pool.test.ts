@@ -7,7 +7,7 @@ import { Pool } from "./pool.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A pool whose server never answers, with somebody who wants a connection all the time. */
+/** A pool whose server never answers, with constant demand for a connection. */
 function downPool(code: ErrorCode): {
   readonly attempts: () => number;
   readonly told: string[];
@@ -30,7 +30,7 @@ function downPool(code: ErrorCode): {
 }
 
 describe("a server that cannot be reached", () => {
-  test("is tried again, ever more slowly, and callers are told after 15 seconds", async () => {
+  test("is retried ever more slowly, and calls fail after 15 seconds", async () => {
     const { attempts, told } = downPool("DATABASE_UNREACHABLE");
     await vi.advanceTimersByTimeAsync(1_000);
     expect(attempts()).toBeGreaterThanOrEqual(4);
@@ -41,7 +41,7 @@ describe("a server that cannot be reached", () => {
     expect(told[0]).toBe("DATABASE_UNREACHABLE");
   });
 
-  test("for a reason that does not go away by itself is told at once", async () => {
+  test("for a lasting reason is reported at once", async () => {
     const { told } = downPool("DATABASE_ACCESS_DENIED");
     await vi.advanceTimersByTimeAsync(0);
     expect(told).toEqual(["DATABASE_ACCESS_DENIED"]);
@@ -49,7 +49,7 @@ describe("a server that cannot be reached", () => {
 });
 
 describe("an outage that is over", () => {
-  test("does not count when the next one comes, though nobody asked meanwhile", async () => {
+  test("does not count when the next one comes, though no call was made in between", async () => {
     const told: string[] = [];
     const pool = new Pool(
       () => Promise.reject(new HoldfastError("DATABASE_UNREACHABLE", "no")),

@@ -1,25 +1,26 @@
 import { monotonicMs, sleep } from "../../host/timers.ts";
-import type { HoldfastError } from "../../model/errors.ts";
+import { HoldfastError } from "../../model/errors.ts";
 import type { Connection } from "./connection.ts";
 
-/** How long an unreachable server is waited for before callers are told. */
+/** The longest wait for an unreachable server before callers get an error. */
 const downMsMax = 15_000;
 const retryMsMin = 50;
 const retryMsMax = 1_000;
-/** Who waits has another connection tried this soon after a failure; else nobody waits. */
+/**
+ * After this time without a failed attempt no call was waiting, since waiting calls retry sooner.
+ */
 const forgetMs = 2 * retryMsMax;
 
 export interface PoolEvents {
-  /** A connection can be taken. */
+  /** Called when a connection can be taken. */
   readonly onRoom: () => void;
-  /** None is to be had, and waiting longer is pointless. */
+  /** Called when no connection is available and waiting longer is pointless. */
   readonly onDown: (error: HoldfastError) => void;
 }
 
 /**
- * The connections for calls: opened when there is work, kept while they live.
- * While the server cannot be reached calls simply wait, for a restart takes
- * seconds; after a while they are told.
+ * The connections for calls: opened when there is work, kept while they live. While the server is
+ * unreachable, calls simply wait, because a restart takes seconds. After a while they fail.
  */
 export class Pool {
   readonly #open: (signal: AbortSignal) => Promise<Connection>;
@@ -27,6 +28,11 @@ export class Pool {
   readonly #events: PoolEvents;
   readonly #idle: Connection[] = [];
   readonly #busy = new Set<Connection>();
+  /**
+   * Connections ended for their silence. They keep their places until the server drops them, so
+   * that repeats do not fill the server.
+   */
+  readonly #leaving = new Set<Connection>();
   readonly #closing = new AbortController();
   #opening = 0;
   #downSinceMs: number | undefined;
@@ -50,7 +56,7 @@ export class Pool {
     return this.#idle.length > 0;
   }
 
-  /** Lends the connection used last, whose caches are warm. */
+  /** Lends the most recently used connection, whose caches are warm. */
   take(): Connection {
     const connection = this.hasIdle ? this.#idle.pop() : undefined;
     if (connection === undefined) throw new Error("No connection is idle.");
@@ -61,6 +67,7 @@ export class Pool {
   give(connection: Connection): void {
     this.#busy.delete(connection);
     if (!connection.isLost) this.#idle.push(connection);
+    else if (connection.departure !== undefined) this.#endSilent(connection);
     this.#notice();
   }
 
@@ -68,18 +75,22 @@ export class Pool {
   grow(wanted: number): void {
     if (this.#pausing || this.#isClosed) return;
     const idle = this.#idle.filter((connection) => !connection.isLost);
-    const living = idle.length + this.#busy.size;
-    const room = this.#size - living - this.#opening;
-    const missing = Math.min(wanted - this.#opening, room);
+    const taken = idle.length + this.#busy.size + this.#leaving.size + this.#opening;
+    const room = this.#size - taken;
+    if (room <= 0 && this.#leaving.size > 0 && idle.length + this.#busy.size === 0)
+      return this.#waitForPlace();
+    // While the server is unreachable only one attempt is made: each attempt that logs in and hears
+    // nothing more leaves a session there.
+    const missing = Math.min(wanted - this.#opening, this.#failures > 0 ? 1 - this.#opening : room);
     for (let opened = 0; opened < missing; opened += 1) void this.#add();
   }
 
-  /** Takes in a connection opened elsewhere. */
+  /** Adds a connection opened elsewhere. */
   adopt(connection: Connection): void {
     this.#idle.push(connection);
   }
 
-  /** Calls off connections on their way, waits for those that are lent, and says goodbye to all. */
+  /** Cancels connections being opened, waits for lent ones, and says goodbye to all. */
   async close(): Promise<void> {
     this.#closing.abort();
     await new Promise<void>((resolve) => {
@@ -89,7 +100,7 @@ export class Pool {
     await Promise.all(this.#idle.splice(0).map((each) => each.end()));
   }
 
-  /** Cuts the connections that are lent. */
+  /** Cuts the lent connections. */
   cut(): void {
     for (const connection of this.#busy) connection.discard();
   }
@@ -114,7 +125,7 @@ export class Pool {
     } catch (error) {
       if (this.#isClosed) return;
       this.#lastFailureMs = monotonicMs();
-      // With others at work it is the server's limit, not the server.
+      // While other connections work, the limit is the server's, and the server is up.
       if (this.#busy.size === 0 && !this.hasIdle) this.#down(error as HoldfastError);
       return this.#retryLater();
     } finally {
@@ -124,7 +135,32 @@ export class Pool {
     this.#events.onRoom();
   }
 
-  /** An outage whose callers gave up says nothing about the next one. */
+  /**
+   * Ends silent idle connections. The cause that silences one mostly silences those beside it, and
+   * each would cost a call the time limit.
+   */
+  #endSilent(silent: Connection): void {
+    const suspects = this.#idle.filter((each) => !each.isLost && !each.hasAnsweredSince(silent));
+    for (const suspect of suspects) suspect.abandon();
+    for (const each of [silent, ...suspects]) this.#keepPlace(each);
+  }
+
+  #keepPlace(connection: Connection): void {
+    this.#leaving.add(connection);
+    void connection.departure?.then(() => {
+      this.#leaving.delete(connection);
+      this.#events.onRoom();
+    });
+  }
+
+  #waitForPlace(): void {
+    this.#forgetOldFailures();
+    this.#lastFailureMs = monotonicMs();
+    this.#down(allSilent());
+    this.#retryLater();
+  }
+
+  /** Resets old failures. An outage whose callers gave up says nothing about the next one. */
   #forgetOldFailures(): void {
     if (monotonicMs() - this.#lastFailureMs <= forgetMs) return;
     this.#downSinceMs = undefined;
@@ -150,4 +186,12 @@ export class Pool {
       () => undefined,
     );
   }
+}
+
+function allSilent(): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_UNREACHABLE",
+    "All connections to the server have fallen silent, and it may still hold their sessions. Retry later.",
+    { reason: "no answer" },
+  );
 }

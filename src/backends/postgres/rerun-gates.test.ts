@@ -34,7 +34,7 @@ describe("the gate of a name", () => {
     expect(held).toEqual([]);
   });
 
-  test("lets one go after two conflicts or one wait for a lock, and the next when that has ended", () => {
+  test("admits one call after two conflicts or one wait for a lock, and the next when that call has ended", () => {
     const { gates: at, held } = gates();
     const first = call("a", { attempts: 2 });
     const second = call("a", { attempts: 1, lockReruns: 1 });
@@ -47,7 +47,7 @@ describe("the gate of a name", () => {
     expect(held).toEqual(["hold a", "hold b", "release a"]);
   });
 
-  test("is left by a call that is alone and held up all the same", () => {
+  test("is left by a call that is alone and still held up", () => {
     const { gates: at, held } = gates();
     const first = call("a", { lockReruns: 1 });
     const second = call("a", { lockReruns: 1 });
@@ -61,7 +61,7 @@ describe("the gate of a name", () => {
     expect(held).toEqual(["hold a", "release a"]);
   });
 
-  test("gives out all who wait when they are to be refused", () => {
+  test("returns all waiting calls when they are to be refused", () => {
     const { gates: at } = gates();
     const [first, second, third] = [1, 2, 3].map(() => call("a", { attempts: 2 })) as [
       Call,

@@ -55,13 +55,13 @@ describe("running a call again", () => {
       expect(pause("DATABASE_BUSY", { waitedMs: 15_001, isOurs })).toBeUndefined();
   });
 
-  test("after a lost connection is done for reads alone", () => {
+  test("after a lost connection is done only for reads", () => {
     expect(pause("CONNECTION_LOST", { access: "read" })).toBe(0);
     expect(pause("CONNECTION_LOST", { access: "read", attempts: 3 })).toBeUndefined();
     expect(pause("CONNECTION_LOST", {})).toBeUndefined();
   });
 
-  test("that had not begun is done for writes too, ever more slowly, with an end", () => {
+  test("of an attempt that had not begun is done for writes too, ever more slowly, and ends", () => {
     expect(pause("CONNECTION_LOST", { hasBegun: false })).toBeLessThan(2);
     expect(pause("CONNECTION_LOST", { hasBegun: false, attempts: 14 })).toBeGreaterThanOrEqual(500);
     expect(pause("CONNECTION_LOST", { hasBegun: false, attempts: 15 })).toBeUndefined();

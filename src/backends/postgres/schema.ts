@@ -3,6 +3,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import { migrate, refuseForeignSchema, schemaNewer, schemaNumber } from "../../sql/migrations.ts";
 import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
+import type { PayloadMark } from "../../model/values/payload-mark.ts";
 import { migrations } from "../../sql/migrations.generated.ts";
 import { ownColumns } from "../../sql/dialect.ts";
 import { spelled, sql } from "../../sql/statement.ts";
@@ -11,22 +12,28 @@ import type { Connection } from "./connection.ts";
 import { lockMsMax } from "./session-texts.ts";
 import { transact } from "./transaction.ts";
 
-/** What one look at a database tells that was opened before. */
+/** The findings of one look at an existing database. */
 export interface Found {
-  /** The tables are exactly those of this version, so there is nothing to lock and nothing to do. */
+  /**
+   * True when the tables are exactly those of this version, so there is nothing to lock and nothing
+   * to do.
+   */
   readonly isCurrent: boolean;
   readonly fsync: string | null;
+  /** Undefined when no value was written yet. */
+  readonly payloadMark: PayloadMark | undefined;
 }
 
-/** In one round trip; undefined when our tables are not there or may not be read. */
+/** Looks at the schema in one round trip; undefined when our tables are missing or unreadable. */
 export async function lookAtSchema(
   connection: Connection,
   schema: string,
 ): Promise<Found | undefined> {
   try {
     const [found] = await connection.ask(lookText(schema));
-    const { fsync, facts, applied } = found as LookRow;
-    return { isCurrent: isCurrent(applied, facts), fsync };
+    const { fsync, facts, applied, codec, sample } = found as LookRow;
+    const payloadMark = sample === null ? undefined : { codec, sample };
+    return { isCurrent: isCurrent(applied, facts), fsync, payloadMark };
   } catch (error) {
     if (connection.isLost) throw error;
     return undefined;
@@ -37,6 +44,8 @@ interface LookRow {
   readonly fsync: string | null;
   readonly facts: string | null;
   readonly applied: string | null;
+  readonly codec: string | null;
+  readonly sample: string | null;
 }
 
 function lookText(schema: string): string {
@@ -44,10 +53,11 @@ function lookText(schema: string): string {
   return `SELECT current_setting('fsync', true) AS fsync,
     array_to_string(ARRAY(${facts}), E'\\n') AS facts,
     (SELECT string_agg(number || ' ' || checksum || ' ' || schema_hash, E'\\n' ORDER BY number)
-      FROM "${schema}".holdfast_migration) AS applied`;
+      FROM "${schema}".holdfast_migration) AS applied,
+    p.codec, p.sample FROM (SELECT 1) one LEFT JOIN "${schema}".holdfast_payload_codec p ON p.id = 1`;
 }
 
-/** What differs is for the transaction that holds the lock to judge. */
+/** True when the schema is current. The transaction that holds the lock judges any difference. */
 function isCurrent(applied: string | null, facts: string | null): boolean {
   const lines = applied?.split("\n") ?? [];
   const schemaHash = sha256Hex(facts ?? "");
@@ -60,7 +70,7 @@ function isCurrent(applied: string | null, facts: string | null): boolean {
   );
 }
 
-/** Makes the schema and brings its tables up to date, or refuses them, in one transaction. */
+/** Creates the schema and brings its tables up to date, or refuses them, in one transaction. */
 export async function prepareSchema(
   connection: Connection,
   schema: string,
@@ -69,7 +79,7 @@ export async function prepareSchema(
   await settle(connection, "migrate", () => prepared(schema, now));
 }
 
-/** Refuses tables that are not exactly those of this version, and makes none. */
+/** Refuses tables that are not exactly those of this version, without migrating. */
 export async function requireSchema(
   connection: Connection,
   schema: string,
@@ -92,7 +102,7 @@ async function settle(
   if (ending.kind !== "committed" && ending.kind !== "rolledBack") throw ending.error;
 }
 
-/** Why a database that is open may be written to no more, if so. */
+/** The reason why an open database no longer accepts writes; undefined when it does. */
 export async function newerSchema(connection: Connection): Promise<HoldfastError | undefined> {
   const { rows } = await connection.query(
     sql`SELECT MAX(number) AS number FROM holdfast_migration`,
@@ -104,9 +114,9 @@ export async function newerSchema(connection: Connection): Promise<HoldfastError
 
 function* prepared(schema: string, now: number): Tx<readonly number[]> {
   yield* lockSchema(schema);
-  // Asked first, because IF NOT EXISTS wants the right to create even then.
-  // Migrations name tables and indexes without a schema: until this
-  // transaction ends, and no longer, the search path is ours and not the app's.
+  // Queried first, because IF NOT EXISTS requires the right to create even for an existing schema.
+  // Migrations name tables and indexes without a schema. Only until this transaction ends, the
+  // search path is ours instead of the app's.
   const found = yield* row<{ readonly schemas: number }>(
     said(`SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = '${schema}') AS schemas,
       set_config('search_path', '"${schema}"', true)`),
@@ -115,15 +125,15 @@ function* prepared(schema: string, now: number): Tx<readonly number[]> {
   const current = yield* row<{ readonly name: string | null }>(
     sql`SELECT current_schema() AS name`,
   );
-  // Postgres skips a schema it may not use, and the tables would land elsewhere.
+  // Postgres skips a schema that the user may not use, and the tables would land elsewhere.
   if (current?.name !== schema) throw schemaUnusable(schema);
   return yield* migrate({ dialect: "postgres", now, hash: sha256Hex });
 }
 
 /**
- * Held until the transaction ends: of any number of processes that open a new
- * database at once one creates and the others find. Each takes a moment, so
- * waiting for many of them is no sign of trouble.
+ * Takes a lock until the transaction ends. Of any number of processes that open a new database at
+ * once, one creates the tables and the others find them. Each takes a moment, so waiting for many
+ * of them is no sign of trouble.
  */
 function* lockSchema(schema: string): Tx<void> {
   yield* row(
@@ -132,18 +142,21 @@ function* lockSchema(schema: string): Tx<void> {
   );
 }
 
-/** The same for an app, whose statements then wait for locks no longer than usual. */
+/**
+ * Takes the same lock for an app's set-up, whose statements then wait for locks only as long as
+ * usual.
+ */
 export function* lockedForSetUp(schema: string): Tx<void> {
   yield* lockSchema(schema);
   yield* row(said(`SELECT set_config('lock_timeout', '${lockMsMax}', true)`));
 }
 
-/** Composed of checked names, without parameters: see `Connection.ask`. */
+/** A statement composed of checked names, without parameters: see `Connection.ask`. */
 function said(text: string): Statement {
   return spelled({ sqlite: text, postgres: text });
 }
 
-/** An advisory lock is named by two 32-bit numbers; all of the database share them. */
+/** The name of an advisory lock: two 32-bit numbers, shared by all users of the database. */
 function lockNumbers(schema: string): readonly [number, number] {
   const hash = Buffer.from(sha256Hex(`holdfast schema ${schema}`), "hex");
   return [hash.readInt32BE(0), hash.readInt32BE(4)];

@@ -7,8 +7,7 @@ const hourMs = 3_600_000;
 const startAt = 1_800_000_000_000;
 
 /**
- * A server whose time goes on as the machine counts it, whatever the machine's
- * wall clock is set to.
+ * A server whose time follows the machine's monotonic clock, independent of its wall clock.
  */
 class Server {
   readonly #startMs = monotonicMs();
@@ -35,7 +34,7 @@ async function measured(): Promise<{
   return { clock, server, warnings };
 }
 
-/** Only the machine's wall clock: what it counts and its timers go on. */
+/** Sets only the machine's wall clock: its monotonic clock and timers continue. */
 function setWallClock(instant: number): void {
   vi.setSystemTime(instant);
 }
@@ -74,7 +73,7 @@ describe("the server's clock", () => {
     expect(clock.now()).toBe(startAt + 1);
   });
 
-  test("goes on, and wakes in time, when the machine's clock is set back or forward", async () => {
+  test("continues, and wakes in time, when the machine's clock is set back or forward", async () => {
     const { clock } = await measured();
     const woken: number[] = [];
     clock.wakeAt(startAt + 2_000, () => woken.push(clock.now()));
@@ -93,7 +92,7 @@ describe("the server's clock", () => {
     const woken: number[] = [];
     clock.wakeAt(startAt + 500, () => woken.push(clock.now()));
     vi.advanceTimersByTime(499);
-    // The server is slower than it was thought to be.
+    // The server is slower than assumed.
     server.at -= 300;
     await clock.measure(server);
     vi.advanceTimersByTime(300);
@@ -117,11 +116,11 @@ describe("the server's clock", () => {
     expect(woken).toEqual(["far", "past"]);
   });
 
-  test("goes on when a test puts other timers in place of the machine's", async () => {
+  test("continues when a test replaces the machine's timers", async () => {
     vi.useRealTimers();
     const { clock } = await measured();
     const before = clock.now();
-    // What these count begins at 0 again.
+    // The new timers count from 0 again.
     vi.useFakeTimers({ now: startAt });
     clock.now();
     vi.advanceTimersByTime(5_000);
@@ -133,7 +132,7 @@ describe("the difference between the machine's clock and the server's", () => {
   beforeEach(() => void vi.useFakeTimers({ now: startAt }));
   afterEach(() => void vi.useRealTimers());
 
-  test("is what the machine's clock says now, and is warned about once", async () => {
+  test("follows the machine's clock, and causes one warning", async () => {
     const { clock, server, warnings } = await measured();
     expect(clock.offsetMs).toBe(0);
     setWallClock(startAt - hourMs);
@@ -144,7 +143,7 @@ describe("the difference between the machine's clock and the server's", () => {
     expect(warnings[0]?.message).toContain("differ by 3600000 ms");
   });
 
-  test("is not warned about once a clock that was ahead has been set right", async () => {
+  test("causes no warning once a clock that was ahead has been set right", async () => {
     setWallClock(startAt + hourMs);
     const warnings: Warning[] = [];
     const clock = new ServerClock((warning) => warnings.push(warning));
@@ -156,7 +155,7 @@ describe("the difference between the machine's clock and the server's", () => {
     expect(clock.offsetMs).toBe(0);
   });
 
-  test("has the server asked at once when it jumps: the machine may have been suspended", async () => {
+  test("is measured at once when it jumps: the machine may have been suspended", async () => {
     const { clock, server } = await measured();
     let count = 0;
     clock.keepMeasuring(() => {

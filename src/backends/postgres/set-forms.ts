@@ -6,6 +6,7 @@ import type { Meters } from "../meters.ts";
 import type { CallSet } from "./call-queue.ts";
 import type { ManyForm } from "./call.ts";
 import type { Connection } from "./connection.ts";
+import { isLoss } from "./failures.ts";
 import { transact } from "./transaction.ts";
 import type { BeforeCommit, Body, Ending } from "./transaction.ts";
 
@@ -17,7 +18,7 @@ export interface SetFormOptions {
   readonly beforeCommit: BeforeCommit | undefined;
 }
 
-/** How a set ended, to be told once `turn` has come. */
+/** The outcome of a set, to be reported once `turn` has come. */
 export interface SetOutcome {
   readonly ending: Ending<Verdicts>;
   /** Resolves when the sets before it have been answered. */
@@ -26,10 +27,9 @@ export interface SetOutcome {
 }
 
 /**
- * Runs many calls of one operation as one transaction of few statements. A
- * few sets run at once, each in a lane; while all lanes are taken, calls
- * gather. Sets are answered in the order in which they were taken, so that
- * one caller's calls are too.
+ * Runs many calls of one operation as one transaction of few statements. A few sets run at once,
+ * each in a lane. While all lanes are taken, calls gather. Sets are answered in the order in which
+ * they were taken, so each caller's calls are too.
  */
 export class SetForms {
   readonly #options: SetFormOptions;
@@ -52,8 +52,8 @@ export class SetForms {
     this.#running += 1;
     const startedMs = monotonicMs();
     const { meters, beforeCommit } = this.#options;
-    // A lone call too: it takes as long either way (0.7 ms), and as `one` it
-    // might wait for a lock and keep its lane from the others.
+    // A single call too: it takes as long either way (0.7 ms), and as `one` it might wait for a
+    // lock and block the lane.
     const ending = await transact(connection, "set", together(many, calls), beforeCommit);
     this.#running -= 1;
     if (ending.kind === "committed")
@@ -63,7 +63,10 @@ export class SetForms {
   }
 }
 
-/** How many inputs a set answered. Its changes may be more: a set form announces topics too. */
+/**
+ * The number of inputs that a set answered. Its changes may be more, because a set form announces
+ * topics too.
+ */
 function answers(verdicts: Verdicts): number {
   return verdicts.filter((verdict) => verdict !== undefined).length;
 }
@@ -76,7 +79,7 @@ function together(many: ManyForm, calls: CallSet["calls"]): Body<Verdicts> {
     if (verdicts.length !== calls.length)
       throw operationInvalid(
         name,
-        `answered ${verdicts.length} of ${calls.length} inputs in its set form. Answer undefined for those that \`one\` is to decide.`,
+        `answered ${verdicts.length} of ${calls.length} inputs in its set form. Answer undefined for inputs that \`one\` must decide.`,
       );
     for (const [index, call] of calls.entries())
       if (verdicts[index] !== undefined) yield new Request("touch", undefined, call.body.change);
@@ -88,21 +91,19 @@ function together(many: ManyForm, calls: CallSet["calls"]): Body<Verdicts> {
 }
 
 /**
- * What a call of a set is told, or undefined when it is to run alone: what
- * the set passed over, and everything when the set came to nothing, for
- * `one` alone decides on errors. A broken connection is everybody's news.
+ * The outcome for a call of a set, or undefined when the call must run alone. That is the case for
+ * inputs the set skipped, and for all of them when the set failed, because only `one` decides on
+ * errors. A broken connection concerns every call.
  */
 export function endingInSet(ending: Ending<Verdicts>, index: number): Ending<unknown> | undefined {
   if (ending.kind === "committed") {
     const verdict = ending.value[index];
-    // Subscribers are told for the whole set.
+    // Subscribers are told once for the whole set.
     return verdict && { ...ending, value: verdict.value, tx: undefined, changes: [] };
   }
   return ending.kind === "failed" && isConnectionNews(ending.error) ? ending : undefined;
 }
 
 function isConnectionNews(error: unknown): boolean {
-  return (
-    isHoldfastError(error) && (error.code === "CONNECTION_LOST" || error.code === "OUTCOME_UNKNOWN")
-  );
+  return isLoss(error) || (isHoldfastError(error) && error.code === "OUTCOME_UNKNOWN");
 }

@@ -5,11 +5,11 @@ import type { Isolation } from "../../sql/isolation.ts";
 import type { Afterwards, Change, Tx } from "../../sql/operation.ts";
 import type { Connection, TransactionKind } from "./connection.ts";
 import { drive } from "./drive.ts";
-import { outcomeUnknown } from "./failures.ts";
+import { isLoss, outcomeUnknown } from "./failures.ts";
 
-/** How one transaction ended, as the caller is to be told. */
+/** The outcome of one transaction, as reported to the caller. */
 export type Ending<T> =
-  /** Durable. `tx` is undefined when nothing was written, so that there is nothing to tell. */
+  /** Durable. `tx` is undefined when nothing was written, so there is nothing to announce. */
   | {
       readonly kind: "committed";
       readonly value: T;
@@ -27,28 +27,28 @@ export type Ending<T> =
       readonly error: unknown;
       readonly afterwards?: AskedFor;
     }
-  /** Nothing happened, and the same may succeed when tried again. */
+  /** Nothing happened, and a retry may succeed. */
   | { readonly kind: "again"; readonly error: HoldfastError }
   /** The connection was dead before the body began. */
   | { readonly kind: "notBegun"; readonly error: HoldfastError };
 
-/** What the body asked to be done once its caller may be told. */
+/** Actions that the body requested for the time after its caller was answered. */
 type AskedFor = readonly Afterwards[] | undefined;
 
 export interface Body<T> {
   readonly name: string;
   readonly start: () => Tx<T>;
   readonly change: Change | undefined;
-  /** Read committed unless it is said. */
+  /** Defaults to read committed. */
   readonly isolation?: Isolation;
   readonly isCovered?: boolean;
   readonly owner?: OwnerId | undefined;
 }
 
-/** Said to the server as part of the transaction, right before COMMIT. */
+/** Runs as part of the transaction, right before COMMIT. */
 export type BeforeCommit = (connection: Connection, changes: readonly Change[]) => Promise<void>;
 
-/** Runs a body in one transaction on a connection that is ours alone. */
+/** Runs a body in one transaction on a connection that no other call uses. */
 export async function transact<T>(
   connection: Connection,
   kind: Exclude<TransactionKind, "read">,
@@ -80,8 +80,8 @@ export async function transact<T>(
 }
 
 /**
- * Runs a body in one snapshot. The transaction is left open: its value is
- * good already, so the caller need not wait for the end.
+ * Runs a body in one snapshot. The transaction is left open: its value is already final, so the
+ * caller need not wait for the end.
  */
 export async function look<T>(connection: Connection, body: Body<T>): Promise<Ending<T>> {
   try {
@@ -92,24 +92,25 @@ export async function look<T>(connection: Connection, body: Body<T>): Promise<En
   const fate = new Fate(body.name, undefined);
   try {
     const value = await drive(connection, body.start, fate);
-    // A read has nothing to commit, so both verdicts end it alike.
+    // A read has nothing to commit, so both verdicts have the same effect.
     fate.verdict(value);
     return judged(connection, { kind: "rolledBack", value });
   } catch (error) {
     const ending = judged<T>(connection, { kind: "failed", error });
     const { failure } = connection;
-    // A read changes nothing, so it can be repeated on another connection.
+    // A read changes nothing, so it can be repeated on another connection. After a silence its
+    // caller has waited long enough.
     return failure?.code === "CONNECTION_LOST" ? { kind: "again", error: failure } : ending;
   }
 }
 
-/** Ends whatever transaction is open; on a broken connection the server does. */
+/** Ends the open transaction, if any. On a broken connection the server ends it. */
 export async function leave(connection: Connection): Promise<void> {
   await connection.rollback().catch(() => connection.discard());
 }
 
 function notBegun(connection: Connection, error: unknown): Ending<never> {
-  // A BEGIN that fails on a living connection has left it in no known state.
+  // A BEGIN that failed on a living connection leaves its state unknown.
   connection.discard();
   return { kind: "notBegun", error: error as HoldfastError };
 }
@@ -121,14 +122,14 @@ async function rollBack<T>(connection: Connection, decided: Ending<T>): Promise<
 }
 
 /**
- * How the call ended: as the body decided, unless the database has the last
- * word. A body may catch a deadlock's error and answer all the same, but what
- * it then knows is worth nothing.
+ * The outcome of a call: the body's decision, unless the database overrules it. A body may catch a
+ * deadlock's error and still return a value, but that value is worthless.
  */
 function judged<T>(connection: Connection, decided: Ending<T>): Ending<T> {
   const { failure } = connection;
   switch (failure?.code) {
     case "CONNECTION_LOST":
+    case "DATABASE_UNREACHABLE":
       return { kind: "failed", error: failure };
     case "TRANSACTION_CONFLICT":
     case "DATABASE_BUSY":
@@ -147,9 +148,8 @@ async function commit<T>(
     const tx = await connection.commit();
     return { kind: "committed", value, tx, changes, afterwards };
   } catch (error) {
-    if (connection.failure?.code === "CONNECTION_LOST")
-      return { kind: "failed", error: outcomeUnknown() };
-    // The server answered, so it has rolled back: a deferred constraint, say.
+    if (isLoss(connection.failure)) return { kind: "failed", error: outcomeUnknown() };
+    // The server answered, so it has rolled back, for example because of a deferred constraint.
     return rollBack(connection, { kind: "failed", error, afterwards });
   }
 }

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { later } from "../../host/timers.ts";
 
-/** Where the server is, as the driver read it from the URL. */
+/** The server's address, as the driver read it from the URL. */
 interface Address {
   readonly host: readonly string[];
   readonly port: readonly number[];
@@ -13,16 +13,16 @@ interface Address {
 const connectMsMax = 10_000;
 
 /**
- * The one socket under a session. We make it, so that we can cut it, and so
- * that there is never a second one: the driver reconnects by itself, which
- * would put the rest of a transaction on a session that knows nothing of it.
+ * The one socket under a session. We open it, so that we can cut it, and so that there is never a
+ * second one. The driver reconnects by itself, which would put the rest of a transaction on a
+ * session that knows nothing about it.
  */
 export class Wire {
-  /** Rejects when no socket can be had: with several hosts the driver would wait for ever. */
+  /** Rejects when no socket can be opened: with several hosts the driver would wait forever. */
   readonly failed: Promise<never>;
   #fail: (error: unknown) => void = () => undefined;
   #socket: Socket | undefined;
-  /** Hosts tried so far. */
+  /** The number of hosts tried so far. */
   #tried = 0;
   #isSettled = false;
 
@@ -31,7 +31,7 @@ export class Wire {
     this.failed.catch(() => undefined);
   }
 
-  /** What the driver calls when it wants a socket, and again when the last one was no good. */
+  /** Called by the driver when it wants a socket, and again when the last one failed. */
   async open(address: Address): Promise<Socket> {
     try {
       return await this.#reach(address);
@@ -41,9 +41,13 @@ export class Wire {
     }
   }
 
-  /** The session stands: from now on a socket that is gone is gone. */
+  /** Records that the session is set up. From now on a closed socket is not replaced. */
   settle(): void {
     this.#isSettled = true;
+  }
+
+  get bytesRead(): number {
+    return this.#socket?.bytesRead ?? 0;
   }
 
   cut(): void {
@@ -53,7 +57,7 @@ export class Wire {
     this.#socket?.destroy(this.#socket.connecting ? lost() : undefined);
   }
 
-  /** The next of the hosts that answers. */
+  /** Connects to the next host that answers. */
   async #reach({ host, port, path }: Address): Promise<Socket> {
     let refusal: unknown = lost();
     while (!this.#isSettled && this.#tried < host.length) {
@@ -65,9 +69,9 @@ export class Wire {
           typeof path === "string"
             ? connect({ path })
             : connect({ host: name, port: number, noDelay: true });
-        // Calls and waits keep the process, not the line that they go over.
+        // Calls and waits keep the process alive, not their connection.
         this.#socket.unref();
-        // The driver checks the certificate against it.
+        // The driver checks the certificate against this name.
         return Object.assign(await connected(this.#socket), { host: name });
       } catch (error) {
         refusal = error;

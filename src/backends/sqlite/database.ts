@@ -31,7 +31,7 @@ import { checkedWrite, refuseUnknown, refuseUnknownWait } from "../option-checks
 import { databaseClosed } from "../refusals.ts";
 import type { Subscribers } from "../subscribers.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { OwnerId } from "../../model/ids/prefixed-id.ts";
+import { parseOwnerId, type OwnerId } from "../../model/ids/prefixed-id.ts";
 import { Call } from "./write/call.ts";
 import type { Checkpointer } from "./log/checkpointer.ts";
 import type { Flusher } from "./write/flusher.ts";
@@ -47,7 +47,7 @@ import { readOnlyDatabase } from "./write/reader.ts";
 import type { Reader } from "./write/reader.ts";
 import type { SqliteDatabase } from "./sqlite-database.ts";
 
-/** What an open database consists of; open.ts puts it together. */
+/** The parts of an open database, assembled by open.ts. */
 export interface SqliteParts {
   readonly durability: Durability;
   readonly clock: Clock;
@@ -56,19 +56,19 @@ export interface SqliteParts {
   readonly subscribers: Subscribers;
   readonly reader: Reader;
   readonly flusher: Flusher;
-  /** Absent when read-only. */
+  /** Undefined when read-only. */
   readonly writes: GroupCommit | undefined;
-  /** Absent in memory and when read-only. */
+  /** Undefined in memory and when read-only. */
   readonly checkpointer: Checkpointer | undefined;
-  /** Absent in memory, where there is no file to read. */
+  /** Undefined in memory, where there is no file to read. */
   readonly heavyReads: HeavyReads | undefined;
-  /** The other processes on the file; absent in memory. */
+  /** The other processes on the file; undefined in memory. */
   readonly neighbours: ((calls: Calls) => Neighbours) | undefined;
-  /** Closes the connections and gives the file back. */
+  /** Closes the connections and releases the file. */
   readonly letGo: () => void;
 }
 
-/** Calls of our own, which go on while the database is closing. */
+/** Our own calls, which continue while the database closes. */
 export type Calls = Pick<Database, "read" | "write">;
 
 const closeTimeout: Duration = "10s";
@@ -96,7 +96,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     return this.#parts.owner;
   }
 
-  /** The last step of opening: the processes on the file learn of each other. */
+  /** The last step of opening: makes the processes on the file known to each other. */
   async meetNeighbours(): Promise<void> {
     await this.#neighbours?.join();
   }
@@ -136,7 +136,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
       read: this.read.bind(this),
       write: this.write.bind(this),
       clock: this.clock,
-      // The file has one writer.
+      // The file has one writer, so there is nothing to lock.
       *lock() {},
     };
     return setUp(context, app, migrations, options);
@@ -171,13 +171,14 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     };
   }
 
-  /** A file is there, or its calls say why not. */
+  /** A file has no outages: it works, or its calls say why not. */
   watchOutages(): () => void {
     if (this.#closing !== undefined) throw databaseClosed();
     return () => undefined;
   }
 
-  async liveness(owner: OwnerId): Promise<Liveness> {
+  async liveness(given: OwnerId): Promise<Liveness> {
+    const owner = parseOwnerId(given);
     if (this.#closing !== undefined) throw databaseClosed();
     if (owner === this.owner) return "alive";
     return (await this.#neighbours?.liveness(owner)) ?? "unknown";
@@ -235,7 +236,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     if (heavyReads !== undefined) return heavyReads;
     throw new HoldfastError(
       "DATABASE_PATH_INVALID",
-      "A database in memory has no file to check, copy or export. Open one in a file for that.",
+      "A database in memory has no file to check, copy or export. Use a database file for that.",
     );
   }
 
@@ -262,11 +263,11 @@ export class OpenSqliteDatabase implements SqliteDatabase {
 
   async #read(what: Callee, how: unknown, options?: WaitOptions): Promise<unknown> {
     refuseUnknownWait(options);
-    const { name, start } = callable(what, how);
+    const body = callable(what, how);
     const { reader, flusher } = this.#parts;
-    return orGiveUp(`read "${name}"`, options, () => {
-      const read = reader.read(name, start, flusher);
-      // Remembered, so that a close does not take the connection from it.
+    return orGiveUp(`read "${body.name}"`, options, () => {
+      const read = reader.read(body, flusher);
+      // Remembered, so that a close does not take away the read's connection.
       this.#reads.add(read);
       return read.finally(() => this.#reads.delete(read));
     });
@@ -280,24 +281,24 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     writes?.refuse(databaseClosed());
     await Promise.race([Promise.allSettled(this.#reads), deadline]);
     tooLate.abort();
-    // First, since a snapshot that is still read keeps the log from being emptied.
+    // Heavy reads end first, since a snapshot in use keeps the log from being emptied.
     await heavyReads?.close();
     await this.#neighbours?.letGo();
-    // The order matters: the log is flushed and its descriptor closed before
-    // the last checkpoint, and the writer goes last, since it may delete the log.
+    // The order matters: the log is flushed and its descriptor closed before the last checkpoint.
+    // The writer closes last, since it may delete the log.
     await flusher.close();
     await checkpointer?.close(flusher.hasFailed);
     letGo();
-    // The event loop frees what was closed. A program that opens and closes in a loop
-    // would otherwise never let it turn, and keep 0.8 MB for each.
+    // The event loop frees closed resources. A program that opens and closes in a loop would
+    // otherwise never let it run, and would keep 0.8 MB for each.
     await this.pause();
   }
 
-  /** Everything queued is written, and the others know that we leave. */
+  /** Writes everything queued and tells the other processes that this one leaves. */
   async #drained(): Promise<void> {
     await this.#parts.writes?.idle();
     this.#parts.subscribers.clear();
-    // When writes have stopped nobody can be told; the lock speaks for itself.
+    // When writes have stopped, the others cannot be told; the released lock tells them.
     await this.#neighbours?.leave().catch(() => undefined);
   }
 }

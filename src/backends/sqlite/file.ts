@@ -7,7 +7,7 @@ import { excerpt } from "../../model/values/excerpt.ts";
 import type { Warning } from "../../sql/database.ts";
 import type { Driver } from "./drivers/drivers.ts";
 
-/** Where the locks of SQLite's several processes do not work, by `statfs` type. */
+/** File systems on which the locks of several SQLite processes do not work, by `statfs` type. */
 const networkFileSystems: ReadonlyMap<number, string> = new Map([
   [0x6969, "NFS"],
   [0x517b, "SMB"],
@@ -17,13 +17,13 @@ const networkFileSystems: ReadonlyMap<number, string> = new Map([
   [0x73757245, "Coda"],
 ]);
 
-/** Where they may work, and shared memory across a border may not. */
+/** File systems on which locks may work, but shared memory may not cross a border. */
 const doubtfulFileSystems: ReadonlyMap<number, string> = new Map([
   [0x65735546, "FUSE"],
   [0x01021997, "9p"],
 ]);
 
-/** Where they do, as far as Linux has a number for it. */
+/** File systems on which locks work, as far as Linux has a number for them. */
 const localFileSystems: ReadonlyMap<number, string> = new Map([
   [0xef53, "ext4"],
   [0x58465342, "XFS"],
@@ -42,7 +42,7 @@ const probeFileSystem: FileSystemProbe = (directory) =>
   // Some types are reported as negative 32-bit numbers.
   statfsSync(directory).type >>> 0;
 
-/** What a folder is on; undefined where nobody knows a name for it. */
+/** The name of a folder's file system; undefined when unknown. */
 export function fileSystemOf(directory: string): string | undefined {
   if (process.platform !== "linux") return undefined;
   const type = probeFileSystem(directory);
@@ -52,9 +52,9 @@ export function fileSystemOf(directory: string): string | undefined {
 }
 
 /**
- * Finds or makes the database file and answers with its real path. While a
- * database is open nothing but the driver may open this file: closing any
- * other descriptor of it would drop the locks that SQLite holds.
+ * Finds or creates the database file and returns its real path. While a database is open, only the
+ * driver may open this file: closing any other descriptor of it would drop the locks that SQLite
+ * holds.
  */
 export async function prepareFile(
   path: string,
@@ -79,19 +79,19 @@ export async function prepareFile(
       "DATABASE_PATH_INVALID",
       statSync(real).isDirectory()
         ? `"${path}" is a folder. Name the database file itself, for example "${path.replace(/\/$/, "")}/app.db".`
-        : `"${path}" is not a regular file, so no database can be in it. Name another, for example "./app.db".`,
+        : `"${path}" is not a regular file, so it cannot be a database. Name a file, for example "./app.db".`,
       { path },
     );
   judgeFileSystem(real, options);
   return real;
 }
 
-/** No system takes longer ones. */
+/** The longest path; no system accepts longer ones. */
 const pathCharactersMax = 4_096;
 
 /**
- * Refuses what a driver would open under another name than it was given: one
- * of them trims it, and text that is no Unicode becomes other text.
+ * Refuses a path that a driver would open under a different name: one driver trims it, and invalid
+ * Unicode becomes other text.
  *
  * @throws HoldfastError `DATABASE_PATH_INVALID`
  */
@@ -119,33 +119,32 @@ function checkPath(path: string): void {
   if (path === "") throw invalid(shown, { path });
   const flaw = flawOf(path);
   if (flaw === undefined) return;
-  throw invalid(`${shown}, which ${flaw}`, { path: shown }, " Nothing was made.");
+  throw invalid(`${shown}, which ${flaw}`, { path: shown }, " Nothing was created.");
 }
 
 function flawOf(path: string): string | undefined {
-  if (path.length > pathCharactersMax)
-    return `has ${path.length} characters, more than a path may have`;
+  if (path.length > pathCharactersMax) return `has ${path.length} characters, too many for a path`;
   if (path.trim() !== path) return "begins or ends with white space";
-  if (path.includes("\0")) return "has U+0000 in it";
+  if (path.includes("\0")) return "contains U+0000";
   if (/^~[^/\\]*[/\\]/.test(path))
-    return "begins with ~, which only shells make a home folder of: join it with homedir() of node:os, or write ./~";
-  return path.isWellFormed() ? undefined : "has a lone surrogate in it";
+    return "begins with ~, which only shells expand to the home folder: use join(homedir(), …) with homedir() of node:os, or write ./~";
+  return path.isWellFormed() ? undefined : "contains a lone surrogate";
 }
 
 /**
- * SQLite would take a log without its database for the remains of another one
- * and write over it, with every transaction that was only there. A new file
- * never looks like that: it has its first page before it has a log.
+ * Refuses a log without its database. SQLite would take it for the leftover of another database and
+ * overwrite it, with every transaction that only the log has. A new file never looks like that: it
+ * has its first page before it has a log.
  */
 function refuseLogAlone(absolute: string, path: string): void {
-  // The log is looked at first: the file may be made and filled meanwhile.
+  // The log is checked first, since another process may create and fill the file in between.
   const left = logBytes(linkless(absolute));
   if (left === 0 || sizeOf(absolute) > 0) return;
   throw new HoldfastError(
     "LOG_WITHOUT_DATABASE",
-    `"${path}" is ${existsSync(absolute) ? "empty" : "missing"}, but its write-ahead log "${path}-wal" is there and may hold the newest transactions. ` +
+    `"${path}" is ${existsSync(absolute) ? "empty" : "missing"}, but its write-ahead log "${path}-wal" exists and may hold the newest transactions. ` +
       `Put the database file back beside its log, from where it was moved or from a backup of the same moment. ` +
-      `If nothing of it is needed, move the log away and open again. Nothing was changed.`,
+      `If you need none of its data, move the log away and open again. Nothing was changed.`,
     { path, log: `${path}-wal`, logBytes: left },
   );
 }
@@ -154,7 +153,7 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** SQLite's other files lie beside what a link leads to. */
+/** The path with links resolved, since SQLite's other files lie beside a link's target. */
 function linkless(absolute: string): string {
   return existsSync(absolute) ? realpathSync(absolute) : absolute;
 }
@@ -179,18 +178,18 @@ function judgeFileSystem(
   if (doubtful !== undefined)
     options.warn({
       code: "FILE_SYSTEM_DOUBTFUL",
-      message: `"${real}" is on ${doubtful}. Use it from one side of that border only: SQLite's shared memory may not cross it.`,
+      message: `"${real}" is on ${doubtful}. Open it from only one side of that mount: SQLite's shared memory may not work across it.`,
     });
 }
 
-/** New files are the owner's alone; SQLite gives its -wal and -shm the same mode. */
+/** Creates a file that only its owner can access. SQLite gives -wal and -shm the same mode. */
 async function createFile(absolute: string, path: string): Promise<void> {
   try {
     await makeFolder(dirname(absolute));
     closeSync(openSync(absolute, "wx", 0o600));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Another process was faster, which is as good.
+    // Another process created the file first, which is just as good.
     if (code === "EEXIST" && existsSync(absolute)) return;
     throw new HoldfastError(
       code === "ENOSPC" ? "DISK_FULL" : "DATABASE_NOT_WRITABLE",
@@ -201,18 +200,18 @@ async function createFile(absolute: string, path: string): Promise<void> {
   }
 }
 
-/** A folder of its owner's alone, and those it is in, unless they are there. They survive power loss. */
+/** Creates a folder for its owner only, and missing parent folders. They survive power loss. */
 export async function makeFolder(folder: string): Promise<void> {
   const firstCreated = makeFolders(folder, 0o700);
   if (firstCreated === undefined || process.platform === "win32") return;
-  // A new folder survives power loss once the one that it is in is synced.
+  // A new folder survives power loss once its parent folder is synced.
   for (let created = folder; ; created = dirname(created)) {
     await syncFolder(dirname(created));
     if (created === firstCreated || created === dirname(created)) return;
   }
 }
 
-/** Off the event loop. */
+/** Syncs a folder off the event loop. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {
@@ -238,10 +237,10 @@ interface Registered {
 const registryKey = Symbol.for("holdfast.sqlite.files");
 
 /**
- * Registers a file as open with a driver. A second copy of SQLite in the
- * process would, at its first close, release the first one's locks: another
- * process could then delete the log, and acknowledged writes with it.
- * @returns the way to give the file back.
+ * Registers a file as open with a driver. A second copy of SQLite in the process would release the
+ * first copy's locks at its first close. Another process could then delete the log, and
+ * acknowledged writes with it.
+ * @returns a function that unregisters the file.
  */
 export function registerFile(real: string, driver: Driver): () => void {
   const shared = globalThis as { [registryKey]?: Map<string, Registered> };
@@ -265,17 +264,17 @@ export function registerFile(real: string, driver: Driver): () => void {
 }
 
 /**
- * A writer that closes last copies the log into the file and deletes it; a
- * reader cannot. It is opened first and undone last, so that an open that
- * fails leaves both as they are: of a damaged file the log may be all there is.
- * Beside a journal the switch to a log was cut short: the log is empty, and
- * the file cannot be read before a writer has rolled the journal back.
+ * True when a reader must open before the writer. A writer that closes last copies the log into the
+ * file and deletes it; a reader cannot. The reader is opened first and closed last, so a failed
+ * open changes neither: of a damaged file the log may be all that is left. Beside a journal the
+ * switch to a log was interrupted. Then the log is empty, and the file is unreadable until a writer
+ * rolls the journal back.
  */
 export function needsEarlyReader(real: string): boolean {
   return logBytes(real) > 0 && sizeOf(`${real}-journal`) === 0;
 }
 
-/** How large its log is; 0 when there is none. */
+/** The size of the log in bytes; 0 when there is none. */
 export function logBytes(real: string): number {
   return sizeOf(`${real}-wal`);
 }

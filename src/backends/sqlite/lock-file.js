@@ -5,10 +5,9 @@ import { isBusy } from "./write/busy-error.js";
 const attemptsMax = 20;
 
 /**
- * An empty SQLite file, locked exclusively: the kernel frees it with its
- * owner, however that ends, where a name or a process id would lie. A process that
- * holds the lock removes the file; a lock on a file that was removed
- * meanwhile protects nothing, so the path is looked at again.
+ * An empty SQLite file, locked exclusively. The kernel releases the lock when its owner ends,
+ * however that happens; a name or a process id would outlive its owner. The process that holds the
+ * lock removes the file. A lock on a removed file protects nothing, so the path is checked again.
  */
 export function holdLockFile(path, open, { waitMs = 0 } = {}) {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {

@@ -1,5 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { recallPayloadMark } from "../../stores/payload-seal.ts";
 import { optionInvalid } from "../option-checks.ts";
 import { loadDriver } from "./drivers/drivers.ts";
 import { diskFailed, sqliteCode } from "./write/failures.ts";
@@ -9,8 +10,8 @@ import type { SqliteOptions, SqliteSeams } from "./options.ts";
 import type { SqliteDatabase } from "./sqlite-database.ts";
 
 /**
- * Opens a SQLite file, creating file, folder and schema as needed, or
- * `":memory:"`. Several processes may open one file.
+ * Opens a SQLite file, creating file, folder and schema as needed, or `":memory:"`. Several
+ * processes may open the same file.
  * @throws HoldfastError with the codes of docs/errors.md under "Opening".
  * @example const database = await openSqlite("./app.db");
  */
@@ -18,7 +19,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Promise<S
   return openSqliteWith(path, options, {});
 }
 
-/** The same with parts of the world replaced, for tests and benchmarks. */
+/** Opens a database with replaced system parts, for tests and benchmarks. */
 export async function openSqliteWith(
   path: string,
   options: SqliteOptions,
@@ -26,17 +27,20 @@ export async function openSqliteWith(
 ): Promise<SqliteDatabase> {
   const settings = settingsOf(options);
   if (path === ":memory:" && settings.readOnly)
-    throw optionInvalid("readOnly", true, "false for a database in memory, which begins empty");
+    throw optionInvalid("readOnly", true, "false for a database in memory, which starts empty");
   const opening = new Opening(path, settings, loadDriver(settings.driver), seams.isMover);
   try {
-    return path === ":memory:" ? await opening.memory() : await opening.file(seams);
+    if (path === ":memory:") return await opening.memory();
+    const database = await opening.file(seams);
+    await recallPayloadMark(database);
+    return database;
   } catch (error) {
     await opening.undo();
     throw openFailure(error, path, settings.readOnly);
   }
 }
 
-/** What a driver or the file system said, as one of ours. */
+/** Converts an error of a driver or the file system into ours. */
 function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
   const isTelling =
     isHoldfastError(error) &&
@@ -59,7 +63,7 @@ function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
       return new HoldfastError(
         "DATABASE_DAMAGED",
         `"${path}" is damaged; opening it left the file and its -wal as they are. Move both aside together and restore a backup. ` +
-          "Leave a -wal beside a file only if it belongs to that file: the newest transactions may be in it, and beside any other copy it does damage.",
+          "Leave a -wal beside a file only if it belongs to that file: it may hold the newest transactions, and it damages any other copy.",
         { path },
         because,
       );
@@ -67,7 +71,7 @@ function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
     case "ENOSPC":
       return new HoldfastError(
         "DISK_FULL",
-        `There is no space left to open "${path}". Free some and try again.`,
+        `There is no space left to open "${path}". Free some and retry.`,
         { path },
         because,
       );
@@ -92,7 +96,7 @@ function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
         ? error
         : new HoldfastError(
             "DATABASE_NOT_WRITABLE",
-            `"${path}" cannot be opened (${errno}). See what the system says about the file and its folder.`,
+            `"${path}" cannot be opened (${errno}). Check the file and its folder for the cause of this system error.`,
             { path, reason: errno },
             because,
           );
@@ -100,8 +104,8 @@ function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
 }
 
 /**
- * Reading a file in write-ahead mode writes to its -shm. SQLite could be told
- * that the file never changes, but then it would not see changes.
+ * The remedy for an unreadable file. Reading a file in write-ahead mode writes to its -shm. SQLite
+ * could be told that the file never changes, but then it would not see changes.
  */
 function readOnlyRemedy(path: string): string {
   try {
@@ -110,7 +114,7 @@ function readOnlyRemedy(path: string): string {
     return "Check the permissions of the file and its folder.";
   }
   return (
-    "It is in write-ahead mode, and its folder may not be written: SQLite needs readable -wal and -shm files beside it, or must be allowed to make them. " +
-    "Allow this user to write to the folder, or put a copy there that database.backup made, which needs neither."
+    "It is in write-ahead mode, and its folder is not writable: SQLite needs readable -wal and -shm files beside it, or permission to create them. " +
+    "Allow this user to write to the folder, or use a copy made by database.backup, which needs neither."
   );
 }

@@ -40,13 +40,16 @@ import { schemaGuard } from "./write/schema-guard.ts";
 import { rehearseOnThread, switchToLog, transactOnThread } from "./set-up.ts";
 import type { SqliteDatabase } from "./sqlite-database.ts";
 
-/** Not the settings' clock and entropy: owners of different processes must never share an id. */
+/**
+ * Ids of owners. They do not use the clock and entropy of the settings, because owners of different
+ * processes must never share an id.
+ */
 const owners = idSource({ clock: systemClock, entropy: systemEntropy });
 
 /**
- * One open under way. Each step says how it is undone, should a later one fail.
- * What changes the file runs on the thread of the log, so that no flush is
- * waited for here; an open that finds an empty log starts no thread.
+ * An open in progress. Each step registers its undo, in case a later step fails. Changes of the
+ * file run on the log's thread, so that no flush blocks this thread. An open that finds an empty
+ * log starts no thread.
  */
 export class Opening {
   readonly #path: string;
@@ -106,7 +109,7 @@ export class Opening {
     });
     const release = registerFile(real, this.#driver);
     this.#undo.push(release);
-    const connectReader = () => this.#connect(real, true, filePragmas);
+    const connectReader = () => this.#connect(real, true, this.#filePragmas());
     const early = needsEarlyReader(real) ? await connectReader() : undefined;
     const thread = new LogThread(this.#driver, real, checkpointBusyMs);
     this.#undo.push(() => thread.close());
@@ -158,7 +161,7 @@ export class Opening {
         release();
       },
     });
-    // From here on the database closes itself, and what it consists of.
+    // From here on the database closes itself and its parts.
     this.#undo.length = 0;
     this.#undo.push(() => database.close());
     await database.meetNeighbours();
@@ -192,7 +195,7 @@ export class Opening {
       onBusy: () => neighbourhood.waitForLock(),
     });
     neighbourhood.arrange(writes);
-    // An empty log has nothing unsound in it: then only the first write waits.
+    // An empty log contains nothing unsound, so only the first write waits.
     if (logBytes(real) > 0) await writes.makeReady();
     return { writes, checkpointer };
   }
@@ -204,15 +207,16 @@ export class Opening {
       readMsMax: limits.readMs,
       busyBudgetMs,
       onRetry: () => (this.#meters.busyRetries += 1),
+      operations: this.#meters.operations,
     });
   }
 
   #flusher(real: string, commits: Commits, seams: SqliteSeams): Flusher {
     const { durability, readOnly } = this.#settings;
-    // A read-only file system may have no log; then there is nothing to flush.
+    // A read-only file system may have no log, and then there is nothing to flush.
     const hasNoLog = readOnly && !existsSync(`${real}-wal`);
     if (durability === "normal" || hasNoLog) return noFlusher;
-    // What waits would never hear of anything again: it looks, and is refused.
+    // Waiters would never be woken again. This makes them look, and they get an error.
     const onFailure = (): void => this.#subscribers.tellUnknown();
     const tuning = { ...seams.flush, readOnly, onFailure };
     const flusher = new LogFlusher(real, this.#meters, commits, tuning);
@@ -221,9 +225,9 @@ export class Opening {
   }
 
   /**
-   * What the first write waits for: a log that acknowledgements may rest on,
-   * and an owner that others know. It takes the thread, so that the header of
-   * the log is flushed there and not by the first commit on this one.
+   * Prepares the first write: a log that acknowledgements may rely on, and an owner that others
+   * know. Runs on the thread, so that the header of the log is flushed there and not by the first
+   * commit on this one.
    */
   async #prepareWrites(
     checkpointer: Checkpointer,
@@ -237,7 +241,10 @@ export class Opening {
     neighbourhood.registered();
   }
 
-  /** Nothing here changes the file on this thread, so the event loop waits for no flush. */
+  /**
+   * Opens the writer. Nothing here changes the file on this thread, so the event loop waits for no
+   * flush.
+   */
   async #writer(
     real: string,
     thread: LogThread,
@@ -245,8 +252,11 @@ export class Opening {
   ): Promise<Connection> {
     const isLeftLog = logBytes(real) > 0 && isAlone(real, this.#driver);
     if (isLeftLog) await this.#warnOfCut(thread);
-    const writer = await this.#connect(real, false, [...filePragmas, "temp_store = MEMORY"]);
-    // A schema that is not ours is refused before anything is changed.
+    const writer = await this.#connect(real, false, [
+      ...this.#filePragmas(),
+      "temp_store = MEMORY",
+    ]);
+    // A foreign schema is refused before anything is changed.
     const found = await this.#inTransaction(writer, "BEGIN", () =>
       refuseForeignSchema(this.#migration(), mustBeCurrent),
     );
@@ -263,13 +273,13 @@ export class Opening {
 
   *#registerOwner(): Tx<void> {
     const now = this.#settings.clock.now();
-    // It may have been moved since it was opened.
+    // The file may have been moved since it was opened.
     if (!this.#isMover) yield* refuseMoved();
     yield* registerOwner({ owner: this.#owner, host: hostname(), now });
   }
 
   async #switchToLog(thread: LogThread): Promise<void> {
-    // The switch ignores SQLite's own busy wait; ours covers it too.
+    // The switch ignores SQLite's own busy wait; our retries cover it too.
     const mode = await this.#retry(() => switchToLog(thread));
     if (mode === "wal") return;
     throw new HoldfastError(
@@ -281,9 +291,13 @@ export class Opening {
 
   async #warnOfCut(thread: LogThread): Promise<void> {
     const { value, failure } = await thread.ask({ mode: "INSPECT" });
-    // Whatever keeps the log from being read is told by those who must read it.
+    // The steps that must read the log report why it is unreadable.
     if (value !== undefined && failure === undefined)
       this.#settings.warn(logCutShort(this.#path, value as InspectedCut));
+  }
+
+  #filePragmas(): readonly string[] {
+    return filePragmas(this.#settings.limits.cacheBytes);
   }
 
   #connect(path: string, readOnly: boolean, pragmas: readonly string[]): Promise<Connection> {

@@ -18,46 +18,62 @@ import type { FlushTuning } from "./write/flusher.ts";
 import type { FolderWatch } from "./neighbours/foreign-commits.ts";
 
 interface SqliteLimits {
-  /** A transaction ends after this many calls, parameter bytes or milliseconds. */
+  /** Limits of a transaction: it ends after this many calls, parameter bytes or milliseconds. */
   readonly batchCalls: number;
   readonly batchBytes: number;
   readonly batchMs: number;
-  /** A read may keep its snapshot for so long; then it fails with `READ_TOO_LONG`. */
+  /**
+   * The longest time a read may keep its snapshot, in milliseconds. Then it fails with
+   * `READ_TOO_LONG`.
+   */
   readonly readMs: number;
-  /** The write-ahead log is restarted when it outgrows this. */
+  /** The size in bytes above which the write-ahead log is restarted. */
   readonly walBytes: number;
+  /** The page cache of each of our two connections, in bytes. Defaults to 16 MiB. */
+  readonly cacheBytes: number;
 }
 
+/** The largest cache that SQLite can be configured with. */
+const cacheBytesMax = 2 ** 40;
+
 export interface SqliteOptions {
-  /** Unless told: better-sqlite3 when it is installed, else node:sqlite. */
+  /** Defaults to better-sqlite3 when it is installed, else node:sqlite. */
   readonly driver?: DriverName;
   /** `full` (the default) acknowledges after the flush, `normal` at COMMIT. */
   readonly durability?: "full" | "normal";
   readonly readOnly?: boolean;
   readonly clock?: Clock;
-  /** How long locks of other processes are waited for; defaults to 15 s. */
+  /** The longest wait for locks of other processes. Defaults to 15 s. */
   readonly busyTimeout?: Duration;
-  /** Calls that may wait, defaults to 100,000; one more is refused with `QUEUE_FULL`. */
+  /**
+   * The most calls that may wait. Defaults to 100,000; further calls are refused with `QUEUE_FULL`.
+   */
   readonly queueCallsMax?: number;
   readonly limits?: Partial<SqliteLimits>;
-  /** Unless given, `process.emitWarning`. */
+  /** Defaults to `process.emitWarning`. */
   readonly onWarning?: (warning: Warning) => void;
 }
 
-/** What tests put in place of the disk, and who opens a file for others. */
+/** Replacements for the disk in tests, and settings of tools that open a file. */
 export interface SqliteSeams {
-  /** A file that is not there is refused with `DATABASE_NOT_FOUND`, not made. */
+  /** Refuses a missing file with `DATABASE_NOT_FOUND` instead of creating it. */
   readonly mustExist?: boolean;
-  /** Tables that are missing or older are refused with `SCHEMA_OUTDATED`, not made: who only looks in must not migrate under the app. */
+  /**
+   * Refuses missing or older tables with `SCHEMA_OUTDATED` instead of migrating. A tool that only
+   * inspects must not migrate under the app.
+   */
   readonly mustBeCurrent?: boolean;
-  /** Who moves it to Postgres may write to a file that is marked as being moved. */
+  /**
+   * Set by the process that moves the file to Postgres. It may write to a file marked as being
+   * moved.
+   */
   readonly isMover?: boolean;
   readonly flush?: FlushTuning;
   readonly fileSystem?: FileSystemProbe;
-  /** Where the folder of peers' sockets is made; the system's temporary folder otherwise. */
+  /** The parent folder of the peers' socket folder. Defaults to the system's temporary folder. */
   readonly socketBase?: string;
   readonly watch?: FolderWatch;
-  /** Set on the writer once it is open, e.g. a small `max_page_count`. */
+  /** Pragmas set on the writer once it is open, e.g. a small `max_page_count`. */
   readonly pragmas?: readonly string[];
 }
 
@@ -89,6 +105,7 @@ const defaultLimits: SqliteLimits = {
   batchMs: 4,
   readMs: 1_000,
   walBytes: 16 * 1_048_576,
+  cacheBytes: 16 * 1_048_576,
 };
 
 export function settingsOf(options: SqliteOptions): SqliteSettings {
@@ -103,6 +120,7 @@ export function settingsOf(options: SqliteOptions): SqliteSettings {
   refuseUnknown(given, Object.keys(defaultLimits), "limits.");
   const limits = { ...defaultLimits, ...given };
   for (const [name, limit] of Object.entries(limits)) wholeNumber(`limits.${name}`, limit);
+  wholeNumber("limits.cacheBytes", limits.cacheBytes, 1, cacheBytesMax);
   return {
     driver: oneOf("driver", options.driver, [undefined, "better-sqlite3", "node:sqlite"]),
     durability: oneOf("durability", options.durability, ["full", "normal"]),

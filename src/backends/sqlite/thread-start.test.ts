@@ -9,7 +9,7 @@ import { LogThread } from "./log/log-thread.ts";
 
 const fault = vi.hoisted(() => ({ kind: "none" }));
 
-/** A system that has no thread left to give, or ends one as it starts. */
+/** Simulates a system that cannot start a thread, or ends one as it starts. */
 vi.mock("node:worker_threads", async (original) => {
   const real = await original<typeof import("node:worker_threads")>();
   class Worker extends real.Worker {
@@ -71,7 +71,7 @@ describe("a thread of the log", () => {
     statements: [{ text: "BEGIN", parameters: [], returnsRows: false }],
   };
 
-  test("that cannot be started is told as a failure, and started by the next question", async () => {
+  test("that cannot be started is reported as a failure, and started by the next request", async () => {
     const thread = new LogThread(loadDriver(undefined), path, 20);
     fault.kind = "refused";
     expect(await thread.ask(begin)).toEqual({
@@ -85,7 +85,7 @@ describe("a thread of the log", () => {
     await thread.close();
   });
 
-  test("that died before it opened anything is started by the next question", async () => {
+  test("that died before it opened anything is started by the next request", async () => {
     const thread = new LogThread(loadDriver(undefined), path, 20);
     fault.kind = "dies";
     expect(await thread.ask(begin)).toEqual({

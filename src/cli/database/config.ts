@@ -5,14 +5,14 @@ import { isRecord } from "../../model/values/spoken-kind.ts";
 import type { HoldfastOptions } from "../../open/open-holdfast.ts";
 import { loadModule } from "../modules/load-module.ts";
 
-/** What a project says about itself, in `holdfast.config.ts` or by another ending. */
+/** A project's `holdfast.config.ts`, `.mts`, `.mjs` or `.js`. */
 export interface CliConfig {
   readonly file: string;
   /** A path from the folder of the file, or a URL. */
   readonly db: string | undefined;
   /** For commands that run code. Not checked here. */
   readonly functions: readonly unknown[] | undefined;
-  /** How the app opens its database: schema, payload codec, driver. */
+  /** Options for opening the database: schema, payload codec, driver. */
   readonly options: HoldfastOptions;
 }
 
@@ -36,14 +36,14 @@ export async function loadConfig(file: string, cwd: string): Promise<CliConfig> 
   const absolute = path.resolve(cwd, file);
   const module = await loadModule(absolute, cwd);
   const found = module["default"] ?? module;
-  if (!isRecord(found)) throw invalid(file, "it exports no object with db and functions");
+  if (!isRecord(found)) throw invalid(file, "it must export an object with db and functions");
   const { db, functions, options } = found;
   if (db !== undefined && (typeof db !== "string" || db === ""))
-    throw invalid(file, "db is a path or a postgres:// URL");
+    throw invalid(file, "db must be a path or a postgres:// URL");
   if (functions !== undefined && !Array.isArray(functions))
-    throw invalid(file, "functions is a list of workflows and activities");
+    throw invalid(file, "functions must be a list of workflows and activities");
   if (options !== undefined && !isRecord(options))
-    throw invalid(file, "options are those of openHoldfast");
+    throw invalid(file, "options must be an object of openHoldfast options");
   return {
     file: absolute,
     db: db === undefined ? db : pathOf(db, path.dirname(absolute)),
@@ -52,7 +52,7 @@ export async function loadConfig(file: string, cwd: string): Promise<CliConfig> 
   };
 }
 
-/** What is no path, such as a URL, or white space before one, is left to the database to take or to refuse. */
+/** Resolves a path. A URL, or a text with leading white space, stays unchanged for the database to accept or refuse. */
 export function pathOf(db: string, folder: string): string {
   return /^([a-z][a-z0-9+.-]+:|\s)/i.test(db) ? db : path.resolve(folder, db);
 }
@@ -60,7 +60,7 @@ export function pathOf(db: string, folder: string): string {
 function invalid(file: string, why: string): HoldfastError {
   return new HoldfastError(
     "CONFIG_INVALID",
-    `"${file}" is no config file: ${why}. Write, for example: export const db = "./app.db";`,
+    `"${file}" is an invalid config file: ${why}. Write, for example: export const db = "./app.db";`,
     { file },
   );
 }

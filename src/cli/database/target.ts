@@ -5,7 +5,7 @@ import { isPostgresUrl, type HoldfastOptions } from "../../open/open-holdfast.ts
 import { findConfig, loadConfig, pathOf, type CliConfig } from "./config.ts";
 import type { CliHost } from "../host.ts";
 
-/** The options that every command has. */
+/** The options of every command. */
 export interface GlobalOptions {
   readonly db?: string;
   readonly schema?: string;
@@ -14,22 +14,22 @@ export interface GlobalOptions {
   readonly debug?: boolean;
 }
 
-/** The database that a command is about. */
+/** The database of a command. */
 export interface Target {
   readonly pathOrUrl: string;
-  /** The same for people: never with a password. */
+  /** The same for display, without a password. */
   readonly shown: string;
   readonly options: HoldfastOptions;
 }
 
-/** What `holdfast init` writes and `holdfast dev` makes where nothing else is named. */
+/** The default database of `holdfast init` and `holdfast dev`. */
 const defaultDatabase = "holdfast.db";
 
 /**
- * `--db` wins over `HOLDFAST_DB`, which wins over the config file, and that
- * over a `holdfast.db` in the current folder: one that is there, or may be
- * made. A config file runs code, so one that is not asked for by `--config` is
- * only loaded when nothing else names the database.
+ * Finds the database: `--db` wins over `HOLDFAST_DB`, then comes the config
+ * file, then a `holdfast.db` in the current folder that exists or may be
+ * created. A config file runs code. So without `--config` it is loaded only
+ * when nothing else names the database.
  *
  * @throws HoldfastError `OPTION_INVALID` when nothing names one, `CONFIG_INVALID`, `MODULE_NOT_LOADED`
  */
@@ -49,7 +49,7 @@ export async function targetOf(
       "OPTION_INVALID",
       db === ""
         ? "--db is empty. Name a file, such as ./app.db, or a postgres:// URL."
-        : "A database in memory is gone with the process that made it. Name a file, such as ./app.db.",
+        : "A database in memory ends with the process that made it. Name a file, such as ./app.db.",
       { option: "db" },
     );
   const options = config?.options ?? {};
@@ -62,7 +62,7 @@ export async function targetOf(
   };
 }
 
-/** The config file that is named, or the nearest one. */
+/** Loads the named config file, or the nearest one. */
 export async function configOf(
   { config }: GlobalOptions,
   { cwd }: CliHost,
@@ -74,21 +74,21 @@ export async function configOf(
 function nothingNamed(config: CliConfig | undefined): HoldfastError {
   const where =
     config === undefined
-      ? 'Name one with --db ./app.db or --db postgres://…, by HOLDFAST_DB, or in a holdfast.config.ts: export const db = "./app.db";'
-      : `"${config.file}" exports no db. Add it there, or give --db.`;
-  return new HoldfastError("OPTION_INVALID", `Which database? ${where}`, {
+      ? 'Name one with --db ./app.db or --db postgres://…, with HOLDFAST_DB, or in a holdfast.config.ts: export const db = "./app.db";'
+      : `"${config.file}" exports no db. Add it there, or pass --db.`;
+  return new HoldfastError("OPTION_INVALID", `No database was named. ${where}`, {
     option: "db",
   });
 }
 
-/** A path from here, or a URL without anything secret. */
+/** A path relative to the current folder, or a URL without secrets. */
 export function shownTarget(pathOrUrl: string, cwd: string): string {
   if (!isPostgresUrl(pathOrUrl)) {
     const relative = path.relative(cwd, path.resolve(cwd, pathOrUrl));
     return relative.startsWith("..") ? path.resolve(cwd, pathOrUrl) : relative;
   }
   if (!URL.canParse(pathOrUrl)) return "postgres://…";
-  // Options of a URL may hold secrets too, so none of them is shown.
+  // URL options may hold secrets too, so none is shown.
   const { username, host, pathname } = new URL(pathOrUrl);
   return `postgres://${username === "" ? "" : `${username}@`}${host}${pathname}`;
 }

@@ -4,10 +4,10 @@ import { startOwnProcess } from "../process/own-process.ts";
 import type { StepTold } from "./orders.ts";
 import type { WorkerTold } from "./worker.ts";
 
-/** A step that a worker has begun and not ended. */
+/** A step that a worker has started and not ended. */
 export type OpenStep = Pick<StepTold, "order" | "step">;
 
-/** A worker process of the demo, as the process sees it that started it. */
+/** A worker process of the demo, as its parent process sees it. */
 export class DemoWorker {
   readonly name: string;
   isKilled = false;
@@ -41,31 +41,31 @@ export class DemoWorker {
     return this.#process.pid ?? 0;
   }
 
-  /** What it is in the middle of. */
+  /** The steps that it is running. */
   get open(): readonly OpenStep[] {
     return [...this.#open.values()];
   }
 
-  /** Resolves when it works. */
+  /** Resolves when the worker is ready. */
   async ready(signal: AbortSignal): Promise<void> {
     const isReady = once(this.#process, "message", { signal });
     isReady.catch(() => undefined);
     const isGone = this.#gone.then(() => {
       throw new Error(
-        `A worker process of the demo has ended: ${this.#errors.trim() || "it said nothing"}.`,
+        `A worker process of the demo has ended: ${this.#errors.trim() || "it printed nothing"}.`,
       );
     });
     isGone.catch(() => undefined);
     await Promise.race([isReady, isGone]);
   }
 
-  /** Kills it as `kill -9` does. */
+  /** Kills the process as `kill -9` does. */
   kill(): void {
     this.isKilled = true;
     this.#process.kill("SIGKILL");
   }
 
-  /** Kills it, and waits until it is gone. */
+  /** Kills the process, and waits until it has ended. */
   async end(): Promise<void> {
     this.kill();
     await this.#gone;

@@ -17,17 +17,17 @@ import { thingsToTry } from "./things-to-try.ts";
 
 export interface DemoOptions {
   readonly orders: number;
-  /** How long a step takes. */
+  /** The length of a step in milliseconds. */
   readonly paceMs: number;
 }
 
-/** How the demo went: whether all that was promised was seen. */
+/** The outcome of the demo: `held` if every promise was seen to hold. */
 export type DemoOutcome = "held" | "broken" | "stopped";
 
 /**
- * Two worker processes fulfil orders out of one SQLite file; in the middle one
- * of them is killed, and what each step left outside is counted in the end.
- * Its folder stays when it has come to its end, and is removed otherwise.
+ * Runs orders on two worker processes with one SQLite file. Kills one of them
+ * halfway, and counts the side effects of each step at the end. The folder
+ * stays after a complete demo, and is removed otherwise.
  */
 export async function runDemo(
   screen: Screen,
@@ -49,7 +49,7 @@ export async function runDemo(
     remove();
     process.off("exit", remove);
     if (!host.stop.aborted) throw error;
-    screen.say("Stopped. Its processes are ended, its files removed.");
+    screen.say("Stopped. The worker processes have ended, and the files are removed.");
     return "stopped";
   }
 }
@@ -63,7 +63,7 @@ function temporaryFolder(): string {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new HoldfastError(
       "FILE_NOT_WRITTEN",
-      `The demo could not make a folder in ${place}: ${code ?? message}. Name one that can be written: TMPDIR=. npx holdfast demo`,
+      `The demo could not make a folder in ${place}: ${code ?? message}. Name a writable one: TMPDIR=. npx holdfast demo`,
       { folder: place },
       { cause: error },
     );
@@ -79,10 +79,10 @@ class Demo {
   readonly #file: string;
   readonly #workers: DemoWorker[] = [];
   readonly #listeners = new Set<(worker: DemoWorker, told: StepTold) => void>();
-  /** What the database does not know: a step is written down when it is over. */
+  /** The running step of each order, which the database does not know: it records only finished steps. */
   readonly #doing = new Map<string, string>();
   #holdfast: Holdfast | undefined;
-  /** On a terminal. */
+  /** Only on a terminal. */
   #live: LiveRuns | undefined;
 
   constructor(
@@ -110,7 +110,7 @@ class Demo {
       onEvent: () => undefined,
     });
     this.#holdfast = holdfast;
-    // Elsewhere than on a terminal the steps are told as they begin.
+    // Without a terminal each step is printed as it starts.
     if (screen.isLive) this.#live = this.#show(holdfast);
     await this.#startWorkers();
     const killed = this.#killInTheMiddle();
@@ -142,7 +142,7 @@ class Demo {
     });
   }
 
-  /** Ends all that runs. */
+  /** Ends all processes and closes the database. */
   async end(): Promise<void> {
     await this.#live?.stop();
     await Promise.all(this.#workers.map((worker) => worker.end()));
@@ -195,7 +195,7 @@ class Demo {
     return `order-${Math.ceil(this.#options.orders / 2)}`;
   }
 
-  /** Kills the worker that prints the label of the order in the middle, sees who goes on, and answers with that order. */
+  /** Kills the worker that prints the label of the middle order, waits for the other to take over, and returns that order. */
   async #killInTheMiddle(): Promise<string> {
     const { screen } = this;
     const order = this.#middle;
@@ -204,7 +204,7 @@ class Demo {
     );
     await sleep(this.#options.paceMs / 2, this.#stop);
     const interrupted = victim.open;
-    // Of the orders, not the steps: on a slow machine one may have been recorded by now, and is not begun again.
+    // Compares orders, not steps: on a slow machine a step may already be recorded, and is then not started again.
     const orders = new Set([order, ...interrupted.map((open) => open.order)]);
     const goneOn = this.#next(
       (worker, told) => worker !== victim && told.kind === "began" && orders.has(told.order),
@@ -212,7 +212,7 @@ class Demo {
     const killedMs = monotonicMs();
     victim.kill();
     for (const open of interrupted)
-      this.#doing.set(open.order, `${open.step}: interrupted, nobody has it`);
+      this.#doing.set(open.order, `${open.step}: interrupted, no worker has it`);
     const names = interrupted.map((open) => `${open.step} of ${open.order}`);
     screen.say(
       `${screen.style("red", `Killed ${victim.name}`)} (process ${victim.pid}) with SIGKILL${names.length > 0 ? `, in the middle of ${names.join(", ")}` : ""}.`,
@@ -220,12 +220,12 @@ class Demo {
     const other = await goneOn;
     const ms = Math.round(monotonicMs() - killedMs);
     screen.say(
-      `${screen.style("green", `${ms} ms later ${other.name}`)} (process ${other.pid}) went on with its orders.\n`,
+      `${screen.style("green", `${ms} ms later ${other.name}`)} (process ${other.pid}) resumed its orders.\n`,
     );
     return order;
   }
 
-  /** The worker that next says something of interest. */
+  /** Resolves to the worker that sends the next wanted message. */
   #next(isWanted: (worker: DemoWorker, told: StepTold) => boolean): Promise<DemoWorker> {
     const next = new Promise<DemoWorker>((resolve) => {
       const listener = (worker: DemoWorker, told: StepTold): void => {
@@ -242,8 +242,8 @@ class Demo {
     const { style } = this.screen;
     const workers = this.#workers.map(({ name, pid, isKilled }) =>
       isKilled
-        ? style("red", `${name} (process ${pid}) is dead`)
-        : `${name} (process ${pid}) works`,
+        ? style("red", `${name} (process ${pid}) was killed`)
+        : `${name} (process ${pid}) is running`,
     );
     return [`  ${workers.join("  ·  ")}`, ""];
   }
@@ -259,13 +259,13 @@ class Demo {
     });
     const lines = [
       "",
-      `All ${orders} orders are done, ${spokenDuration(tookMs)} after the start. How often each step ran, by what it left outside:`,
+      `All ${orders} orders were done ${spokenDuration(tookMs)} after the start. Runs of each step, counted by its side effects:`,
       "",
       ...countLines(countsOf(effects, orderSteps)),
       "",
       isHeld
-        ? screen.style("green", "What was recorded was not done again, and nothing was lost.")
-        : screen.style("red", "SOMETHING WAS DONE TWICE OR LOST."),
+        ? screen.style("green", "No recorded step ran again, and nothing was lost.")
+        : screen.style("red", "A RECORDED STEP RAN AGAIN, OR A STEP WAS LOST."),
       "",
       ...thingsToTry(this.#database, order),
     ];
@@ -274,7 +274,7 @@ class Demo {
   }
 }
 
-/** When each step of the orders was recorded: by its run, or as the end of what that called. */
+/** The instant at which each step was recorded: by its run, or as the end of the called activity. */
 async function recordsOf(
   { executions }: Holdfast,
   orders: number,
@@ -296,7 +296,7 @@ async function recordsOf(
   return recordedAt;
 }
 
-/** Rejects when it is aborted. */
+/** Rejects when the signal is aborted. */
 function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const end = (): void => reject(signal.reason as Error);

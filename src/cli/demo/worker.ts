@@ -3,19 +3,19 @@ import { openHoldfast } from "../../open/open-holdfast.ts";
 import { untilAbandoned } from "../process/own-process.ts";
 import { orderFunctions, type StepTold } from "./orders.ts";
 
-/** What a worker process of the demo tells the process that started it. */
+/** A message of a demo worker to its parent process. */
 export type WorkerTold = StepTold | { readonly kind: "ready" };
 
 /**
- * A worker process of the demo, which is there to be killed. It ends when the
- * process that started it is gone; Ctrl-C, which every process of a terminal
- * gets, is that one's affair.
+ * A worker process of the demo, made to be killed. It ends when its parent
+ * process has ended. Ctrl-C reaches every process of a terminal, so the parent
+ * handles it.
  */
 export async function runDemoWorker(database: string, file: string, paceMs: number): Promise<void> {
   if (process.send === undefined)
     throw new HoldfastError(
       "OPTION_INVALID",
-      "A worker of the demo is started by the demo: run `holdfast demo`.",
+      "The demo starts its own workers. Run `holdfast demo`.",
       { option: "demo-worker" },
     );
   const tell = (told: WorkerTold): void => {

@@ -7,27 +7,32 @@ import { onImported, requiredFiles } from "../modules/imported-files.ts";
 import { loadFailureText } from "../modules/load-failure.ts";
 import { untilAbandoned } from "../process/own-process.ts";
 import { jsonText } from "../text/json.ts";
+import { oneLine } from "../text/style.ts";
 import { untilStopped } from "../process/until-stopped.ts";
 
-/** What the worker process of `holdfast dev` tells the process that started it. */
+/** A message of the worker process of `holdfast dev` to its parent process. */
 export type DevTold =
   | { readonly kind: "imported"; readonly files: readonly string[] }
   | {
       readonly kind: "ready";
       readonly functions: readonly string[];
-      /** Those of them that one would start. */
+      /** The workflows among them. */
       readonly workflows: readonly string[];
     }
   | { readonly kind: "failed"; readonly text: string };
 
 const closeTimeout = "5s";
 
-/** Works on the functions of a module until it is told to stop, or the process that started it is gone. */
+/** Runs the functions of a module until it is told to stop, or its parent process has ended. */
 export async function runDevWorker(context: CliContext, file: string): Promise<void> {
   if (process.send === undefined)
-    throw new HoldfastError("OPTION_INVALID", "This is started by `holdfast dev`: run that.", {
-      option: "dev-worker",
-    });
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      "`holdfast dev` starts this command. Run that instead.",
+      {
+        option: "dev-worker",
+      },
+    );
   const tell = (told: DevTold): void => {
     if (process.connected) process.send?.(told);
   };
@@ -35,7 +40,7 @@ export async function runDevWorker(context: CliContext, file: string): Promise<v
   if (found === undefined) return;
   const { functions, all } = found;
   const holdfast = await context.openForWork((event) => {
-    if (event.level !== "debug") context.print(lineOf(event));
+    if (event.level !== "debug") context.print(oneLine(lineOf(event)));
   });
   const namesOf = (given: ModuleFunctions["functions"]): readonly string[] =>
     given.map(({ name }) => name);
@@ -48,11 +53,11 @@ export async function runDevWorker(context: CliContext, file: string): Promise<v
     });
     await Promise.race([untilStopped(context.stop), untilAbandoned()]);
   } catch (error) {
-    // Two functions of one name, say: a mistake in the module like any other.
+    // For example two functions of one name: a mistake in the module.
     tell({ kind: "failed", text: (error as Error).message });
   } finally {
     await holdfast.close({ timeout: closeTimeout });
-    // Listening for its end keeps the channel, and the channel this process.
+    // The listener keeps the channel open, and the channel keeps this process alive.
     if (process.connected) process.disconnect();
   }
 }
@@ -77,7 +82,7 @@ async function loaded(
   }
 }
 
-/** What runs and the runtime say, for a person at a terminal. */
+/** A message of a run or the runtime as a line for a terminal. */
 function lineOf({ level, message, details, data }: RuntimeEvent): string {
   const { id } = details;
   const of = typeof id === "string" ? ` ${id}` : "";
@@ -89,6 +94,6 @@ function inOneLine(data: unknown): string {
   try {
     return jsonText(data);
   } catch {
-    return ""; // A circle, say.
+    return ""; // For example a cycle.
   }
 }

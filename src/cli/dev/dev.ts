@@ -8,33 +8,34 @@ import { showRuns, type LiveRuns } from "../live/live-runs.ts";
 import type { Screen } from "../live/screen.ts";
 import { WatchedFiles } from "../modules/watched-files.ts";
 import { ownCommand, startOwnProcess } from "../process/own-process.ts";
+import { oneLine } from "../text/style.ts";
 import { untilStopped } from "../process/until-stopped.ts";
 import type { DevTold } from "./dev-worker.ts";
 import { unparkMended } from "./unpark-mended.ts";
-import { onLines, withColoursOnly } from "./worker-output.ts";
+import { onLines, unpaintedAtEnd } from "./worker-output.ts";
 
 export interface DevOptions {
-  /** As the user named it. */
+  /** The file as the user named it. */
   readonly file: string;
-  /** The database as it is shown. */
+  /** The database as displayed. */
   readonly database: string;
-  /** For commands to be typed: nothing, or ` --db …`. */
+  /** The options for suggested commands: empty, or ` --db …`. */
   readonly dbOption: string;
-  /** For the worker process, so that it finds the same database. */
+  /** Arguments that point the worker process at the same database. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** A worker that was told to stop is given so long before it is killed. */
+/** The time for a worker to stop before it is killed. */
 const stopMs = 7_000;
-/** A worker that died is started again after this, twice as much each time. */
+/** The pause before a dead worker is restarted, doubled each time. */
 const againMsMin = 500;
 const againMsMax = 10_000;
 
 /**
- * Runs the functions of a module in a process of its own, starts that anew
- * whenever the module or what it imports has changed, and shows the runs.
- * Resolves when it was told to stop and all is ended.
+ * Runs the functions of a module in a separate process, restarts that process
+ * when the module or one of its imports changes, and shows the runs. Resolves
+ * after a stop, when everything has ended.
  */
 export async function runDev(
   holdfast: Holdfast,
@@ -61,7 +62,7 @@ class DevSession {
   readonly #live: LiveRuns;
   #worker: { readonly process: ChildProcess; readonly gone: Promise<unknown> } | undefined;
   #functions: readonly string[] = [];
-  /** What a user would start first. */
+  /** The function in the suggested command. */
   #first = "<function>";
   #state = "loading";
   #restarting: Promise<void> | undefined;
@@ -107,7 +108,7 @@ class DevSession {
     this.#live.draw();
   }
 
-  /** Stops the worker and all else. */
+  /** Stops the worker, the file watchers and the display. */
   async end(): Promise<void> {
     this.#isEnding = true;
     this.#files.close();
@@ -128,8 +129,8 @@ class DevSession {
         this.#state = "broken";
         this.#files.watchAllModules(true);
         this.#screen.say(this.#screen.style("red", `${this.#options.file} cannot be run:`));
-        this.#screen.say(withColoursOnly(told.text));
-        this.#screen.say("Mend it, and it is loaded again.");
+        this.#screen.say(unpaintedAtEnd(told.text));
+        this.#screen.say("Fix the file; it reloads on save.");
         break;
       case "ready":
         this.#state = "working";
@@ -137,7 +138,7 @@ class DevSession {
         this.#first = told.workflows[0] ?? told.functions[0] ?? this.#first;
         this.#files.watchAllModules(false);
         this.#againMs = againMsMin;
-        this.#screen.say(`Works on ${told.functions.join(", ")}.`);
+        this.#screen.say(`Running ${told.functions.join(", ")}.`);
         void this.#unpark();
         break;
     }
@@ -149,21 +150,22 @@ class DevSession {
       const ids = await unparkMended(this.#holdfast, this.#functions);
       if (ids.length > 0)
         this.#screen.say(
-          `Unparked ${ids.slice(0, 5).join(", ")}${ids.length > 5 ? `, … (${ids.length} runs)` : ""}: the code as it is now may fit.`,
+          `Unparked ${ids.slice(0, 5).join(", ")}${ids.length > 5 ? `, … (${ids.length} runs)` : ""}: the current code may match them.`,
         );
     } catch (error) {
-      if (!this.#isEnding) this.#screen.say(`Could not unpark runs: ${(error as Error).message}`);
+      if (!this.#isEnding)
+        this.#screen.say(oneLine(`Could not unpark runs: ${(error as Error).message}`));
     }
   }
 
-  /** What a module that cannot be loaded lacks is waited for; what died otherwise is started again. */
+  /** Restarts a dead worker. After a load failure it waits for a change instead. */
   #died({ exitCode, signalCode }: ChildProcess): void {
     this.#worker = undefined;
     if (this.#isEnding || this.#state === "broken") return;
     this.#state = "dead";
     const how = signalCode ?? `code ${exitCode}`;
     this.#screen.say(
-      this.#screen.style("yellow", `The worker process has ended (${how}); it is started again.`),
+      this.#screen.style("yellow", `The worker process ended (${how}) and will be restarted.`),
     );
     this.#cancelAgain = after(this.#againMs, () => {
       if (this.#worker === undefined && !this.#isEnding) this.start();
@@ -175,7 +177,7 @@ class DevSession {
   #changed(file: string): void {
     if (this.#isEnding) return;
     this.#isChangedAgain = true;
-    this.#screen.say(`${path.relative(this.#cwd, file)} has changed.`);
+    this.#screen.say(`${oneLine(path.relative(this.#cwd, file))} has changed.`);
     this.#restarting ??= this.#restart().finally(() => {
       this.#restarting = undefined;
     });
@@ -192,7 +194,7 @@ class DevSession {
     }
   }
 
-  /** What it runs is recorded or given back first. */
+  /** Stops the worker; its work is recorded or released first. */
   async #stopWorker(): Promise<void> {
     const worker = this.#worker;
     if (worker === undefined) return;
@@ -207,15 +209,15 @@ class DevSession {
     const { style } = this.#screen;
     const { file, database, dbOption } = this.#options;
     const states: Readonly<Record<string, string>> = {
-      loading: "is being loaded",
-      working: `works on ${this.#functions.join(", ")}`,
+      loading: "is loading",
+      working: `runs ${this.#functions.join(", ")}`,
       broken: style("red", "cannot be run, see above"),
-      dead: style("yellow", "is started again"),
-      stopping: "is being stopped",
+      dead: style("yellow", "is restarting"),
+      stopping: "is stopping",
     };
     return [
       "",
-      `${style("bold", file)} ${states[this.#state] ?? ""} · ${database} · Ctrl-C ends it`,
+      `${style("bold", file)} ${states[this.#state] ?? ""} · ${database} · Ctrl-C to stop`,
       `Start a run: ${ownCommand()} start ${file} ${this.#first} --input '"…"'${dbOption}`,
       "",
     ];

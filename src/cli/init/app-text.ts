@@ -1,16 +1,16 @@
-/** The first file of a project: it runs by itself, and `holdfast dev` takes what it exports. */
+/** The first file of a project: it runs by itself, and `holdfast dev` runs its exports. */
 export function appText(name: "app.mts" | "app.mjs"): string {
   const typed = (annotation: string): string => (name === "app.mts" ? annotation : "");
   return `import { existsSync, realpathSync } from "node:fs";
 import { activity, openHoldfast, workflow } from "holdfast";
 
-// An activity does something outside, and is tried again when it fails.
+// An activity talks to the outside world. It is retried when it fails.
 export const charge = activity("charge", async (ctx, cents${typed(": number")}) => {
   console.log(\`charging \${cents} cents, attempt \${ctx.attempt}\`);
   return { receipt: \`receipt-\${cents}\` };
 });
 
-// A workflow goes on where it was when its process dies: what ctx gave is recorded.
+// A workflow resumes where it stopped when its process dies, because ctx records results.
 export const fulfil = workflow("fulfil", async (ctx, order${typed(": string")}) => {
   const { receipt } = await ctx.call(charge, 500);
   const label = await ctx.step("print label", () => \`label of \${order}\`);
@@ -18,7 +18,7 @@ export const fulfil = workflow("fulfil", async (ctx, order${typed(": string")}) 
   return { receipt, label };
 });
 
-// \`node ${name}\` comes here; \`npx holdfast dev ${name}\` takes the exports alone.
+// \`node ${name}\` runs this part; \`npx holdfast dev ${name}\` uses only the exports.
 const [, script = ""] = process.argv;
 if (existsSync(script) && realpathSync(script) === import.meta.filename) {
   const holdfast = await openHoldfast("./holdfast.db");

@@ -8,18 +8,18 @@ import { nodeLoadsTypeScript } from "../modules/load-module.ts";
 import { appText } from "./app-text.ts";
 
 export interface FirstFile {
-  /** From the folder in which the command was called. */
+  /** The path relative to the current folder. */
   readonly file: string;
-  /** What to call next, in order. */
+  /** The next commands, in order. */
   readonly next: readonly { readonly command: string; readonly what: string }[];
 }
 
-/** Names that are as good as taken: which of them is written depends on the Node that does. */
+/** Names that block each other, since the version of Node decides which one is written. */
 const names = ["app.mts", "app.mjs", "app.ts", "app.js"] as const;
 
 /**
- * Writes a file with a workflow into a folder, which is made when it is
- * missing. What is there already is left alone.
+ * Writes a file with a workflow into a folder, which is created if missing.
+ * Existing files stay unchanged.
  *
  * @throws HoldfastError `FILE_NOT_WRITTEN`
  */
@@ -43,11 +43,11 @@ export async function writeFirstFile(cwd: string, folder: string): Promise<First
       ...(shown === "" ? [] : [{ command: `cd ${shown}`, what: "" }]),
       ...(isInstalled(target)
         ? []
-        : [{ command: "npm install holdfast", what: "once for each project" }]),
+        : [{ command: "npm install holdfast", what: "once per project" }]),
       { command: `node ${name}`, what: "runs it; kill it and run it again" },
       {
         command: `npx holdfast dev ${name}`,
-        what: "shows its runs, and loads it again when you change it",
+        what: "shows its runs, and reloads the file on save",
       },
     ],
   };
@@ -66,8 +66,8 @@ function notWritten(name: string, folder: string, why: string, cause?: unknown):
   return new HoldfastError(
     "FILE_NOT_WRITTEN",
     cause === undefined
-      ? `There is ${name} in ${folder} already, and init overwrites nothing. Name another folder: holdfast init my-app`
-      : `${name} could not be written into ${folder}: ${why}. Name a folder that can be written: holdfast init my-app`,
+      ? `${name} already exists in ${folder}, and init overwrites nothing. Name another folder: holdfast init my-app`
+      : `${name} could not be written into ${folder}: ${why}. Name a writable folder: holdfast init my-app`,
     { file: name, folder },
     cause === undefined ? undefined : { cause },
   );

@@ -6,37 +6,37 @@ import { spokenEvent } from "../../model/execution/spoken-event.ts";
 import { spokenStanding } from "../../model/execution/spoken-standing.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
 
-/** A run as the live view shows it. */
+/** A run in the live view. */
 export interface RunRow {
   readonly id: string;
   readonly function: string;
   readonly status: ExecutionStatus;
-  /** What it does, waits for or ended with, in a few words. */
+  /** Its activity, wait or outcome in a few words. */
   readonly doing: string;
   readonly startedAt: number;
-  /** Null while it has not ended. */
+  /** Null until it has ended. */
   readonly endedAt: number | null;
 }
 
-/** What is known of a run beside its summary. */
+/** Details of a run beyond its summary. */
 export interface RunDetails {
-  /** Its newest event of the kinds below, if there is one and it goes on. */
+  /** Its newest event of the kinds below, if it is open and has one. */
   readonly newest: LoggedEvent<unknown> | undefined;
-  /** What it waits for, if it does. */
+  /** Its open waits. */
   readonly waits: readonly OpenWait[];
-  /** What its code gave to `ctx.setProgress`; null for nothing. */
+  /** The last value of `ctx.setProgress`, or null. */
   readonly progress: unknown;
-  /** How it ended, once it has. */
+  /** Its result, once it has ended. */
   readonly result: ExecutionResult | undefined;
 }
 
-/** When and where somebody looks. */
+/** The time and time zone of the reader. */
 export interface Moment {
   readonly now: number;
   readonly timeZone: string;
 }
 
-/** The kinds of events that tell where a run stands. */
+/** The kinds of events that show the progress of a run. */
 export const tellingKinds: readonly ExecutionEvent["kind"][] = [
   "stepFinished",
   "stepAttemptFailed",
@@ -62,7 +62,7 @@ export function rowOf(summary: ExecutionSummary, details: RunDetails, moment: Mo
   };
 }
 
-/** In the words of `holdfast show`, but how long and how it ended, which have columns of their own. */
+/** Uses the words of `holdfast show` without durations and outcome, which have columns of their own. */
 function doingOf(summary: ExecutionSummary, details: RunDetails, moment: Moment): string {
   const { interruption, state } = summary;
   const { newest, progress, waits } = details;
@@ -109,6 +109,6 @@ function progressOf(progress: unknown): string | undefined {
   try {
     return JSON.stringify(progress);
   } catch {
-    return undefined; // A bigint, say.
+    return undefined; // For example a bigint.
   }
 }

@@ -1,26 +1,26 @@
 import { columnsOf } from "../host.ts";
 import { jsonText } from "../text/json.ts";
-import { styleOf, type Style } from "../text/style.ts";
+import { styleOf, withColoursOnly, type Style } from "../text/style.ts";
 import { clipped, widthOf } from "../text/text-width.ts";
 
-/** Where a command shows what goes on: lines that stay, and below them a part that is drawn again and again. */
+/** The display of a running command: lines that stay, and below them a part that is redrawn. */
 export interface Screen {
-  /** False where nothing can be drawn over: a pipe, a file, a terminal that says it is dumb. */
+  /** False where nothing can be redrawn: a pipe, a file, a dumb terminal. */
   readonly isLive: boolean;
   readonly style: Style;
   columns(): number;
   rows(): number;
-  /** A line that stays; with the same as data, for other programs. */
+  /** Prints a line that stays, with the same facts as data for other programs. */
   say(line: string, data?: object): void;
-  /** Draws the part at the bottom; does nothing where nothing can be drawn over. */
+  /** Redraws the part at the bottom; does nothing if `isLive` is false. */
   show(lines: readonly string[]): void;
-  /** Leaves the last drawing where it is, or removes it, and gives the terminal back as it was. */
+  /** Keeps or erases the last drawing, and restores the terminal. */
   close(options?: { readonly isErased?: boolean }): void;
 }
 
 const unstyled: Style = (_, text) => text;
 
-/** What of an output stream is needed. */
+/** The required part of an output stream. */
 export interface Output {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
@@ -29,8 +29,8 @@ export interface Output {
 }
 
 /**
- * The screen for a stream: one that draws on a terminal, one that only says
- * lines elsewhere; under `--json` each is a document with a message.
+ * The screen for a stream. It redraws on a terminal, and only prints lines
+ * elsewhere; under `--json` each line is a document with a message.
  */
 export function screenOn(
   output: Output,
@@ -47,7 +47,9 @@ export function screenOn(
         columns: () => 80,
         rows: () => 24,
         say: (line, data) =>
-          void output.write(`${isJson ? jsonText({ message: line.trim(), ...data }) : line}\n`),
+          void output.write(
+            `${isJson ? jsonText({ message: line.trim(), ...data }) : withColoursOnly(line)}\n`,
+          ),
         show: () => undefined,
         close: () => undefined,
       };
@@ -84,7 +86,7 @@ class TerminalScreen implements Screen {
 
   say(line: string): void {
     const drawn = this.#drawn;
-    this.#output.write(`${this.#start()}${clearBelow}${line}\n`);
+    this.#output.write(`${this.#start()}${clearBelow}${withColoursOnly(line)}\n`);
     this.#drawn = [];
     this.show(drawn);
   }
@@ -93,11 +95,11 @@ class TerminalScreen implements Screen {
     if (this.#isClosed) return;
     if (!this.#isCursorHidden) {
       this.#isCursorHidden = true;
-      // However the process ends, its terminal has a cursor again.
+      // Restores the cursor however the process ends.
       process.once("exit", this.#restore);
       this.#output.write(hideCursor);
     }
-    // The line below the last one is needed too: otherwise the terminal scrolls.
+    // Keeps one free line below the last one, or the terminal scrolls.
     const fitting = lines.slice(0, this.rows() - 1).map((line) => this.#cut(line));
     const text = fitting.map((line) => `${line}${clearLine}\n`).join("");
     this.#output.write(`${this.#start()}${text}${clearBelow}`);
@@ -113,13 +115,13 @@ class TerminalScreen implements Screen {
     if (this.#isCursorHidden) this.#output.write(showCursor);
   }
 
-  /** A painted line that is too wide loses its colours: those in the frames are cut before. */
+  /** Cuts a line that is too wide, which removes its colours. Lines of frames are already cut. */
   #cut(line: string): string {
     const plain = line.replaceAll(colours, "");
     return widthOf(plain) <= this.columns() ? line : clipped(plain, this.columns());
   }
 
-  /** Moves to the first line of what was drawn. A window that became narrower has broken its lines. */
+  /** Moves to the first drawn line. A window that became narrower has wrapped its lines. */
   #start(): string {
     const columns = this.columns();
     const height = this.#drawn.reduce((rows, line) => {

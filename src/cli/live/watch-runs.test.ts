@@ -35,7 +35,7 @@ test("the live view tells what runs wait for and how they ended, whenever that c
       .toSorted();
 
   await holdfast.start(waiting, undefined, { id: "wait" });
-  await until(() => expect(shown()).toEqual(["wait pending is due and waits for a worker"]));
+  await until(() => expect(shown()).toEqual(["wait pending due, waits for a worker"]));
   await holdfast.work([waiting, sleeping, failing, fail]);
   await holdfast.start(sleeping, undefined, { id: "sleep" });
   await holdfast.start(failing, undefined, { id: "fail" });

@@ -4,26 +4,26 @@ import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
 import { openAsks } from "./open-asks.ts";
 import { rowOf, tellingKinds, type RunDetails, type RunRow } from "./run-row.ts";
 
-/** The runs of a database at an instant: those that have not ended, and then the newest that have. */
+/** The runs of a database at one instant: first the open ones, then the newest finished ones. */
 export interface RunsView {
   readonly rows: readonly RunRow[];
-  /** How many there are beyond the rows. */
+  /** The number of runs beyond the rows. */
   readonly hidden: number;
-  /** True when there are even more: that many are not counted at every change. */
+  /** True if there are even more, which are not counted at every change. */
   readonly isHiddenMore: boolean;
 }
 
 export interface WatchOptions {
-  /** Instants are told in it. */
+  /** The time zone of printed instants. */
   readonly timeZone: string;
-  /** How many rows are wanted; asked at each reading, since terminals change their size. */
+  /** The wanted number of rows, computed at each read, since terminals change their size. */
   readonly rowsMax: () => number;
   readonly onView: (view: RunsView) => void;
-  /** A read that failed; the next change, or a second, tries again. */
+  /** Called when a read fails; it is retried at the next change, or after a second. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Between two readings pass at least so many milliseconds, and several times what a reading took. */
+/** The shortest pause between two reads in milliseconds; it is also several times the length of a read. */
 const pauseMsMin = 100;
 const pauseMsMax = 500;
 const pausePerRead = 5;
@@ -31,9 +31,9 @@ const countedMax = 1_000;
 const retryMs = 1_000;
 
 /**
- * Reads the runs whenever the database says that something has changed, never
- * by the clock: a view of an idle database costs nothing. Returns the way to
- * stop, which tells a last time how things stand.
+ * Reads the runs whenever the database reports a change, never by the clock: a
+ * view of an idle database costs nothing. Returns a function that stops, after
+ * a last read.
  */
 export function watchRuns(
   holdfast: Pick<Holdfast, "database" | "executions">,
@@ -79,12 +79,12 @@ export function watchRuns(
     unsubscribe();
     cancelNext();
     await reading;
-    // The last word: what happened since the last reading.
+    // A last read shows changes since the previous one.
     await reader.read().then(options.onView, options.onError);
   };
 }
 
-/** Reads details only of runs that have changed since. */
+/** Reads details only of runs that have changed. */
 class RunsReader {
   readonly #holdfast: Pick<Holdfast, "database" | "executions">;
   readonly #options: WatchOptions;
@@ -108,7 +108,7 @@ class RunsReader {
       status: "finished",
       limit: countedMax,
     });
-    // What ended between the two readings is in both.
+    // A run that ended between the two reads is in both.
     const isEnded = new Set(ended.items.map(({ id }) => id));
     const all = [...open.items.filter(({ id }) => !isEnded.has(id)), ...ended.items];
     const shown = all.slice(0, rowsMax);
@@ -133,7 +133,7 @@ class RunsReader {
         const { status, state } = summary;
         const { version, responses } = state;
         const before = known.get(id);
-        // Progress moves without an event, and only of what runs.
+        // Progress changes without an event, but only while a run executes.
         const isSame =
           before?.version === version &&
           before.responses === responses &&
@@ -177,12 +177,12 @@ class RunsReader {
         }
       }
     } catch {
-      return nothingKnown; // It has been removed meanwhile, or cannot be read.
+      return nothingKnown; // Removed since, or unreadable.
     }
   }
 }
 
-/** What was read of a run, and where it stood then. */
+/** The details of a run, and its state when they were read. */
 interface Known {
   readonly version: number;
   readonly responses: number;

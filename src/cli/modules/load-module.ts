@@ -7,8 +7,8 @@ import { quoted } from "../text/quoted.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 
 /**
- * Loads a module of the user's: workflows, or a config file. What it throws
- * while it loads is kept as the cause.
+ * Loads a user's module: workflows, or a config file. An error that it throws
+ * while loading is kept as the cause.
  *
  * @throws HoldfastError `MODULE_NOT_LOADED`, which says how to load TypeScript where this Node cannot
  */
@@ -30,17 +30,17 @@ export async function loadModule(
   }
 }
 
-/** A .ts whose package.json says no "type" is made CommonJS by tsx, whose exports Node gives as the default one. */
+/** Unwraps a CommonJS module. Without a "type" in package.json, tsx compiles .ts to CommonJS, and Node returns its exports as the default. */
 function named(module: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { default: whole } = module;
   return isRecord(whole) && whole["__esModule"] === true ? whole : module;
 }
 
-/** A module may await what never comes: then Node would end without a word, with a code of its own. */
+/** Rejects if a module awaits a promise that never settles. Node would otherwise exit silently, with its own code. */
 async function unlessStuck<T>(loading: Promise<T>): Promise<T> {
   let onIdle = (): void => undefined;
   const stuck = new Promise<never>((_, reject) => {
-    onIdle = () => reject(new Error("it awaits something that never comes to an end"));
+    onIdle = () => reject(new Error("it awaits a promise that never settles"));
     process.once("beforeExit", onIdle);
   });
   try {
@@ -50,24 +50,24 @@ async function unlessStuck<T>(loading: Promise<T>): Promise<T> {
   }
 }
 
-/** Its path. @throws HoldfastError `MODULE_NOT_LOADED` when there is no such file, or it is a folder or a database */
+/** The path of a module. @throws HoldfastError `MODULE_NOT_LOADED` if the file is missing, a folder or a database */
 export function existingModule(file: string, cwd: string): string {
   const absolute = path.resolve(cwd, file);
   if (isDatabase(absolute))
     throw notLoaded(
       file,
-      `it is a database, not a module. Say --db ${quoted(file)} and the module beside it, such as app.mts`,
+      `it is a database, not a module. Pass --db ${quoted(file)} and a module, such as app.mts`,
     );
   if (isFile(absolute)) return absolute;
   throw notLoaded(
     file,
     isFolder(absolute)
       ? "it is a folder. Name a file in it that exports workflows"
-      : "there is no such file. Check the path; it is taken from the current folder",
+      : "the file does not exist. Check the path, which is relative to the current folder",
   );
 }
 
-/** By its name, or its first bytes: it may have any name. */
+/** Detects a database by its name or its first bytes, since it may have any name. */
 function isDatabase(absolute: string): boolean {
   const header = "SQLite format 3\0";
   if (!isFile(absolute)) return false;
@@ -82,11 +82,11 @@ function isDatabase(absolute: string): boolean {
       closeSync(file);
     }
   } catch {
-    return false; // What cannot be read is told by those who load it.
+    return false; // Loading reports an unreadable file.
   }
 }
 
-/** True for what is there, or is named like a module: names of functions have no dots. */
+/** True for an existing file, or a name like a module's: names of functions have no dots. */
 export function isModuleFile(text: string, cwd: string): boolean {
   return /\.[cm]?[jt]sx?$/.test(text) || isFile(path.resolve(cwd, text));
 }
@@ -103,11 +103,11 @@ function statsOf(absolute: string): Stats | undefined {
   try {
     return statSync(absolute);
   } catch {
-    return undefined; // Not there, or a path that no file can have.
+    return undefined; // Missing, or an impossible path.
   }
 }
 
-/** By leaving the types out: without a flag from 22.18 on. */
+/** True from Node 22.18 on, which strips types without a flag. */
 export function nodeLoadsTypeScript(): boolean {
   const { typescript } = process.features as { typescript?: unknown };
   return Boolean(typescript);
@@ -115,7 +115,7 @@ export function nodeLoadsTypeScript(): boolean {
 
 let isLoadedBy = false;
 
-/** Where Node cannot load TypeScript, tsx of the user's project can, if it is installed. */
+/** Loads tsx of the user's project, if installed, for a Node that cannot load TypeScript. */
 async function loadTypeScriptBy(file: string): Promise<void> {
   if (isLoadedBy || !isTypeScript(file) || nodeLoadsTypeScript()) return;
   const tsx = tsxFrom(file);
@@ -124,7 +124,7 @@ async function loadTypeScriptBy(file: string): Promise<void> {
   isLoadedBy = true;
 }
 
-/** What `--import tsx` loads; its API knows modules or CommonJS, and a .ts may be either. */
+/** The file that `--import tsx` loads. The API of tsx handles modules or CommonJS, but a .ts may be either. */
 function tsxFrom(file: string): string | undefined {
   try {
     const require = createRequire(file);
@@ -141,7 +141,7 @@ function tsxFrom(file: string): string | undefined {
 
 const howToLoadTypeScript =
   `this Node (${process.version}) cannot load TypeScript. Use Node 22.18 or newer, ` +
-  "or install tsx in your project, which is then used: npm install --save-dev tsx; " +
+  "or install tsx in your project (npm install --save-dev tsx), which is then used; " +
   "or name a .mjs file";
 
 function isTypeScript(file: string): boolean {
@@ -160,7 +160,7 @@ function isAboutTypeScript(error: unknown): boolean {
 function reasonOf(error: unknown): string {
   const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const [first = ""] = said.split("\n");
-  return `it failed while it was loaded: ${first.replace(/\.$/, "")}. Run it with node to see all of it, or repeat this with --debug`;
+  return `it failed while loading: ${first.replace(/\.$/, "")}. Run it with node to see the whole error, or repeat this command with --debug`;
 }
 
 function notLoaded(file: string, why: string, cause?: unknown): HoldfastError {

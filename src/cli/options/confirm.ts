@@ -2,8 +2,8 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { CliContext } from "../context.ts";
 
 /**
- * Asks before something that cannot be taken back, unless `--yes` was given.
- * Where nobody can be asked, it must have been.
+ * Asks before an action that cannot be undone, unless `--yes` was passed.
+ * Without a terminal `--yes` is required.
  *
  * @throws HoldfastError `OPTION_INVALID`
  */
@@ -17,7 +17,7 @@ export async function confirmed(
   if (ask === undefined || context.isJson)
     throw new HoldfastError(
       "OPTION_INVALID",
-      `${question} Nobody can be asked here, so nothing was done: say --yes.`,
+      `${question} Not a terminal, so nothing was changed. Add --yes to confirm.`,
       { option: "yes" },
     );
   const answer = await ask(`${question} [y/N] `);

@@ -4,7 +4,7 @@ import type { ListExecutionsOptions } from "../../stores/execution/read/list-fil
 import type { CliHost } from "../host.ts";
 import { instantOption } from "./option-values.ts";
 
-/** Which runs a command is about, as it was typed. */
+/** The filter options of a command. */
 export interface FilterOptions {
   readonly status?: ExecutionStatus | "finished";
   readonly function?: string;
@@ -19,32 +19,32 @@ export interface FilterOptions {
   readonly open?: true;
 }
 
-/** Gives a command the options that choose runs. */
+/** Adds the filter options to a command. */
 export function withFilter(command: Command, host: CliHost): Command {
   return command
     .addOption(
-      new Option("--status <status>", "only those that stand like this").choices([
+      new Option("--status <status>", "only runs with this status").choices([
         ...executionStatuses,
         "finished",
       ]),
     )
-    .option("--function <name>", "only runs of this function; orders/* for all that begin so")
+    .option("--function <name>", "only runs of this function; orders/* matches a prefix")
     .option("--tag <tag>", "only runs with this tag")
     .option("--parent <id>", "only the children of this run")
-    .option("--id-prefix <text>", "only runs whose id begins like this")
+    .option("--id-prefix <text>", "only runs whose id starts with this text")
     .option("--key <key>", "only runs with this concurrency key")
     .option("--code-version <version>", "only runs of this code version")
     .option(
       "--since <time>",
-      "only runs created from then on: 2h (ago), or 2026-11-17T09:00Z",
+      "only runs created at or after this time: 2h (ago), or 2026-11-17T09:00Z",
       instantOption(host),
     )
-    .option("--until <time>", "only runs created before", instantOption(host))
-    .option("--top-level", "no children")
-    .option("--open", "only what has not ended");
+    .option("--until <time>", "only runs created before this time", instantOption(host))
+    .option("--top-level", "only runs without a parent")
+    .option("--open", "only runs that have not ended");
 }
 
-/** The same as the filter of `holdfast.runs`; what was not typed is left out. */
+/** Converts the options to a filter of `holdfast.runs`. */
 export function filterOf(options: FilterOptions): ListExecutionsOptions {
   const name = options.function;
   const { status, tag, parent, idPrefix, codeVersion } = options;

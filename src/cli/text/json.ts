@@ -1,21 +1,24 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { decodeValue, encodeValue } from "../../model/values/values.ts";
 import type { CliHost } from "../host.ts";
+import { escaped } from "./style.ts";
 
 /**
- * A value as JSON for other programs. Values of runs that JSON does not have
- * (dates, bytes, maps …) are written as they are in the database; a field that
- * is undefined is left out. Instants of ours are milliseconds.
+ * A value as JSON for other programs. Values that JSON lacks (dates, bytes,
+ * maps …) are written as in the database. Undefined fields are left out, and
+ * instants are milliseconds.
  */
 export function jsonText(value: unknown, space?: number): string {
-  return JSON.stringify(
+  const text = JSON.stringify(
     value,
     function (this: unknown, key, shown: unknown) {
       const own = (this as Record<string, unknown>)[key];
       return isTagged(own) ? (JSON.parse(encodeValue(own)) as unknown) : shown;
     },
     space,
-  );
+  ) as string | undefined;
+  // Above U+001F `JSON.stringify` escapes no terminal control characters.
+  return escaped(text ?? "null");
 }
 
 function isTagged(value: unknown): boolean {
@@ -30,8 +33,8 @@ function isTagged(value: unknown): boolean {
 }
 
 /**
- * A value that was given as JSON: by an option of this name, or by standard
- * input where that says `-`.
+ * Parses a JSON value from an option of this name, or from standard input if
+ * the option is `-`.
  *
  * @throws HoldfastError `OPTION_INVALID`
  */
@@ -48,8 +51,8 @@ export async function givenJson(
     throw new HoldfastError(
       "OPTION_INVALID",
       isTyped
-        ? `${option} takes JSON, such as '{"ok":true}', '"a text"' or 42; this is none. Put it in single quotes, so that the shell leaves its double quotes alone.`
-        : `${option} - takes JSON from standard input, such as {"ok":true}, "a text" or 42; ${json.trim() === "" ? "nothing came" : "what came is none"}.`,
+        ? `${option} must be JSON, such as '{"ok":true}', '"a text"' or 42. Put it in single quotes, so that the shell keeps its double quotes.`
+        : `${option} - needs JSON on standard input, such as {"ok":true}, "a text" or 42, but ${json.trim() === "" ? "the input is empty" : "the input is not JSON"}.`,
       { option },
     );
   }

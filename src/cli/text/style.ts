@@ -13,10 +13,10 @@ const codes = {
 
 export type Colour = keyof typeof codes;
 
-/** Paints a text, or leaves it as it is. */
+/** Paints a text, or returns it unchanged. */
 export type Style = (colour: Colour, text: string) => string;
 
-/** Colours only where a person looks, who has not asked for none (https://no-color.org). */
+/** Paints only on a terminal without NO_COLOR (https://no-color.org). */
 export function styleOf(stream: CliStream, { env }: Pick<CliHost, "env">): Style {
   const isWanted = stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
   if (!isWanted) return (_, text) => text;
@@ -27,18 +27,35 @@ export function styleOf(stream: CliStream, { env }: Pick<CliHost, "env">): Style
 }
 
 /**
- * A text of somebody's data, made safe to print: a message may hold codes that
- * clear a terminal or rename its window. Lines and tabs stay.
+ * Escapes characters that clear a terminal, rename its window, end a line or
+ * reorder text. Line feeds and tabs stay. The escapes are those of JSON.
  */
-export function harmless(text: string): string {
+export function escaped(text: string): string {
   return text.replaceAll(
-    // eslint-disable-next-line no-control-regex
-    /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200E\u200F\u202A-\u202E\u2066-\u2069]/g,
+    // oxlint-disable-next-line no-control-regex -- They are what is escaped.
+    /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g,
     (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
 
-/** The same on one line. */
+/** User text as a field of one line: line ends in it are replaced. */
 export function oneLine(text: string): string {
-  return harmless(text.replaceAll(/\s*\n\s*/g, " ⏎ ").replaceAll("\t", " "));
+  return escaped(text.replaceAll(/\r?\n/g, " ⏎ ").replaceAll("\t", " "));
+}
+
+/** User text of several lines, such as a message: a bar marks each line after the first. */
+export function barred(text: string): string {
+  return escaped(text.replaceAll(/\r?\n/g, "\n│ "));
+}
+
+// oxlint-disable-next-line no-control-regex -- What colours are made of.
+const colours = /\u001b\[[\d;]*m/g;
+
+/** Keeps colours and escapes all other control characters. */
+export function withColoursOnly(text: string): string {
+  const found = text.match(colours) ?? [];
+  return text
+    .split(colours)
+    .map((part, index) => escaped(part) + (found[index] ?? ""))
+    .join("");
 }

@@ -4,12 +4,18 @@ import { HoldfastError } from "../errors.ts";
 import { bytesOfHex } from "../values/hex.ts";
 import { isSameToken } from "../ids/token.ts";
 
-/** Names an await-event. Follows from its session, scope and key, so it is the same whenever it is opened. */
+/**
+ * The id of an await-event. It follows from session, scope and key, so opening the event again
+ * gives the same id.
+ */
 export type AwaitEventId = Branded<"AwaitEventId">;
 
 const idDigits = 32;
 
-/** Whatever an id follows from. The session is the row of one generation: one that was deleted leaves no ids behind. */
+/**
+ * The facts that determine an id. The session is the row of one generation, so a deleted session
+ * leaves no ids behind.
+ */
 export interface AwaitIdentity {
   readonly session: number;
   readonly scopeKind: string;
@@ -28,17 +34,20 @@ export function awaitEventId(
 
 const tokenForm = /^(await_[0-9a-f]{32})\.([0-9a-f]{64})$/;
 
-/** An await-event as tokens know it. */
+/** An await-event as its tokens identify it. */
 export interface SignedEvent {
   readonly id: AwaitEventId;
-  /** The key of its row. One that was forgotten and opened again has another: old tokens are not for it. */
+  /**
+   * The key of its row. An event that was removed and opened again has another key, so its old
+   * tokens are not valid.
+   */
   readonly rowKey: number;
 }
 
 /**
- * What is given to those who may answer an await-event: its id, and a signature
- * that nobody without the secret can make. As long as the event is there it
- * has the same token, so it can be handed out again after a crash.
+ * Returns the token that entitles its bearer to answer an await-event: its id, and a signature that
+ * needs the secret. While the event exists its token stays the same, so it can be issued again
+ * after a crash.
  */
 export function awaitToken(
   tools: Pick<ByteTools, "hmacSha256Hex">,
@@ -50,14 +59,17 @@ export function awaitToken(
   return `${id}.${tools.hmacSha256Hex(bytesOfHex(secret), message)}`;
 }
 
-/** The id that a token names; whether the token is genuine only the secret can tell. @throws HoldfastError `AWAIT_TOKEN_INVALID` */
+/**
+ * Returns the id that a token names. Only the secret tells whether the token is genuine. @throws
+ * HoldfastError `AWAIT_TOKEN_INVALID`
+ */
 export function idInToken(token: string): AwaitEventId {
   const [, id] = (typeof token === "string" && tokenForm.exec(token)) || [];
   if (id === undefined) throw tokenInvalid();
   return id as AwaitEventId;
 }
 
-/** Whether a token was made with this secret for this row. Takes the same time wherever it differs. */
+/** Checks that a token was made with this secret for this row, in constant time. */
 export function isGenuine(
   tools: Pick<ByteTools, "hmacSha256Hex">,
   secret: string,
@@ -76,10 +88,10 @@ export function isAwaitSecret(value: unknown): value is string {
   return typeof value === "string" && secretForm.test(value);
 }
 
-/** Says the same whatever is wrong, so that a caller who guesses learns nothing. */
+/** The error for any invalid token, the same for every fault: guessing reveals nothing. */
 export function tokenInvalid(): HoldfastError {
   return new HoldfastError(
     "AWAIT_TOKEN_INVALID",
-    "This token answers nothing: it was not given out here, it was revoked, or what it answers is gone. Nothing was changed. Ask whoever gave it to you for a new one.",
+    "This token is not valid: it was not issued here, it was revoked, or its await-event no longer exists. Nothing was changed. Ask its issuer for a new one.",
   );
 }

@@ -26,7 +26,7 @@ const free: EffectState = { ...held, claim: null };
 const value: EffectOutcome = {
   status: "completed",
   isTransient: false,
-  value: '"v"' as Encoded,
+  value: { text: '"v"' as Encoded, checksum: "c" },
 };
 const failure: EffectOutcome = { ...value, status: "failed" };
 const settled: EffectState = {

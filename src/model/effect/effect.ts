@@ -1,14 +1,14 @@
-import type { Encoded } from "../values/encoded.ts";
+import type { CheckedText } from "../values/encoded.ts";
 import { expiryAt, isLive } from "../lease.ts";
 import type { ProvenDeath } from "../lease.ts";
 import type { OwnerId } from "../ids/prefixed-id.ts";
 import { isSameToken } from "../ids/token.ts";
 
-/** What anybody may know of the worker that holds an effect: all but its token. */
+/** The public view of the worker that holds an effect: everything but its token. */
 export interface EffectHolder {
-  /** The process whose death ends the claim; `null` lets only time end it. */
+  /** The process whose death ends the claim. With `null` only time ends it. */
   readonly process: OwnerId | null;
-  /** Counts the claims of one effect: a holder with a smaller one was overtaken. */
+  /** The number of the claim on this effect. A holder with a smaller one was overtaken. */
   readonly fence: number;
   readonly claimedAt: number;
   readonly expiresAt: number;
@@ -17,23 +17,23 @@ export interface EffectHolder {
 /** A claim as it is stored. */
 export interface HeldEffect extends EffectHolder {
   readonly token: string;
-  /** The latest instant at which its holder was heard of. */
+  /** The latest instant at which its holder claimed or renewed it. */
   readonly renewedAt: number;
 }
 
-/** The outcome of an effect: the value that was returned, or the error that was thrown. */
+/** The outcome of an effect: the value that its function returned, or the error that it threw. */
 export interface EffectOutcome {
   readonly status: "completed" | "failed";
-  /** Of a failure only: another attempt may succeed. */
+  /** True for a failure that another attempt may fix. */
   readonly isTransient: boolean;
-  readonly value: Encoded;
+  readonly value: CheckedText;
 }
 
-/** What all effects that are recorded have. */
+/** The fields of every recorded effect. */
 interface Recorded {
-  /** Of the envelope. */
+  /** The hash of the envelope. */
   readonly hash: string;
-  /** Not to be run, or replayed, before; fixed by the first call. */
+  /** The earliest instant for running or replaying the effect, set by the first caller. */
   readonly dueAt: number | null;
 }
 
@@ -41,61 +41,66 @@ export type EffectState =
   | { readonly kind: "absent" }
   | (Recorded & {
       readonly kind: "inProgress";
-      /** The last one that was given out; 0 when none ever was. */
+      /** The last fence that was issued; 0 if there was none. */
       readonly fence: number;
-      /** Null when it is not held: it waits for its due time, or was released. */
+      /** Null when the effect is not held: it waits for its due time, or was released. */
       readonly claim: HeldEffect | null;
     })
   | (Recorded & {
       readonly kind: "settled";
       readonly outcome: EffectOutcome;
       readonly settledAt: number;
-      /** Of the claim that settled it. */
+      /** The token of the claim that settled it. */
       readonly token: string;
     });
 
 export interface EffectQuestion {
   readonly hash: string;
+  /** The hash that it has if it is older than the payload codec. */
+  readonly clearHash?: string | undefined;
   readonly now: number;
-  /** Never run it: only what is settled is answered. */
+  /** True to answer only settled effects and never run one. */
   readonly isStrict?: boolean | undefined;
-  /** Of the claim that is asked for, so that asking twice is asking once. */
+  /** The token of the requested claim, so that a repeated request gets the same claim. */
   readonly token?: string | undefined;
-  /** For an effect that is not recorded yet. */
+  /** The due time for an effect that is not recorded yet. */
   readonly dueAt?: number | null | undefined;
   readonly death?: ProvenDeath | undefined;
 }
 
-/** What a caller gets that asks for an effect. */
+/** The answer to a request for an effect. */
 export type EffectDecision =
-  /** The first one: it runs the effect. */
+  /** The first caller: it runs the effect. */
   | {
       readonly kind: "claim";
       readonly fence: number;
       readonly dueAt: number | null;
     }
-  /** The holder before gave up, ran out of time or died: the caller runs the effect again, and the due time stays. */
+  /**
+   * The previous holder released the effect, let it expire or died. The caller runs it again, and
+   * the due time stays.
+   */
   | {
       readonly kind: "takeover";
       readonly fence: number;
       readonly dueAt: number | null;
     }
-  /** It has the claim already. */
+  /** The caller already has the claim. */
   | { readonly kind: "reenter"; readonly claim: HeldEffect }
-  /** It is not run before its due time. */
+  /** The due time has not come. */
   | { readonly kind: "notDue"; readonly dueAt: number }
   | { readonly kind: "busy"; readonly holder: EffectHolder }
   | { readonly kind: "replay"; readonly outcome: EffectOutcome }
   | { readonly kind: "failed"; readonly outcome: EffectOutcome }
-  /** The key was used before for something else. */
+  /** The key was already used with another envelope. */
   | { readonly kind: "conflict"; readonly recordedHash: string }
-  /** Strict replay: there is nothing, or nothing settled. */
+  /** Strict replay found nothing, or nothing settled. */
   | { readonly kind: "missing" }
   | { readonly kind: "unfinished" };
 
 /**
- * Decides whether a caller runs an effect, waits for it, or gets what is
- * recorded. Another envelope is a conflict whatever the state of the effect.
+ * Decides whether a caller runs an effect, waits for it, or gets the recorded outcome. Another
+ * envelope is a conflict in every state of the effect.
  */
 export function decideEffect(state: EffectState, asked: EffectQuestion): EffectDecision {
   const { now, isStrict = false } = asked;
@@ -104,12 +109,13 @@ export function decideEffect(state: EffectState, asked: EffectQuestion): EffectD
     const dueAt = asked.dueAt ?? null;
     return isLater(dueAt, now) ? { kind: "notDue", dueAt } : { kind: "claim", fence: 1, dueAt };
   }
-  if (state.hash !== asked.hash) return { kind: "conflict", recordedHash: state.hash };
+  if (state.hash !== asked.hash && state.hash !== asked.clearHash)
+    return { kind: "conflict", recordedHash: state.hash };
   const { dueAt } = state;
   if (state.kind === "settled") {
     const { outcome } = state;
     if (outcome.status === "failed") return { kind: "failed", outcome };
-    // Only when the clock was set back since.
+    // Possible only when the clock was set back since.
     if (isLater(dueAt, now)) return { kind: "notDue", dueAt };
     return { kind: "replay", outcome };
   }
@@ -128,7 +134,10 @@ function isLater(dueAt: number | null, now: number): dueAt is number {
   return dueAt !== null && dueAt > now;
 }
 
-/** Of several who saw a holder die the first changes the fence, and the others have seen another one. */
+/**
+ * True when this holder is proven dead. If several callers saw it die, the first changes the fence,
+ * so the others saw an older holder.
+ */
 function isProvenDead(claim: HeldEffect, death: ProvenDeath | undefined): boolean {
   return death?.fence === claim.fence && death.process === claim.process;
 }
@@ -158,13 +167,16 @@ export function holderOfEffect(claim: HeldEffect): EffectHolder {
   return { process, fence, claimedAt, expiresAt };
 }
 
-/** Why a claim does not hold: the effect is gone, or the claim was released, overtaken or has run out. */
+/**
+ * The reason why a claim is not valid: the effect is gone, or the claim was released, overtaken or
+ * expired.
+ */
 export type EffectLoss = "gone" | "released" | "overtaken" | "expired";
 
-/** Where a caller stands that shows a claim. */
+/** The standing of a caller that presents a claim. */
 export type ClaimStanding =
   | { readonly kind: "held"; readonly claim: HeldEffect }
-  /** By this very claim: its holder asks again. */
+  /** This claim settled the effect, and its holder asks again. */
   | {
       readonly kind: "settled";
       readonly outcome: EffectOutcome;
@@ -172,7 +184,7 @@ export type ClaimStanding =
     }
   | { readonly kind: "lost"; readonly reason: EffectLoss };
 
-/** What a holder shows to prove that an effect is its own. */
+/** The proof that a holder holds an effect. */
 export interface EffectFence {
   readonly token: string;
   readonly fence: number;

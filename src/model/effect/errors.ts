@@ -2,9 +2,9 @@ import type { EffectLoss } from "./effect.ts";
 import { HoldfastError } from "../errors.ts";
 import { excerpt } from "../values/excerpt.ts";
 
-/** What callers of effects are told, in one place so that it is said one way. */
+/** The errors of effects, collected here so that each has one wording. */
 
-/** An effect as errors name it. */
+/** An effect's name in errors. */
 export interface EffectNames {
   readonly scopeKind: string;
   readonly scope: string;
@@ -12,7 +12,7 @@ export interface EffectNames {
   readonly attempt: number;
 }
 
-/** Such as `effect "call-1" of turn "t7"`. */
+/** Returns a title such as `effect "call-1" of turn "t7"`. */
 export function effectTitle(names: EffectNames): string {
   const attempt = names.attempt === 1 ? "" : `, attempt ${names.attempt},`;
   return `effect ${excerpt(names.replayKey)}${attempt} of ${names.scopeKind} ${excerpt(names.scope)}`;
@@ -33,7 +33,7 @@ export function effectInvalid(
 export function effectScopeInvalid(path: string, expected: string): HoldfastError {
   return new HoldfastError(
     "EFFECT_SCOPE_INVALID",
-    `${path} is ${expected}; got something else. A scope is written { kind: "turn", session: "chat-7", id: "t1" }, without a session where it belongs to none.`,
+    `${path} is ${expected}; got something else. A scope is written { kind: "turn", session: "chat-7", id: "t1" }, without a session for a scope outside sessions.`,
     { path },
   );
 }
@@ -46,7 +46,7 @@ export function effectConflict(
   return new HoldfastError(
     "EFFECT_CONFLICT",
     `The ${effectTitle(names)} was recorded with another envelope: the first difference is at ${path}. Nothing was run or changed. ` +
-      "Give each call a key of its own, and make the same calls with the same input when a scope is run again.",
+      "Give each call a key of its own, and make the same calls with the same input when a scope is retried.",
     { ...names, path, recordedHash: hashes.recorded, givenHash: hashes.given },
   );
 }
@@ -63,14 +63,14 @@ export function effectNotRecorded(names: EffectNames): HoldfastError {
 export function effectUnfinished(names: EffectNames): HoldfastError {
   return new HoldfastError(
     "EFFECT_UNFINISHED",
-    `The ${effectTitle(names)} was begun and is not settled, and strict replay runs nothing. ` +
+    `The ${effectTitle(names)} was started and is not settled, and strict replay runs nothing. ` +
       "Wait for the worker that runs it, or execute it outside of strict replay.",
     { ...names },
   );
 }
 
 const whatHappened: Readonly<Record<EffectLoss, string>> = {
-  gone: "is not recorded any more",
+  gone: "is no longer recorded",
   released: "was released",
   overtaken: "was taken over by another worker",
   expired: "was held for longer than its lease",
@@ -84,7 +84,7 @@ export function effectLeaseLost(
   return new HoldfastError(
     "EFFECT_LEASE_LOST",
     `The ${effectTitle(names)} ${whatHappened[reason]}, so its outcome here was not recorded. ` +
-      "Call it again: that returns what is recorded, or runs it anew. If this recurs, ask for a longer lease.",
+      "Call it again: the call returns the recorded outcome or runs the effect again. If this recurs, ask for a longer lease.",
     { ...names, reason },
     options,
   );
@@ -94,8 +94,8 @@ export function effectResultUnstorable(names: EffectNames, cause: unknown): Hold
   const { path, code } = placeOf(cause);
   return new HoldfastError(
     "EFFECT_RESULT_UNSTORABLE",
-    `The ${effectTitle(names)} was run, but what it returned cannot be stored${path === undefined ? "" : ` (at ${path})`}: see cause. ` +
-      "It is not recorded, and the next call runs it again: return something that can be stored.",
+    `The ${effectTitle(names)} was run, but its result cannot be stored${path === undefined ? "" : ` (at ${path})`}: see cause. ` +
+      "It is not recorded, and the next call runs the effect again. Return a value that can be stored.",
     { ...names, ...(path !== undefined && { path }), reason: code },
     { cause },
   );
@@ -120,8 +120,8 @@ export function effectResultRefused(
   return new HoldfastError(
     "EFFECT_RESULT_REFUSED",
     source === "returned"
-      ? `The ${effectTitle(names)} returned something that its caller does not accept. It is not recorded, and the next call runs it again.`
-      : `The ${effectTitle(names)} is recorded with a value that its caller does not accept. It stays as it is; accept it, or use another key.`,
+      ? `The ${effectTitle(names)} returned a value that its caller does not accept. It is not recorded, and the next call runs the effect again.`
+      : `The ${effectTitle(names)} is recorded with a value that its caller does not accept. It stays unchanged; accept it, or use another key.`,
     { ...names, source },
   );
 }

@@ -1,4 +1,4 @@
-import type { Encoded } from "../values/encoded.ts";
+import type { Encoded, HashedText } from "../values/encoded.ts";
 import { payloadField } from "./event-payload.ts";
 import { isHistoryEvent } from "./history-event.ts";
 import type {
@@ -18,41 +18,77 @@ import type { ValueCodec } from "../values/value-codec.ts";
 
 type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
 
-type Codec = Pick<ValueCodec, "encode" | "decode" | "hash">;
+type Codec = Pick<
+  ValueCodec,
+  "encode" | "encodeOnce" | "decode" | "hash" | "agrees" | "clearHash" | "clear"
+>;
 
-/** Turns the values in events and responses into what is stored, and back. */
+/** Converts the values in events and responses to their stored form and back. */
 export interface ExecutionCodec {
   value(value: unknown): Encoded;
+  /** With the hash of what will be read. */
+  hashed(value: unknown): HashedText;
   input(value: unknown): {
     readonly input: Encoded;
     readonly inputHash: string;
   };
-  /** @throws HoldfastError `OPTION_INVALID` when it is no result. */
+  /** @throws HoldfastError `OPTION_INVALID` for an invalid result. */
   finished(result: ExecutionResult): Finished;
-  /** `inputHash` is that of the execution that is created with it, if one is. */
+  /** `inputHash` is the hash of the execution that is created with the event, if one is. */
   event(event: GivenEvent, inputHash?: string): ExecutionEvent;
   readValue(stored: Encoded): unknown;
-  readResult(stored: Encoded): ExecutionResult;
+  /** With `kind`, a result whose codec is missing can be shown too. */
+  readResult(stored: Encoded, kind?: ExecutionResult["kind"]): ExecutionResult;
   readEvent(logged: LoggedEvent): LoggedEvent<unknown>;
   readResponse(logged: LoggedResponse): LoggedResponse<unknown>;
-  /** Equal for equal values; for inputs, results and signals. */
+  /** Returns equal hashes for equal values; for inputs and signals. */
   hash(value: unknown): string;
+  hashResult(result: ExecutionResult): string;
+  /** The hash that an input has in the clear, where the payload codec has a key. */
+  clearHash(value: unknown): string | undefined;
+  /** True if that hash was made of an input or a signal that has been read. */
+  agrees(value: unknown, hash: string): boolean;
+  /** Checks that the hash belongs to a result that was read. */
+  agreesResult(result: unknown, hash: string): boolean;
 }
 
 export function executionCodec(codec: Codec): ExecutionCodec {
   const value = (given: unknown): Encoded => codec.encode(given) as Encoded;
   const hash = (given: unknown): string => codec.hash("execution", 1, given);
-  const readResult = (stored: Encoded): ExecutionResult => decodeResult(stored, codec);
+  const readResult: ExecutionCodec["readResult"] = (stored, kind) =>
+    decodeResult(stored, codec, kind);
   const coding: ExecutionCodec = {
     value,
     hash,
-    input: (given) => ({ input: value(given), inputHash: hash(given) }),
-    finished: (result) => ({
-      kind: "finished",
-      resultKind: checkedResult(result).kind,
-      resultHash: hash(result),
-      result: value(result),
-    }),
+    hashed(given) {
+      const { stored, read } = codec.encodeOnce(given);
+      return { text: stored as Encoded, hash: hash(read) };
+    },
+    input(given) {
+      const { text: input, hash: inputHash } = coding.hashed(given);
+      return { input, inputHash };
+    },
+    finished(result) {
+      const { kind: resultKind } = checkedResult(result);
+      const clear = clearResult(result);
+      const { text, hash: resultHash } =
+        clear === undefined
+          ? coding.hashed(result)
+          : { text: codec.clear.encode(clear) as Encoded, hash: coding.hashResult(clear) };
+      return { kind: "finished", resultKind, resultHash, result: text };
+    },
+    hashResult(result) {
+      const clear = clearResult(result);
+      return clear === undefined ? hash(result) : codec.clear.hash("execution", 1, clear);
+    },
+    clearHash: (given) => codec.clearHash("execution", 1, given),
+    agrees: (read, expected) => codec.agrees("execution", 1, read, expected),
+    agreesResult(result, expected) {
+      const clear = isResult(result) ? clearResult(result) : undefined;
+      return clear === undefined
+        ? coding.agrees(result, expected)
+        : codec.clear.agrees("execution", 1, clear, expected);
+    },
     event: (event, inputHash) => encodedEvent(coding, event, inputHash),
     readValue: (stored) => codec.decode(stored),
     readResult,
@@ -75,7 +111,7 @@ export function executionCodec(codec: Codec): ExecutionCodec {
   return coding;
 }
 
-/** What results of each kind have. */
+/** The fields of each kind of result. */
 const resultNames: Readonly<Record<ExecutionResult["kind"], readonly string[]>> = {
   completed: ["kind", "value"],
   failed: ["kind", "error"],
@@ -90,9 +126,17 @@ function checkedResult(result: ExecutionResult): ExecutionResult {
   }
   throw new HoldfastError(
     "OPTION_INVALID",
-    "A result is completed with a value, failed with an error that has a name and a message, cancelled, or timedOut.",
+    "A result must be completed with a value, failed with an error that has a name and a message, cancelled, or timedOut.",
     { option: "result" },
   );
+}
+
+/** A result in the form in which it is stored in the clear; undefined when it holds what a user gave. */
+function clearResult(result: ExecutionResult): ExecutionResult | undefined {
+  if (result.kind === "timedOut") return { kind: "timedOut" };
+  if (result.kind !== "cancelled") return undefined;
+  const { kind, reason } = result;
+  return { kind, ...(reason !== undefined && { reason }) };
 }
 
 function encodedEvent(
@@ -106,13 +150,12 @@ function encodedEvent(
     case "continued": {
       const { input, unread } = event;
       return {
-        // With what is no field of it, which is refused where events are checked.
+        // Copies unknown fields too, which the check of events refuses.
         ...event,
-        input: codec.value(input),
-        inputHash: codec.hash(input),
+        ...codec.input(input),
         seen: event.seen ?? 0,
         unread: unread === undefined ? null : givenRanges(unread),
-        // What the store decides, whatever is said here.
+        // Set by the store; the caller's values are ignored.
         left: [],
         continuation: 0,
       };
@@ -124,7 +167,7 @@ function encodedEvent(
       return recorded(event, { input: undefined, inputHash });
     }
     case "scheduled":
-      // The outcome is the store's to decide, whatever is said here.
+      // The store decides the outcome; the caller's value is ignored.
       return recorded(event, {
         inputHash: createdInputHash,
         outcome: "created",
@@ -137,7 +180,7 @@ function encodedEvent(
       return recorded(event, { input: undefined, inputHash, value: encoded });
     }
     case "externalResolved": {
-      const resultHash = codec.hash(checkedResult(event.result));
+      const resultHash = codec.hashResult(checkedResult(event.result));
       return recorded(event, { result: undefined, resultHash });
     }
     default:
@@ -145,9 +188,12 @@ function encodedEvent(
   }
 }
 
-/** What is no list of numbers stays as it is, and is refused where events are checked. */
+/** The most signals that a run may leave unread. */
+const unreadMax = 1_000_000;
+
+/** Passes anything but a list of numbers through unchanged: the check of events refuses it. */
 function givenRanges(unread: readonly number[]): readonly SeqRange[] {
-  return Array.isArray(unread) && unread.every(Number.isSafeInteger)
+  return Array.isArray(unread) && unread.length <= unreadMax && unread.every(Number.isSafeInteger)
     ? rangesOf(unread)
     : (unread as unknown as readonly SeqRange[]);
 }
@@ -162,10 +208,9 @@ function withPayload(codec: ExecutionCodec, event: GivenEvent): ExecutionEvent {
 }
 
 /**
- * A history event with what is recorded instead of what was given; what the
- * caller does not say of its place is 0. Copied field by field: a literal
- * that adds fields after a spread takes ten times as long (2 µs), and this is
- * done for every step.
+ * Returns a history event with recorded values in place of the given ones. `call` and `seen`
+ * default to 0. Fields are copied one by one: a literal that adds fields after a spread takes ten
+ * times as long (2 µs), and this runs for every step.
  */
 function recorded(event: GivenEvent, instead: Readonly<Record<string, unknown>>): ExecutionEvent {
   const record: Record<string, unknown> = { call: 0, seen: 0 };
@@ -177,7 +222,7 @@ function recorded(event: GivenEvent, instead: Readonly<Record<string, unknown>>)
 function readResponse(codec: Codec, response: ExecutionResponse): ExecutionResponse<unknown> {
   switch (response.kind) {
     case "child":
-      return { ...response, result: decodeResult(response.result, codec) };
+      return { ...response, result: decodeResult(response.result, codec, response.resultKind) };
     case "signal":
       return { ...response, value: codec.decode(response.value) };
     default:

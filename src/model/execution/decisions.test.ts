@@ -14,12 +14,13 @@ const holder: Holder = {
   run: "Run_1" as RunId,
   owner: null,
 };
-/** Locked by the event of version 3; a later version is progress. */
+/** Locked by the event of version 3, beside other work. */
 const locked: PendingState = {
   kind: "locked",
   holder,
   leaseUntil: 100,
   lockVersion: 3,
+  isAlone: false,
 };
 const pending: PendingState = {
   kind: "pending",
@@ -47,6 +48,7 @@ function state(role: ExecutionRole, changes: Partial<ExecutionState> = {}): Exec
     lifecycle: "active",
     failures: 0,
     deaths: 0,
+    aloneDeaths: 0,
     retry: { maxRetries: 2, backoffMs: 100, backoffMaxMs: 60_000 },
     codeVersion: null,
     incompatible: [],
@@ -58,134 +60,116 @@ function state(role: ExecutionRole, changes: Partial<ExecutionState> = {}): Exec
   };
 }
 
-const unlimited = { maxRetries: null, backoffMs: 100, backoffMaxMs: 60_000 };
+/** Of a lock at 1,000, without jitter. */
+const lost = { at: 1_000, random: 0, hasRecorded: false };
+const alone: PendingState = { ...locked, isAlone: true };
 
-describe("a lock that has run out at 1,000", () => {
+const ends = (resultKind: string) => ({ kind: "finish", resultKind });
+const resumes = (dueAt: number, counts: string) => ({ kind: "resume", dueAt, counts });
+
+describe("the loss of a worker at 1,000", () => {
   test.each([
-    ["a first attempt", state("activity"), { kind: "retry", dueAt: 1_100 }],
-    ["a second attempt", state("activity", { failures: 1 }), { kind: "retry", dueAt: 1_200 }],
+    ["of a first attempt", state("activity"), resumes(1_100, "death")],
+    ["of an attempt behind errors", state("activity", { failures: 2 }), resumes(1_100, "death")],
+    ["of the third in a row", state("activity", { deaths: 2 }), resumes(1_400, "death")],
+    ["of a cancelled activity", state("activity", { lifecycle: "cancelling" }), ends("cancelled")],
+    ["of a workflow", state("workflow"), resumes(1_100, "death")],
+    ["of a workflow's fourth", state("workflow", { deaths: 3 }), resumes(1_800, "death")],
+    ["of a workflow's fiftieth", state("workflow", { deaths: 49 }), resumes(61_000, "death")],
     [
-      "the last attempt",
-      state("activity", { failures: 2 }),
-      { kind: "finish", resultKind: "timedOut" },
+      "of one that ran alone",
+      state("workflow", { deaths: 3, pending: alone }),
+      resumes(1_800, "aloneDeath"),
     ],
     [
-      "an activity never gets further",
-      state("activity", { version: 4, failures: 2 }),
-      { kind: "finish", resultKind: "timedOut" },
+      "of one that ran alone for the fourth time",
+      state("activity", { deaths: 6, aloneDeaths: 3, pending: alone }),
+      resumes(7_400, "aloneDeath"),
     ],
     [
-      "a workflow that got further",
-      state("workflow", { version: 4, failures: 9 }),
-      {
-        kind: "unlock",
-        dueAt: 1_000,
-        reason: "the lock expired after progress",
-      },
+      "of one that ran alone for the fifth time",
+      state("workflow", { deaths: 7, aloneDeaths: 4, pending: alone }),
+      { kind: "park", counts: "aloneDeath" },
     ],
     [
-      "a workflow that did not",
-      state("workflow", { retry: unlimited, failures: 3 }),
-      { kind: "retry", dueAt: 1_800 },
+      "of an activity that ran alone for the fifth time",
+      state("activity", { deaths: 7, aloneDeaths: 4, pending: alone }),
+      { kind: "park", counts: "aloneDeath" },
     ],
     [
-      "a workflow without terms",
-      state("workflow", { retry: null }),
-      { kind: "retry", dueAt: 1_100 },
+      "of one that ran beside others, and four times alone before",
+      state("workflow", { deaths: 7, aloneDeaths: 4 }),
+      resumes(13_800, "death"),
     ],
     [
-      "a cancelled activity",
-      state("activity", { lifecycle: "cancelling" }),
-      { kind: "finish", resultKind: "cancelled" },
+      "of a paused one that ran alone for the fifth time",
+      state("workflow", { lifecycle: "paused", deaths: 4, aloneDeaths: 4, pending: alone }),
+      resumes(2_600, "aloneDeath"),
     ],
     [
-      "a cancelled workflow",
-      state("workflow", { lifecycle: "cancelling", failures: 9 }),
-      { kind: "retry", dueAt: 52_200 },
+      "of a cancelled workflow that ran alone for the fifth time",
+      state("workflow", { lifecycle: "cancelling", deaths: 4, aloneDeaths: 4, pending: alone }),
+      resumes(2_600, "aloneDeath"),
     ],
-    [
-      "a cancelled workflow that got further",
-      state("workflow", { lifecycle: "cancelling", version: 4 }),
-      {
-        kind: "unlock",
-        dueAt: 1_000,
-        reason: "the lock expired after progress",
-      },
-    ],
-    ["a workflow without retries left", state("workflow", { failures: 2 }), { kind: "giveUp" }],
-    [
-      "a workflow whose fifth worker in a row got nowhere",
-      state("workflow", { retry: unlimited, failures: 4, deaths: 4 }),
-      { kind: "park" },
-    ],
-    [
-      "a paused one",
-      state("workflow", { retry: unlimited, deaths: 4, lifecycle: "paused" }),
-      { kind: "retry", dueAt: 1_100 },
-    ],
-    [
-      "an activity, of whose workers nobody counts the deaths",
-      state("activity", { retry: unlimited, deaths: 4 }),
-      { kind: "retry", dueAt: 1_100 },
-    ],
-  ])("of %s", (_, given, decision) => {
-    expect(decideExpiredLock(given, 1_000, 0)).toEqual(decision);
+  ])("%s", (_, given, decision) => {
+    expect(decideOwnerDeath(given, lost)).toEqual(decision);
+    expect(decideExpiredLock(given, { ...lost, isOwnerAlive: false })).toEqual(decision);
+  });
+
+  test("of an activity that may be attempted once ends it, and of a workflow does not", () => {
+    const retry = { maxRetries: 0, backoffMs: 100, backoffMaxMs: 60_000 };
+    const silent = { ...lost, isOwnerAlive: false };
+    expect(decideOwnerDeath(state("activity", { retry }), lost)).toEqual(ends("failed"));
+    expect(decideExpiredLock(state("activity", { retry }), silent)).toEqual(ends("timedOut"));
+    expect(decideOwnerDeath(state("workflow", { retry }), lost)).toEqual(resumes(1_100, "death"));
+    expect(decideExpiredLock(state("workflow", { retry }), silent)).toEqual(
+      resumes(1_100, "death"),
+    );
+  });
+
+  test("is nothing to a workflow that has recorded something", () => {
+    const recorded = { ...lost, hasRecorded: true };
+    expect(decideOwnerDeath(state("workflow"), recorded)).toEqual(resumes(1_000, "nothing"));
+    expect(decideExpiredLock(state("workflow"), { ...recorded, isOwnerAlive: false })).toEqual({
+      kind: "unlock",
+      dueAt: 1_000,
+      reason: "the lock expired after progress",
+    });
+  });
+
+  test("is nothing to what was not running", () => {
+    expect(decideOwnerDeath(state("workflow", { pending: kept }), lost)).toEqual(
+      resumes(1_000, "nothing"),
+    );
+    expect(decideOwnerDeath(state("activity", { pending }), lost)).toEqual(
+      resumes(1_000, "nothing"),
+    );
   });
 
   test("is spread by up to a quarter", () => {
-    expect(decideExpiredLock(state("activity"), 1_000, 0.5)).toEqual({
-      kind: "retry",
-      dueAt: 1_088,
-    });
+    expect(decideOwnerDeath(state("activity"), { ...lost, random: 0.5 })).toEqual(
+      resumes(1_088, "death"),
+    );
   });
 });
 
-describe("the death of an owner at 1,000", () => {
-  const free = { kind: "resume", dueAt: 1_000, counts: "nothing" };
+describe("a lock that a living worker let run out", () => {
+  const slow = { ...lost, isOwnerAlive: true };
   test.each([
-    ["of a first attempt", state("activity"), { kind: "resume", dueAt: 1_100, counts: "attempt" }],
+    ["of a workflow", state("workflow", { deaths: 4 }), resumes(1_100, "nothing")],
+    ["of an activity", state("activity", { failures: 2 }), resumes(1_100, "nothing")],
     [
-      "of the last attempt",
-      state("activity", { failures: 2 }),
-      { kind: "finish", resultKind: "failed" },
+      "of one that ran alone",
+      state("activity", { deaths: 7, aloneDeaths: 4, pending: alone }),
+      resumes(1_100, "nothing"),
     ],
     [
-      "of a cancelled activity",
-      state("activity", { lifecycle: "cancelling" }),
-      { kind: "finish", resultKind: "cancelled" },
+      "of an activity that may be attempted once",
+      state("activity", { retry: { maxRetries: 0, backoffMs: 100, backoffMaxMs: 60_000 } }),
+      ends("timedOut"),
     ],
-    ["of a workflow that got further", state("workflow", { version: 4, deaths: 4 }), free],
-    [
-      "of a cancelled workflow",
-      state("workflow", { lifecycle: "cancelling", deaths: 4 }),
-      { kind: "resume", dueAt: 2_600, counts: "death" },
-    ],
-    [
-      "of a paused workflow",
-      state("workflow", { lifecycle: "paused", deaths: 4 }),
-      { kind: "resume", dueAt: 2_600, counts: "death" },
-    ],
-    [
-      "of a cancelled workflow that got further",
-      state("workflow", { lifecycle: "cancelling", version: 4, deaths: 4 }),
-      free,
-    ],
-    ["of one it kept in memory", state("workflow", { pending: kept, deaths: 4 }), free],
-    ["of an activity between attempts", state("activity", { pending }), free],
-    [
-      "the first without progress",
-      state("workflow"),
-      { kind: "resume", dueAt: 1_100, counts: "death" },
-    ],
-    // A workflow's deaths do not run out with its retries.
-    [
-      "the fourth without progress",
-      state("workflow", { deaths: 3 }),
-      { kind: "resume", dueAt: 1_800, counts: "death" },
-    ],
-    ["the fifth without progress", state("workflow", { deaths: 4 }), { kind: "park" }],
-  ])("%s", (_, given, decision) => {
-    expect(decideOwnerDeath(given, 1_000, 0)).toEqual(decision);
+  ])("counts for nothing: %s", (_, given, decision) => {
+    expect(decideExpiredLock(given, slow)).toEqual(decision);
   });
 });
 

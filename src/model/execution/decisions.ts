@@ -1,117 +1,135 @@
+import type { LossCount } from "./event.ts";
 import type { ExecutionState } from "./state.ts";
 import { isHeld } from "./pending.ts";
 import { jittered, retryPauseMs, unlimitedRetryPolicy } from "../time/retry-policy.ts";
 
 /**
- * After so many deaths in a row without progress a workflow is set aside. A
- * lock that ran out counts as one: where a death cannot be proven, it is all
- * that is seen of it.
+ * The number of deaths that make a run a suspect. A process may die of one of the runs that it has
+ * locked, and no other process sees which one. So a death without progress counts for all of them
+ * and convicts none:
+ *
+ *  3 deaths             suspect: locked by an idle worker, which runs nothing beside it
+ *  5 such deaths alone  convicted: parked, or ended if it is being cancelled
+ *
+ * A recorded event, an attempt that ends by itself, `unpark`, a retry, a fork and a new start clear
+ * both counts. A request to cancel clears the second. Error retries are counted separately.
  */
-export const deathsMax = 5;
+const suspectDeaths = 3;
+export const aloneDeathsMax = 5;
 
-/** What becomes of an execution whose lock has run out. */
-export type ExpiryDecision =
-  | { readonly kind: "unlock"; readonly dueAt: number; readonly reason: string }
-  | { readonly kind: "retry"; readonly dueAt: number }
-  | { readonly kind: "finish"; readonly resultKind: "timedOut" | "cancelled" }
-  /** A workflow without retries left: it ends as timed out, by its own code if it has begun. */
-  | { readonly kind: "giveUp" }
-  | { readonly kind: "park" };
+/** The overdue time after which a suspect runs beside other work. A death there convicts no run. */
+export const suspectWaitMs = 60_000;
+
+export function isSuspect({ deaths }: Pick<ExecutionState, "deaths">): boolean {
+  return deaths >= suspectDeaths;
+}
+
+export function isConvicted({ aloneDeaths }: Pick<ExecutionState, "aloneDeaths">): boolean {
+  return aloneDeaths >= aloneDeathsMax;
+}
+
+/** A lock that expired, or whose worker died. */
+export interface LostLock {
+  readonly at: number;
+  /** A number below 1, for spreading retries. */
+  readonly random: number;
+  /** True when the run recorded an event of its own since the lock. */
+  readonly hasRecorded: boolean;
+}
+
+/** The next state of an execution that lost its worker. */
+export type LossDecision =
+  | { readonly kind: "resume"; readonly dueAt: number; readonly counts: LossCount }
+  | { readonly kind: "park"; readonly counts: "aloneDeath" }
+  | { readonly kind: "finish"; readonly resultKind: "failed" | "timedOut" | "cancelled" };
 
 /**
- * A workflow that got further since it was locked goes on at once: slow is not
- * broken. Otherwise it was an attempt that timed out. What a workflow does
- * while it is being cancelled is tried as often as it takes, since nobody else
- * would end what it started. `random` is below 1.
+ * Decides for an expired lock. It counts as a death, since an unproven death looks the same. An
+ * owner that renewed other locks since is alive and slow, so nothing is counted.
  */
 export function decideExpiredLock(
   state: ExecutionState,
-  at: number,
-  random: number,
-): ExpiryDecision {
-  const { role, failures } = state;
-  const isCancelling = state.lifecycle === "cancelling";
-  if (isCancelling && role !== "workflow") return { kind: "finish", resultKind: "cancelled" };
-  if (madeProgress(state))
-    return {
-      kind: "unlock",
-      dueAt: at,
-      reason: "the lock expired after progress",
-    };
-  const policy = state.retry ?? unlimitedRetryPolicy;
-  const pauseMs = retryPauseMs(
-    isCancelling ? { ...policy, maxRetries: null } : policy,
-    failures + 1,
-  );
-  if (pauseMs === undefined)
-    return role === "workflow" ? { kind: "giveUp" } : { kind: "finish", resultKind: "timedOut" };
-  if (role === "workflow" && isDeadly(state)) return { kind: "park" };
-  return { kind: "retry", dueAt: at + jittered(pauseMs, random) };
+  lost: LostLock & { readonly isOwnerAlive: boolean },
+): LossDecision | { readonly kind: "unlock"; readonly dueAt: number; readonly reason: string } {
+  if (hasProgress(state, lost))
+    return { kind: "unlock", dueAt: lost.at, reason: "the lock expired after progress" };
+  return lost.isOwnerAlive ? afterSlowness(state, lost) : afterDeath(state, lost, "timedOut");
 }
 
-/** What becomes of an execution whose worker's process has provably died. */
-export type DeathDecision =
-  | {
-      readonly kind: "resume";
-      readonly dueAt: number;
-      readonly counts: "attempt" | "death" | "nothing";
-    }
-  | { readonly kind: "park" }
-  | { readonly kind: "finish"; readonly resultKind: "failed" | "cancelled" };
+/** Decides for an execution whose worker's process is proven dead. */
+export function decideOwnerDeath(state: ExecutionState, lost: LostLock): LossDecision {
+  // The run was only kept in memory while it waited; nothing was running.
+  if (state.pending.kind !== "locked" || hasProgress(state, lost))
+    return { kind: "resume", dueAt: lost.at, counts: "nothing" };
+  return afterDeath(state, lost, "failed");
+}
 
 /**
- * For an activity a death is a failed attempt. For a workflow it is free when
- * the run got further since its lock; a run that keeps taking its workers down
- * with it is parked.
+ * A workflow resumes after its recorded events. An attempt of an activity starts from the
+ * beginning.
  */
-export function decideOwnerDeath(state: ExecutionState, at: number, random: number): DeathDecision {
-  const free = { kind: "resume", dueAt: at, counts: "nothing" } as const;
-  // Kept in memory while it waited: nothing was running.
-  if (state.pending.kind !== "locked") return free;
-  if (state.role !== "workflow") {
-    if (state.lifecycle === "cancelling") return { kind: "finish", resultKind: "cancelled" };
-    const pauseMs = retryPauseMs(state.retry ?? unlimitedRetryPolicy, state.failures + 1);
-    return pauseMs === undefined
-      ? { kind: "finish", resultKind: "failed" }
-      : {
-          kind: "resume",
-          dueAt: at + jittered(pauseMs, random),
-          counts: "attempt",
-        };
-  }
-  if (madeProgress(state)) return free;
-  if (isDeadly(state)) return { kind: "park" };
-  const pauseMs = retryPauseMs(
-    { ...(state.retry ?? unlimitedRetryPolicy), maxRetries: null },
-    state.deaths + 1,
+function hasProgress({ role }: ExecutionState, { hasRecorded }: LostLock): boolean {
+  return role === "workflow" && hasRecorded;
+}
+
+function afterDeath(
+  state: ExecutionState,
+  { at, random }: LostLock,
+  resultKind: "failed" | "timedOut",
+): LossDecision {
+  const ended = endedByLoss(state, resultKind);
+  if (ended !== undefined) return ended;
+  const counts = state.pending.kind === "locked" && state.pending.isAlone ? "aloneDeath" : "death";
+  // A paused run is already out of the way, and a cancelled run has to end.
+  if (
+    counts === "aloneDeath" &&
+    state.lifecycle === "active" &&
+    isConvicted({ aloneDeaths: state.aloneDeaths + 1 })
+  )
+    return { kind: "park", counts };
+  return { kind: "resume", dueAt: at + pauseMs(state, state.deaths + 1, random), counts };
+}
+
+function afterSlowness(state: ExecutionState, { at, random }: LostLock): LossDecision {
+  return (
+    endedByLoss(state, "timedOut") ?? {
+      kind: "resume",
+      dueAt: at + pauseMs(state, 1, random),
+      counts: "nothing",
+    }
   );
-  return {
-    kind: "resume",
-    dueAt: at + jittered(pauseMs ?? 0, random),
-    counts: "death",
-  };
 }
 
-/** Whether one more death is one too many. A run that is being cancelled is never set aside, since it has to end; a paused one is aside already. */
-function isDeadly({ deaths, lifecycle }: ExecutionState): boolean {
-  return deaths + 1 >= deathsMax && lifecycle === "active";
+/** Ends an activity that is being cancelled, or that allows only one attempt. */
+function endedByLoss(
+  { role, lifecycle, retry }: ExecutionState,
+  resultKind: "failed" | "timedOut",
+): LossDecision | undefined {
+  if (role === "workflow") return undefined;
+  if (lifecycle === "cancelling") return { kind: "finish", resultKind: "cancelled" };
+  return retry?.maxRetries === 0 ? { kind: "finish", resultKind } : undefined;
 }
 
-function madeProgress({ role, pending, version }: ExecutionState): boolean {
-  return role === "workflow" && pending.kind === "locked" && version > pending.lockVersion;
+/** Returns a pause that grows like the pause between retries, without a limit on their number. */
+function pauseMs({ retry }: ExecutionState, loss: number, random: number): number {
+  const policy = { ...(retry ?? unlimitedRetryPolicy), maxRetries: null };
+  return jittered(retryPauseMs(policy, loss) ?? 0, random);
 }
 
-/** When a cancellation comes, and what it would cut off. */
+/** The instant of a cancellation, and the progress that it would cut off. */
 export interface CancelledAt {
   readonly at: number;
-  /** It ever had children, or it is a workflow whose code has recorded something: then that code is to end it. */
+  /**
+   * True when it ever had children, or is a workflow whose code has recorded events. Then its code
+   * has to end it.
+   */
   readonly hasBegun: boolean;
 }
 
 /**
- * What a request to cancel does. Nothing may be left running or half done
- * behind an execution that ended, so one that a worker has, or that has begun,
- * is only marked: its code ends it.
+ * Decides what a request to cancel does. An ended execution must leave nothing running or half done
+ * behind. So an execution that a worker holds, or that has started, is only marked, and its code
+ * ends it.
  */
 export function decideCancellation(
   { pending, lifecycle }: ExecutionState,
@@ -123,8 +141,8 @@ export function decideCancellation(
 }
 
 /**
- * What a deadline that has passed does. It is the same, except that what runs
- * and is no workflow ends at once: its worker's result is then refused.
+ * Decides what a passed deadline does. It acts like a request to cancel, except that a running
+ * activity ends at once and its worker's result is refused.
  */
 export function decideDeadline(
   state: ExecutionState,

@@ -2,9 +2,9 @@ import { HoldfastError } from "../errors.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
 import type { Lifecycle } from "./state.ts";
 
-/** What callers of the execution log are told, in one place so that it is said one way. */
+/** The errors of the execution log, collected here so that each has one wording. */
 
-/** `missing` is "parent" when `id` is that of an execution's parent. */
+/** `missing` is "parent" when `id` names an execution's parent. */
 export function executionNotFound(
   id: ExecutionId,
   missing: "execution" | "parent" = "execution",
@@ -12,16 +12,16 @@ export function executionNotFound(
   const what = missing === "parent" ? "parent execution" : "execution";
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
-    `There is no ${what} ${id}. Check the id; a finished one may have been removed by retention.`,
+    `The ${what} ${id} does not exist. Check the id; retention may have removed it after it finished.`,
     { id, missing },
   );
 }
 
-/** The same where a tombstone tells more. */
+/** The error for an erased run, known from its tombstone. */
 export function executionGone(id: ExecutionId, erasedAt: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
-    `Run ${id} was erased at ${new Date(erasedAt).toISOString()}: nothing is left of it but its id, which is kept so that it is not run again by mistake.`,
+    `Run ${id} was erased at ${new Date(erasedAt).toISOString()}: only its id is kept, so that it is not run again by mistake.`,
     { id, missing: "execution", erasedAt },
   );
 }
@@ -46,26 +46,39 @@ export function eventPruned(id: ExecutionId, version: number, prunedBefore: numb
   );
 }
 
-/** The same when a child is to be created, or has ended: `details.missing` tells the two apart. */
+/**
+ * The error for a missing parent when a child is created or has ended. `details.missing` tells it
+ * from a missing execution.
+ */
 export function parentNotFound(parent: ExecutionId, child: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
-    `There is no execution ${parent}, which ${child} is a child of; nothing was written. ` +
-      "Check the id; a finished parent may have been removed by retention.",
+    `Execution ${parent}, the parent of ${child}, does not exist; nothing was written. ` +
+      "Check the id; retention may have removed the parent after it finished.",
     { id: parent, child, missing: "parent" },
+  );
+}
+
+/** The error for a run's transaction that wrote to the log that records it. */
+export function executionChangedInside(id: ExecutionId, transaction: string): HoldfastError {
+  return new HoldfastError(
+    "EXECUTION_CHANGED_INSIDE",
+    `Transaction "${transaction}" of run ${id} ended, cancelled or paused that run, or appended to its log; the transaction was rolled back. ` +
+      "Do that in a step, or end the run by returning or throwing. Inside the transaction, answer the run: end a child of it, or signal it.",
+    { id, transaction },
   );
 }
 
 export function executionBeingRemoved(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_BEING_REMOVED",
-    `The execution that had the id ${id} is being removed by retention, which has not come to its end. ` +
-      "Try again once it has, or use another id.",
+    `The previous execution with the id ${id} is still being removed by retention. ` +
+      "Retry when it is removed, or use another id.",
     { id },
   );
 }
 
-/** Why an id cannot be used whose run is as good as gone. */
+/** The error for an id whose run was erased or is being removed. */
 export function idTakenByRemoved(id: ExecutionId, erasedAt: number | null): HoldfastError {
   return erasedAt === null ? executionBeingRemoved(id) : executionErased(id, erasedAt);
 }
@@ -74,7 +87,7 @@ function executionErased(id: ExecutionId, erasedAt: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_ERASED",
     `The run ${id} was erased; its id is kept so that it is not run again by mistake. ` +
-      "Use another id. It is free again when retention has removed what is left of the run.",
+      "Use another id. This one is free again when retention has removed the rest of the run.",
     { id, erasedAt },
   );
 }
@@ -83,7 +96,7 @@ export function executionUnfinished(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_UNFINISHED",
     `Run ${id}, or something below it, has not ended, so it cannot be erased; nothing was removed. ` +
-      "Cancel it, with { force: true } if its code is not to run any more, and erase it then.",
+      "Cancel it, with { force: true } if its code must not run any more, then erase it.",
     { id },
   );
 }
@@ -91,8 +104,8 @@ export function executionUnfinished(id: ExecutionId): HoldfastError {
 export function executionOfProcess(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "PROCESS_SPAWNED",
-    `Run ${id}, or something below it, runs for a process whose output it holds; nothing was removed. ` +
-      "Prune that process, and erase the run then.",
+    `Run ${id}, or something below it, runs for a process and holds its output; nothing was removed. ` +
+      "Prune that process, then erase the run.",
     { id },
   );
 }
@@ -100,17 +113,17 @@ export function executionOfProcess(id: ExecutionId): HoldfastError {
 export function executionExists(id: ExecutionId, difference: "function" | "input"): HoldfastError {
   return new HoldfastError(
     "EXECUTION_EXISTS",
-    `Execution ${id} exists already with another ${difference}; it was left as it is. ` +
-      "Use another id, or the same function and input to get the one that exists.",
+    `Execution ${id} already exists with another ${difference}; it was left unchanged. ` +
+      "Use another id, or the same function and input to get the existing one.",
     { id, difference },
   );
 }
 
-/** The same for a copy: what stands under its id was not made by this call before. */
+/** The error for a copy whose id is taken by a run that this call did not make. */
 export function copyIdTaken(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_EXISTS",
-    `The id ${id} is taken by a run that is no such copy; it was left as it is, and nothing was copied. ` +
+    `The id ${id} is taken by a run that is not this copy; it was left unchanged, and nothing was copied. ` +
       "Choose another id for the copy.",
     { id, difference: "origin" },
   );
@@ -119,7 +132,7 @@ export function copyIdTaken(id: ExecutionId): HoldfastError {
 export function executionFinished(id: ExecutionId, version: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_FINISHED",
-    `Execution ${id} has finished (version ${version}), so nothing can be added to it. Read its result, or fork it.`,
+    `Execution ${id} has finished (version ${version}), so nothing can be appended to it. Read its result, or fork it.`,
     { id, version },
   );
 }
@@ -133,33 +146,33 @@ export function versionConflict(
     "VERSION_CONFLICT",
     `The next version of execution ${id} is ${expected}, not ${requested}, so this call wrote nothing. ` +
       (requested < expected
-        ? "Other events stand there. Read the log from the version you know and decide again."
-        : "The log does not reach so far. Read where it stands."),
+        ? "Other events were appended there. Read the log from the version you know and decide again."
+        : "The log is shorter than that. Read its current version."),
     { id, expected, requested },
   );
 }
 
-/** What is wrong with events that can never be appended. */
+/** The reason why events can never be appended. */
 export type EventsInvalidReason =
-  /** There are none. */
+  /** The list is empty. */
   | "none"
-  /** More events or children than one append takes. */
+  /** The list has more events or children than one append takes. */
   | "tooMany"
-  /** Of no kind that there is, or of one that has a call of its own. */
+  /** The kind is unknown, or has its own method. */
   | "kind"
-  /** A field is missing, unknown, malformed or too large; `details.path` says which. */
+  /** A field is missing, unknown, malformed or too large; `details.path` names it. */
   | "field"
-  /** "finished" is not the last, or is missing where a parent is to be told. */
+  /** "finished" is not the last event, or is missing where a parent must be told. */
   | "end"
-  /** What is to be started beside it is not among `children`, or is another function there. */
+  /** A child or a scheduled execution is missing from `children`, or has another function there. */
   | "draft"
-  /** A child, delay or parent is another execution's. */
+  /** A child, delay or parent belongs to another execution. */
   | "owner"
-  /** A child that it did not create exists. */
+  /** The child exists and was not created by this execution. */
   | "childExists"
-  /** An execution of its role has no such events. */
+  /** An execution of this role cannot have such an event. */
   | "role"
-  /** A response is spoken of that has not come. */
+  /** The event refers to a response that has not come. */
   | "response";
 
 export function eventsInvalid(
@@ -185,14 +198,14 @@ export function lockLost(id: ExecutionId): HoldfastError {
 }
 
 const lifecycleRefusals = {
-  paused: ["EXECUTION_PAUSED", "is paused. Unpause it to let it go on."],
+  paused: ["EXECUTION_PAUSED", "is paused. Unpause it to let it continue."],
   cancelling: [
     "EXECUTION_CANCELLING",
-    "is being cancelled. Only who has locked it can add how it cleans up, and its end.",
+    "is being cancelled. Only the holder of its lock can append its cleanup and its end.",
   ],
   parked: [
     "EXECUTION_PARKED",
-    "is parked. Deal with the reason it was parked for, then unpark it.",
+    "is parked. Fix the reason for which it was parked, then unpark it.",
   ],
 } as const;
 

@@ -9,18 +9,18 @@ import type { ExecutionResult } from "./result.ts";
 import type { RetryPolicy } from "../time/retry-policy.ts";
 import type { SeqRange } from "./unread.ts";
 
-/** What an execution is: it decides how it is retried, cancelled and resumed. */
+/** The role of an execution. It decides how the execution is retried, cancelled and resumed. */
 export type ExecutionRole =
   /** Deterministic code that is replayed from its log. */
   | "workflow"
   /** Code that runs at least once and is retried. */
   | "activity"
-  /** Nothing runs: somebody outside resolves it. */
+  /** An execution without code, which an outside caller resolves. */
   | "external";
 
 export type ResultKind = ExecutionResult["kind"];
 
-/** Who holds, or last held, an execution: a round of locking by an executor in a process. */
+/** The holder of an execution, or its last one: a round of locking by an executor in a process. */
 export interface Holder {
   readonly executor: ExecutorId;
   readonly run: RunId;
@@ -28,18 +28,21 @@ export interface Holder {
 }
 
 /**
- * Why an execution is to end: somebody asked for it; its deadline has passed,
- * or its last attempt ran out of time; or it is ended without running its code.
+ * The cause of an execution's end. `request`: a caller asked for it. `deadline`: its deadline passed
+ * or its last attempt timed out. `force`: it ends without running its code.
  */
 export type CancellationCause = "request" | "deadline" | "force";
 
-/** The execution that an execution was copied from, and its last event in the copy. */
+/** The source of a copied execution, and the last copied event. */
 export interface ForkOrigin {
   readonly execution: ExecutionId;
   readonly version: number;
-  /** True when the copy was made to try a failed run again. */
+  /** True when the copy was made to retry a failed run. */
   readonly isRetry: boolean;
-  /** The first in the line of copies, from which its code computes: the seed follows from the id. */
+  /**
+   * The first execution in the line of copies. The code computes from it, because the seed follows
+   * from the id.
+   */
   readonly original: {
     readonly execution: ExecutionId;
     readonly createdAt: number;
@@ -47,9 +50,15 @@ export interface ForkOrigin {
 }
 
 /**
- * Everything that can happen to an execution. `V` is what a payload is: the
- * stored text in the stores, the value itself for their users. Instants are
- * milliseconds since 1970; the event's own time is kept beside it.
+ * The effect of a lost worker on the counts. `attempt` uses up a retry. `death` is a death without
+ * progress, `aloneDeath` one while the worker ran nothing else. `nothing` changes no count.
+ */
+export type LossCount = "attempt" | "death" | "aloneDeath" | "nothing";
+
+/**
+ * Every event of an execution. `V` is the type of a payload: the stored text in the stores, the
+ * value itself for their users. Instants are milliseconds since 1970. The event's own time is
+ * stored beside it.
  */
 export type ExecutionEvent<V = Encoded> = ControlEvent<V> | HistoryEvent<V>;
 
@@ -62,8 +71,10 @@ export type ControlEvent<V = Encoded> =
       readonly leaseUntil: number;
       readonly retry: RetryPolicy;
       readonly codeVersion: string | null;
+      /** The worker runs nothing else at the same time. */
+      readonly alone?: true | undefined;
     }
-  /** Given back without having failed. */
+  /** Released without a failure. */
   | {
       readonly kind: "unlocked";
       readonly dueAt: number;
@@ -74,20 +85,23 @@ export type ControlEvent<V = Encoded> =
       readonly dueAt: number;
       readonly error: V;
     }
-  | { readonly kind: "attemptTimedOut"; readonly dueAt: number }
+  | {
+      readonly kind: "attemptTimedOut";
+      readonly dueAt: number;
+      readonly counts: LossCount;
+    }
   | {
       readonly kind: "ownerDied";
       readonly owner: OwnerId;
       readonly dueAt: number;
-      /** An activity's attempt, a workflow's death without progress, or nothing. */
-      readonly counts: "attempt" | "death" | "nothing";
+      readonly counts: LossCount;
     }
   | { readonly kind: "paused" }
   | { readonly kind: "unpaused" }
   | {
       readonly kind: "cancellationRequested";
       readonly reason: string | null;
-      /** The worker that ends it gives the result that goes with the cause: cancelled, or timed out. */
+      /** The cause decides the result that the worker records: cancelled, or timed out. */
       readonly cause: CancellationCause;
     }
   | {
@@ -98,23 +112,26 @@ export type ControlEvent<V = Encoded> =
     }
   | { readonly kind: "unparked" }
   /**
-   * Starts again under the same id with another input; history begins after
-   * it. Signals that were not read belong to the new run.
+   * Starts again under the same id with another input. Its history begins after this event. Unread
+   * signals belong to the new run.
    */
   | {
       readonly kind: "continued";
       readonly input: V;
       readonly inputHash: string;
-      /** The last response that the code had been given: those behind it were not read. */
+      /** The last response that the code had received. Responses after it were not read. */
       readonly seen: number;
-      /** The signals before it that were not read; null when the caller left it to the store to work that out. */
+      /**
+       * The earlier signals that were not read; null when the caller left the computation to the
+       * store.
+       */
       readonly unread: readonly SeqRange[] | null;
-      /** All signals that the new run may read; decided by the store. */
+      /** All signals that the new run may read. Set by the store. */
       readonly left: readonly SeqRange[];
-      /** How often it has been started anew with this; decided by the store. */
+      /** The number of new starts, including this one. Set by the store. */
       readonly continuation: number;
     }
-  /** Ends the part that was copied from another execution. */
+  /** The end of the part that was copied from another execution. */
   | { readonly kind: "forked"; readonly from: ForkOrigin }
   | {
       readonly kind: "finished";
@@ -160,13 +177,21 @@ export interface Created<V = Encoded> {
   /** The execution that started this one without being its parent. */
   readonly scheduledBy: ExecutionId | null;
   readonly forkedFrom: ForkOrigin | null;
-  /** Trace context and the like, carried along unread. */
+  /**
+   * The execution whose idempotency keys this one keeps using. Set for a retry's copy and for the
+   * children of such a copy.
+   */
+  readonly keysOf?: ExecutionId | undefined;
+  /** Trace context and similar data, passed along unread. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Each once, in order: what it can be found by. */
+  /** Tags for finding the execution, each once and in order. */
   readonly tags: readonly string[];
 }
 
-/** What reaches an execution from elsewhere. All of one execution are numbered in one order. */
+/**
+ * A response that reaches an execution from elsewhere. All responses of one execution are numbered
+ * in one order.
+ */
 export type ExecutionResponse<V = Encoded> =
   | {
       readonly kind: "child";
@@ -185,7 +210,7 @@ export type ExecutionResponse<V = Encoded> =
   | {
       readonly kind: "signal";
       readonly signal: string;
-      /** Given by the sender, so that sending twice is sending once. */
+      /** A key from the sender, so that a repeated signal counts once. */
       readonly signalKey: string;
       readonly value: V;
     };
@@ -199,7 +224,7 @@ export interface LoggedEvent<V = Encoded> {
   readonly event: ExecutionEvent<V>;
 }
 
-/** A response with its place among those of its execution, from 1 on. */
+/** A response with its number within its execution, counted from 1. */
 export interface LoggedResponse<V = Encoded> {
   readonly seq: number;
   readonly at: number;

@@ -2,7 +2,7 @@ import { unreachable } from "../errors.ts";
 import type { ExecutionEvent, Holder, LoggedResponse } from "./event.ts";
 import type { BlockedOn, ExecutionState, PendingState } from "./state.ts";
 
-/** An event with how many responses there were when it was appended. */
+/** An event with the number of responses at the time of its append. */
 export interface FoldedEvent {
   readonly version: number;
   readonly at: number;
@@ -10,14 +10,20 @@ export interface FoldedEvent {
   readonly event: ExecutionEvent;
 }
 
-/** A lease that was moved without an event: after how many events and responses, and to which end. */
-export interface Renewal {
-  readonly version: number;
-  readonly responses: number;
+/** A lease that was moved without an event. */
+interface MovedLease {
   readonly leaseUntil: number;
+  /** The worker runs other work beside it from then on. */
+  readonly beside?: boolean | undefined;
 }
 
-/** Where the last run under the id begins, and how many there were before it. */
+/** A moved lease with the numbers of events and responses before it. */
+export interface Renewal extends MovedLease {
+  readonly version: number;
+  readonly responses: number;
+}
+
+/** Returns the start of the last run under the id, and the number of runs before it. */
 export function startsOf(
   events: readonly FoldedEvent[],
 ): Pick<ExecutionState, "historyFrom" | "responsesFrom" | "continuations"> {
@@ -37,69 +43,80 @@ function lastStart(events: readonly FoldedEvent[]): Start | undefined {
   return events.findLast((logged): logged is Start => logged.event.kind === "continued");
 }
 
-/** What the runs before left to this one. */
+/** True for a signal that earlier runs left to this one. */
 function isLeftUnread({ seq }: LoggedResponse, start: Start | undefined): boolean {
   const left = start?.event.left ?? [];
   return left.some(([first, last]) => first <= seq && seq <= last);
 }
 
-/** Events, responses and renewals in the one order in which they came. */
-type Item =
-  | { readonly index: number; readonly logged: FoldedEvent }
-  | { readonly arrived: LoggedResponse }
-  | { readonly renewed: Renewal };
+/** Returns the leases that were moved after an event and after a number of responses. */
+export type RenewedAfter = (version: number, responses: number) => readonly MovedLease[];
 
-/** Where an execution stands, read from the newest of all that happened backwards. */
+/**
+ * Returns the state of an execution: the one set by its newest deciding event, updated by
+ * everything after that event.
+ */
 export function pendingAfter(
   events: readonly FoldedEvent[],
   responses: readonly LoggedResponse[],
-  renewals: readonly Renewal[],
+  renewedAfter: RenewedAfter,
 ): PendingState {
-  const items: Item[] = [];
-  let next = 0;
-  let last = -1;
-  let arrivedUpTo = 0;
-  const push = (item: Item): void => {
-    items.push(item);
-    for (const renewed of renewals)
-      if (renewed.version === last && renewed.responses === arrivedUpTo) items.push({ renewed });
+  const from = events.findLastIndex(({ event }) => isDeciding(event));
+  const decider = events[from];
+  if (decider === undefined) throw new Error("No event decides the state.");
+  let state = decidedBy(decider, from, events, responses);
+  const renew = (version: number, seq: number): void => {
+    for (const moved of renewedAfter(version, seq)) state = keptUntil(state, moved);
   };
-  const pushArrived = (upTo: number): void => {
-    for (; (responses[next]?.seq ?? Infinity) <= upTo; next += 1) {
-      const arrived = responses[next] as LoggedResponse;
-      arrivedUpTo = arrived.seq;
-      push({ arrived });
+  renew(decider.version, decider.responses);
+  const { continuations } = startsOf(events);
+  const answer = answerTo(state, responses);
+  let last = decider;
+  let next = responses.findIndex(({ seq }) => seq > decider.responses);
+  const arriveUpTo = (seq: number): void => {
+    for (let arrived = responses[next]; arrived !== undefined && arrived.seq <= seq;) {
+      state = unblocked(state, arrived, continuations, answer);
+      renew(last.version, arrived.seq);
+      next += 1;
+      arrived = responses[next];
     }
   };
-  events.forEach((logged, index) => {
-    pushArrived(logged.responses);
-    last = logged.version;
-    arrivedUpTo = logged.responses;
-    push({ index, logged });
-  });
-  pushArrived(Number.MAX_SAFE_INTEGER);
-  return stateAt(items, items.length - 1, events, responses);
+  for (const logged of events.slice(from + 1)) {
+    if (next >= 0) arriveUpTo(logged.responses);
+    state = movedBy(state, logged);
+    last = logged;
+    renew(logged.version, logged.responses);
+  }
+  if (next >= 0) arriveUpTo(Number.MAX_SAFE_INTEGER);
+  return state;
 }
 
-/** The state after item `at`: the first item backwards that decides it does. */
-function stateAt(
-  items: readonly Item[],
-  at: number,
+/** True for an event that makes everything before it irrelevant to the state. */
+function isDeciding(event: ExecutionEvent): boolean {
+  return event.kind === "cancellationRequested"
+    ? event.cause === "force"
+    : decidingKinds.has(event.kind);
+}
+
+const decidingKinds: ReadonlySet<ExecutionEvent["kind"]> = new Set([
+  "created",
+  "finished",
+  "attemptFailed",
+  "attemptTimedOut",
+  "continued",
+  "forked",
+  "joinNext",
+  "waiting",
+] as const);
+
+function decidedBy(
+  logged: FoldedEvent,
+  index: number,
   events: readonly FoldedEvent[],
   responses: readonly LoggedResponse[],
 ): PendingState {
-  const before = (): PendingState => stateAt(items, at - 1, events, responses);
-  const item = items[at];
-  if (item === undefined) throw new Error("No item decides the state.");
-  if ("arrived" in item) {
-    const earlier = items.slice(0, at).flatMap((each) => ("logged" in each ? each.logged : []));
-    const { continuations } = startsOf(earlier);
-    return unblocked(before(), item.arrived, continuations, responses);
-  }
-  if ("renewed" in item) return keptUntil(before(), item.renewed.leaseUntil);
-  const { index, logged } = item;
   const { event } = logged;
-  const lastLock = lastLockIn(events.slice(0, index + 1));
+  const lastLock = lastLockIn(events, index);
   switch (event.kind) {
     case "created":
       return event.role === "external"
@@ -110,8 +127,6 @@ function stateAt(
             leaseUntil: null,
             lastLock,
           };
-    case "locked":
-      return afterLock(before(), event, logged);
     case "finished":
       return {
         kind: "finished",
@@ -129,37 +144,54 @@ function stateAt(
     case "continued":
     case "forked":
       return { kind: "pending", dueAt: logged.at, leaseUntil: null, lastLock };
-    case "unlocked":
-    case "ownerDied":
-      return letGo(before(), event.dueAt, lastLock);
-    case "parked":
-      return letGo(before(), logged.at, lastLock);
     case "joinNext":
     case "waiting":
       return afterWait(event, index, logged, events, responses);
     case "cancellationRequested":
-      return event.cause === "force" ? untilResolved(lastLock) : told(before(), logged.at);
+      return untilResolved(lastLock);
     default:
-      return before();
+      throw new Error(`An event of kind ${event.kind} decides nothing by itself.`);
   }
 }
 
-/** A run that locks what it keeps while that waits keeps it for longer; it goes on waiting. */
+/** Returns the state after an event whose effect depends on the state before. */
+function movedBy(state: PendingState, logged: FoldedEvent): PendingState {
+  const { event } = logged;
+  switch (event.kind) {
+    case "locked":
+      return afterLock(state, event, logged);
+    case "unlocked":
+    case "ownerDied":
+      return letGo(state, event.dueAt);
+    case "parked":
+      return letGo(state, logged.at);
+    case "cancellationRequested":
+      return told(state, logged.at);
+    default:
+      return state;
+  }
+}
+
+/** Extends the hold when a run locks an execution it keeps in memory; the execution still waits. */
 function afterLock(
   state: PendingState,
-  { holder, leaseUntil }: Extract<ExecutionEvent, { readonly kind: "locked" }>,
+  { holder, leaseUntil, alone }: Extract<ExecutionEvent, { readonly kind: "locked" }>,
   { at, version }: FoldedEvent,
 ): PendingState {
   if (state.kind === "blocked") return { ...state, leaseUntil };
   if (isAsleep(state) && state.dueAt > at)
     return { ...state, leaseUntil, dueAt: later(state.wakeAt, leaseUntil) };
-  return { kind: "locked", holder, leaseUntil, lockVersion: version };
+  return { kind: "locked", holder, leaseUntil, lockVersion: version, isAlone: alone === true };
 }
 
-/** A renewal never takes time away. */
-function keptUntil(state: PendingState, until: number): PendingState {
+/** A renewal never shortens a lease. */
+function keptUntil(
+  state: PendingState,
+  { leaseUntil: until, beside = false }: MovedLease,
+): PendingState {
   if (state.kind === "finished" || state.leaseUntil === null) return state;
   const leaseUntil = later(until, state.leaseUntil);
+  if (state.kind === "locked") return { ...state, leaseUntil, isAlone: state.isAlone && !beside };
   return state.kind === "pending"
     ? { ...state, leaseUntil, dueAt: later(until, state.dueAt) }
     : { ...state, leaseUntil };
@@ -182,7 +214,7 @@ function afterWait(
   events: readonly FoldedEvent[],
   responses: readonly LoggedResponse[],
 ): PendingState {
-  const lastLock = lastLockIn(events.slice(0, index + 1));
+  const lastLock = lastLockIn(events, index);
   const answer = responseFor(event, index, logged, events, responses);
   const leaseUntil = event.runExpiresAt > logged.at ? event.runExpiresAt : null;
   if (answer !== undefined)
@@ -215,7 +247,7 @@ function afterWait(
 
 type Wait = Extract<ExecutionEvent, { readonly kind: "joinNext" | "waiting" }>;
 
-/** The response that a wait asks for, among those that had come when it was appended. */
+/** Returns the response that a wait asks for, among the responses at the time of its append. */
 function responseFor(
   event: Wait,
   index: number,
@@ -242,7 +274,7 @@ function responseFor(
 function questionsTo(joinSet: string, events: readonly FoldedEvent[]): number {
   return events.filter(({ event }) => {
     if (event.kind === "joinNext") return event.joinSet === joinSet;
-    // It was given a response, which the next question does not get again.
+    // This question received a response, which the next question does not get again.
     return event.kind === "joinNextTried" && event.outcome === "found" && event.joinSet === joinSet;
   }).length;
 }
@@ -253,32 +285,47 @@ function ofSet(joinSet: string, responses: readonly LoggedResponse[]): readonly 
   );
 }
 
-/** The sets of a run have its number behind their first letter; signals are for whichever run there is. */
+/**
+ * True for a response to this run. The sets of a run have its number after their first letter. A
+ * signal is for any run.
+ */
 function isForRun({ response }: LoggedResponse, run: number): boolean {
   if (response.kind === "signal") return true;
   const number = /^[a-z]([0-9]*):/.exec(response.joinSet)?.[1] ?? "";
   return number === (run === 0 ? "" : String(run));
 }
 
-/** A set's n-th response, and no other, ends the wait for it; what another run asked for ends none. */
+/**
+ * Returns the number of the response that ends the wait for one set; undefined when any response
+ * ends it or none is there.
+ */
+function answerTo(state: PendingState, responses: readonly LoggedResponse[]): number | undefined {
+  if (state.kind !== "blocked" || state.on.kind !== "joinSet") return undefined;
+  return ofSet(state.on.joinSet, responses)[state.on.ordinal - 1]?.seq;
+}
+
+/**
+ * Returns the state after a response. Only a set's n-th response ends the wait for it. Responses to
+ * other runs end no wait.
+ */
 function unblocked(
   state: PendingState,
   arrived: LoggedResponse,
   run: number,
-  responses: readonly LoggedResponse[],
+  answer: number | undefined,
 ): PendingState {
   const { at, seq } = arrived;
   if (!isForRun(arrived, run)) return state;
   if (isAsleep(state)) return roused(state, at);
   if (state.kind !== "blocked" || state.on.kind === "resolution") return state;
-  if (state.on.kind === "joinSet") {
-    const awaited = ofSet(state.on.joinSet, responses)[state.on.ordinal - 1];
-    if (awaited?.seq !== seq) return state;
-  }
+  if (state.on.kind === "joinSet" && answer !== seq) return state;
   return roused(state, at);
 }
 
-/** Due now, or when who keeps it has had its time; never later than it was. */
+/**
+ * Returns the execution as due now, or at the end of the lease of the worker that keeps it. It is
+ * never due later than before.
+ */
 function roused(
   state: Extract<PendingState, { readonly kind: "pending" | "blocked" }>,
   at: number,
@@ -295,10 +342,10 @@ function roused(
   };
 }
 
-function letGo(state: PendingState, dueAt: number, lastLock: Holder | null): PendingState {
+function letGo(state: PendingState, dueAt: number): PendingState {
   switch (state.kind) {
     case "locked":
-      return { kind: "pending", dueAt, leaseUntil: null, lastLock };
+      return { kind: "pending", dueAt, leaseUntil: null, lastLock: state.holder };
     case "pending":
       if (isAsleep(state)) return { ...state, dueAt: state.wakeAt, leaseUntil: null };
       return {
@@ -315,23 +362,27 @@ function letGo(state: PendingState, dueAt: number, lastLock: Holder | null): Pen
   }
 }
 
-/** Nobody runs it; somebody outside ends it. */
+/** Returns a state that no worker runs and that an outside caller ends. */
 function untilResolved(lastLock: Holder | null): PendingState {
   const on = { kind: "resolution" } as const;
   return { kind: "blocked", on, leaseUntil: null, lastLock };
 }
 
-/** Asked to end: who runs it or keeps it hears of it, and everybody else may take it now. */
+/**
+ * Returns the state after a request to end. The worker that runs or keeps it is told, and every
+ * other worker may take it now.
+ */
 function told(state: PendingState, at: number): PendingState {
   const isWaiting =
     state.kind === "pending" || (state.kind === "blocked" && state.on.kind !== "resolution");
   return isWaiting ? roused(state, at) : state;
 }
 
-function lastLockIn(events: readonly FoldedEvent[]): Holder | null {
-  for (const { event } of events.toReversed()) {
-    if (event.kind === "forked") return null;
-    if (event.kind === "locked") return event.holder;
+function lastLockIn(events: readonly FoldedEvent[], index: number): Holder | null {
+  for (let at = index; at >= 0; at -= 1) {
+    const event = events[at]?.event;
+    if (event?.kind === "forked") return null;
+    if (event?.kind === "locked") return event.holder;
   }
   return null;
 }

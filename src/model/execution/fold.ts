@@ -1,13 +1,13 @@
-import type { ExecutionEvent, ExecutionRole, LoggedResponse } from "./event.ts";
+import type { ExecutionEvent, LoggedResponse, LossCount } from "./event.ts";
 import { pendingAfter, startsOf, type FoldedEvent, type Renewal } from "./fold-pending.ts";
 import { isHistoryEvent } from "./history-event.ts";
 import type { ExecutionState, Lifecycle } from "./state.ts";
 
 /**
- * The state that a log says an execution is in, read from the newest event
- * backwards. It is written apart from the transitions on purpose: the property
- * tests hold the stored state, which they made, to this. Renewals leave no
- * event: who knows of some may give them.
+ * Returns the state of an execution according to its log, read from the newest event backwards. It
+ * is written separately from the transitions on purpose: property tests compare the stored state,
+ * which the transitions made, with it. Renewals leave no event, so a caller that knows some may
+ * pass them.
  */
 export function foldExecution(
   events: readonly FoldedEvent[],
@@ -29,55 +29,65 @@ export function foldExecution(
   return {
     role: created.role,
     version: events.at(-1)?.version ?? 0,
-    pending: pendingAfter(events, responses, renewals),
+    pending: pendingAfter(events, responses, (version, seq) =>
+      renewals.filter((renewal) => renewal.version === version && renewal.responses === seq),
+    ),
     lifecycle: lifecycleAfter(newestFirst, created.isPaused),
     failures: started.filter(({ event }) => isFailure(event)).length,
-    deaths: deathsInARow(created.role, newestFirst),
+    ...deathsInARow(newestFirst),
     retry: lock?.kind === "locked" ? lock.retry : null,
     codeVersion: codeVersion ?? created.codeVersion,
     incompatible: incompatibleAfter(events, created.isPaused),
     ...startsOf(events),
-    // Those of earlier runs may have been pruned, with their events.
+    // Responses of earlier runs may have been pruned with their events.
     responses: Math.max(responses.at(-1)?.seq ?? 0, events.at(-1)?.responses ?? 0),
   };
 }
 
 function isFailure(event: ExecutionEvent): boolean {
-  return (
-    event.kind === "attemptFailed" ||
-    event.kind === "attemptTimedOut" ||
-    (event.kind === "ownerDied" && event.counts === "attempt")
-  );
+  return event.kind === "attemptFailed" || lossOf(event) === "attempt";
 }
 
-/** Whether it tells that nothing came of a worker that ran a workflow: it died, or its lock ran out. */
-function isDeath(role: ExecutionRole, event: ExecutionEvent): boolean {
-  return event.kind === "ownerDied"
-    ? event.counts === "death"
-    : event.kind === "attemptTimedOut" && role === "workflow";
-}
-
-function deathsInARow(role: ExecutionRole, newestFirst: readonly FoldedEvent[]): number {
+/** Lost workers count until an event shows that the run makes progress. */
+function deathsInARow(
+  newestFirst: readonly FoldedEvent[],
+): Pick<ExecutionState, "deaths" | "aloneDeaths"> {
   let deaths = 0;
+  let aloneDeaths = 0;
+  let isOfCleanup = true;
   for (const { event } of newestFirst) {
-    if (isDeath(role, event)) deaths += 1;
-    else if (
-      isHistoryEvent(event) ||
-      ["ownerDied", "continued", "forked", "unparked"].includes(event.kind)
-    )
-      break;
+    const counts = lossOf(event);
+    if (counts === "death" || counts === "aloneDeath") deaths += 1;
+    if (counts === "aloneDeath" && isOfCleanup) aloneDeaths += 1;
+    if (event.kind === "cancellationRequested") isOfCleanup = false;
+    if (counts === "attempt" || endsDeaths.has(event.kind) || isHistoryEvent(event)) break;
   }
-  return deaths;
+  return { deaths, aloneDeaths };
 }
 
-function lifecycleAfter(newestFirst: readonly FoldedEvent[], isCreatedPaused: boolean): Lifecycle {
+const endsDeaths: ReadonlySet<ExecutionEvent["kind"]> = new Set([
+  "attemptFailed",
+  "continued",
+  "forked",
+  "unparked",
+] as const);
+
+function lossOf(event: ExecutionEvent): LossCount | undefined {
+  return event.kind === "ownerDied" || event.kind === "attemptTimedOut" ? event.counts : undefined;
+}
+
+/** Returns the lifecycle set by the newest event that sets one. */
+export function lifecycleAfter(
+  newestFirst: readonly FoldedEvent[],
+  isCreatedPaused: boolean,
+): Lifecycle {
   const meaning: Readonly<Record<string, Lifecycle>> = {
     paused: "paused",
     unpaused: "active",
     cancellationRequested: "cancelling",
     parked: "parked",
     unparked: "active",
-    // Only what is active can start anew.
+    // Only an active execution can be continued or copied.
     continued: "active",
     forked: "active",
     finished: "active",
@@ -93,26 +103,28 @@ function lifecycleAfter(newestFirst: readonly FoldedEvent[], isCreatedPaused: bo
   return isCreatedPaused ? "paused" : "active";
 }
 
-/** The versions of the parkings since the last one that was undone by hand, or had none. */
+/**
+ * Returns the code versions of all parkings since the last one without a version, or the last event
+ * that cleared them.
+ */
 function incompatibleAfter(
   events: readonly FoldedEvent[],
   isCreatedPaused: boolean,
 ): readonly string[] {
   let versions: string[] = [];
   events.forEach(({ event }, index) => {
-    const before = events.slice(0, index).toReversed();
     if (
       ["unparked", "continued", "forked"].includes(event.kind) ||
       (event.kind === "parked" && event.codeVersion === null) ||
       (event.kind === "cancellationRequested" &&
-        lifecycleAfter(before, isCreatedPaused) === "parked")
+        lifecycleAfter(events.slice(0, index).toReversed(), isCreatedPaused) === "parked")
     )
       versions = [];
     else if (event.kind === "parked") {
       const { codeVersion } = event;
       versions = versions.filter((version) => version !== codeVersion);
       versions.push(codeVersion ?? "");
-      // Short enough for an index; the newest stays.
+      // Short enough for an index. The newest version stays.
       while (versions.length > 1 && JSON.stringify(versions).length > 512)
         versions = versions.slice(1);
     }

@@ -6,16 +6,15 @@ import type { JoinSetId } from "../ids/join-set-id.ts";
 import type { StartAt } from "../time/instants.ts";
 
 /**
- * What a workflow did, for replaying it. `call` is the number of the ctx call
- * that it belongs to, `seen` the highest response the code had been given
- * before: replay gives it those first, in order.
+ * An event of a workflow's code, for replaying it. `call` is the number of its ctx call. `seen` is
+ * the highest response that the code had received before; replay delivers those first, in order.
  */
 export type HistoryEvent<V = Encoded> = {
   readonly call: number;
   readonly seen: number;
 } & HistoryFact<V>;
 
-/** The fact alone; `call` and `seen` are 0 unless the runtime says otherwise. */
+/** The fact itself. `call` and `seen` are 0 unless the runtime sets them. */
 export type HistoryFact<V = Encoded> =
   | { readonly kind: "joinSetCreated"; readonly joinSet: JoinSetId }
   | {
@@ -30,10 +29,13 @@ export type HistoryFact<V = Encoded> =
       readonly joinSet: JoinSetId;
       readonly delay: DelayId;
       readonly expiresAt: number;
-      /** As the code put it: what replay compares, since the instant depends on when it ran. */
+      /**
+       * The time as the code gave it. Replay compares it, since the instant depends on when the
+       * code ran.
+       */
       readonly startAt: StartAt;
     }
-  /** Waits for the next response of one set, the n-th of these for its n-th. */
+  /** Waits for the next response of one set. The n-th such event gets the n-th response. */
   | {
       readonly kind: "joinNext";
       readonly joinSet: JoinSetId;
@@ -41,61 +43,69 @@ export type HistoryFact<V = Encoded> =
       readonly function: FunctionName | null;
       readonly isClosing: boolean;
     }
-  /** A set was asked for more than was submitted to it. */
+  /** The code asked a set for more responses than it has members. */
   | {
       readonly kind: "joinNextTooMany";
       readonly joinSet: JoinSetId;
       readonly function: FunctionName | null;
     }
-  /** Asked a set without waiting. What was found is the answer to this question, as to a `joinNext`; the others take no place. */
+  /**
+   * Asks a set without waiting. A found response answers this question, as it would a `joinNext`.
+   * The other outcomes take no place.
+   */
   | {
       readonly kind: "joinNextTried";
       readonly joinSet: JoinSetId;
       readonly outcome: "found" | "pending" | "allProcessed";
     }
   /**
-   * Waits for any response after `seen`, of whatever set or signal, and, if
-   * there is a `wakeAt`, no longer than until then: it is due at that instant
-   * without a row that would have to be answered.
+   * Waits for any response after `seen`, of any set or signal. With a `wakeAt` it waits until then
+   * at most: the execution is due at that instant, and no row has to be answered.
    */
   | {
       readonly kind: "waiting";
       readonly runExpiresAt: number;
       readonly wakeAt: number | null;
     }
-  /** Started a top-level execution of its own, or found that its id is taken. */
+  /** Starts a separate top-level execution, or finds that its id is taken. */
   | {
       readonly kind: "scheduled";
       readonly execution: ExecutionId;
       readonly function: FunctionName;
       readonly inputHash: string;
       readonly startAt: StartAt;
-      /** Decided by the store when this is appended. */
+      /** Decided by the store when this event is appended. */
       readonly outcome: ScheduledOutcome;
     }
-  /** Resolved an external execution; only the hash of the value, which is in that one's log. */
+  /**
+   * Resolves an external execution. Only the hash of the value is here; the value is in that
+   * execution's log.
+   */
   | {
       readonly kind: "externalResolved";
       readonly execution: ExecutionId;
       readonly resultHash: string;
       readonly outcome: "resolved" | "conflict";
     }
-  /** Took the next signal of a name. */
+  /** Takes the next signal of a name. */
   | {
       readonly kind: "signalReceived";
       readonly signal: string;
       readonly seq: number;
     }
-  /** Asked for the next signal of a name, which had not come. By itself it waits for nothing. */
+  /** Asks for the next signal of a name, which had not come. The event itself does not wait. */
   | {
       readonly kind: "receiveRequested";
       readonly signal: string;
-      /** When the code is told that none came; null when it waits for ever. */
+      /** The instant at which the code is told that none came; null when it waits forever. */
       readonly expiresAt: number | null;
     }
-  /** Told the code that the time for the signal it asked for is over. */
+  /** Tells the code that the time for the requested signal has passed. */
   | { readonly kind: "receiveTimedOut"; readonly signal: string }
-  /** Told the code, by its holder, that the run is being cancelled: what it records from here on is its cleanup. */
+  /**
+   * The holder tells the code that the run is being cancelled. Everything it records after this is
+   * its cleanup.
+   */
   | { readonly kind: "cancellationDelivered" }
   | {
       readonly kind: "stepFinished";
@@ -107,11 +117,16 @@ export type HistoryFact<V = Encoded> =
   | {
       readonly kind: "stepAttemptFailed";
       readonly name: string;
+      /** Omitted for a step. */
+      readonly isTransaction?: true;
       readonly attempt: number;
       readonly retryAt: number;
       readonly error: V;
     }
-  /** A step that wrote to this database, in the transaction that appended this; one that failed wrote nothing else. */
+  /**
+   * A step that wrote to this database, in the transaction that appended this event. A failed one
+   * wrote nothing else.
+   */
   | {
       readonly kind: "transactionFinished";
       readonly name: string;
@@ -122,15 +137,15 @@ export type HistoryFact<V = Encoded> =
   | { readonly kind: "patched"; readonly patch: string };
 
 /**
- * What became of a run that was to be started: it was `created`; it `existed`
- * with the same function and an equal input; or its id was in `conflict`, that
- * of another or of one that is being removed, and nothing was created.
+ * The outcome of starting a run. It was `created`; it `existed` with the same function and an equal
+ * input; or there was a `conflict` and nothing was created. The id then belongs to another run, or
+ * to one that is being removed.
  */
 export type ScheduledOutcome = "created" | "existed" | "conflict";
 
 export type HistoryKind = HistoryFact["kind"];
 
-/** Kinds of history events, as data: the store reads only these for a replay. */
+/** The kinds of history events as data. A replay reads only these from the store. */
 const historyKinds: Readonly<Record<HistoryKind, true>> = {
   joinSetCreated: true,
   childRequested: true,
@@ -165,12 +180,12 @@ type Found = Extract<HistoryFact, { readonly kind: "joinNextTried" }> & {
   readonly outcome: "found";
 };
 
-/** True for a question to a set that was asked without waiting, and answered. */
+/** True for a question to a set that was asked without waiting and was answered. */
 export function isFound<E extends { readonly kind: string }>(event: E): event is E & Found {
   return event.kind === "joinNextTried" && (event as Partial<Found>).outcome === "found";
 }
 
-/** The join set that an event speaks of, if it does. */
+/** Returns the join set of an event, if it has one. */
 export function joinSetIn(event: { readonly kind: string }): JoinSetId | undefined {
   return (event as { readonly joinSet?: JoinSetId }).joinSet;
 }

@@ -27,6 +27,7 @@ const locked: PendingState = {
   holder: me,
   leaseUntil: 200,
   lockVersion: 3,
+  isAlone: false,
 };
 const waits = (leaseUntil: number | null): PendingState => ({
   kind: "blocked",
@@ -83,7 +84,7 @@ const events: readonly ExecutionEvent[] = [
     retry: { maxRetries: 2, backoffMs: 100, backoffMaxMs: 1_000 },
     codeVersion: null,
   },
-  { kind: "attemptTimedOut", dueAt: 150 },
+  { kind: "attemptTimedOut", counts: "attempt", dueAt: 150 },
   { kind: "parked", code: "X", reason: "r", codeVersion: null },
   paused,
   { kind: "unpaused" },
@@ -118,6 +119,7 @@ function after(
     lifecycle: "active",
     failures: 1,
     deaths: 2,
+    aloneDeaths: 0,
     retry: null,
     codeVersion: null,
     incompatible: [],

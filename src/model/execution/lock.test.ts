@@ -23,6 +23,7 @@ function state(pending: PendingState, lifecycle: Lifecycle = "active"): Executio
     lifecycle,
     failures: 0,
     deaths: 0,
+    aloneDeaths: 0,
     retry: null,
     codeVersion: null,
     incompatible: [],
@@ -44,6 +45,7 @@ const held = (holder: Holder, leaseUntil: number): PendingState => ({
   holder,
   leaseUntil,
   lockVersion: 3,
+  isAlone: false,
 });
 const blocked: PendingState = {
   kind: "blocked",

@@ -9,13 +9,13 @@ export interface LockRequest {
   readonly at: number;
   readonly holder: Pick<Holder, "executor" | "run">;
   readonly leaseUntil: number;
-  /** Of the code that is to run it, if it has one. */
+  /** The version of the code that will run it, if it has one. */
   readonly codeVersion: string | null;
 }
 
 /**
- * Whether code of a version may get an execution. Code that could not go on
- * with it before does not; other code may try what was parked for that alone.
+ * True when code of this version may lock an execution. A version under which it was parked may
+ * not. Another version may try an execution that was parked only for that.
  */
 export function isCompatible(
   { lifecycle, incompatible }: Pick<ExecutionState, "lifecycle" | "incompatible">,
@@ -26,13 +26,12 @@ export function isCompatible(
 }
 
 /**
- * Whether a lock would be a new one or the extension of one's own, also of a
- * wait that is kept in memory; throws when it may not be taken. An expired lock is never taken over: first it must be
- * recorded that it expired, so that the log tells what happened.
+ * Returns whether a lock is new or extends the caller's own, also for a wait that is kept in
+ * memory. Throws when the lock may not be taken. An expired lock is never taken over directly. Its
+ * expiry must be recorded first, so that the log shows what happened.
  *
- * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `LOCK_NOT_DUE`, `LOCK_HELD`,
- *   `LOCK_BLOCKED`, `LOCK_INCOMPATIBLE`, `EXECUTION_FINISHED`,
- *   `EXECUTION_PAUSED` or `EXECUTION_PARKED`.
+ * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `LOCK_NOT_DUE`, `LOCK_HELD`, `LOCK_BLOCKED`,
+ * `LOCK_INCOMPATIBLE`, `EXECUTION_FINISHED`, `EXECUTION_PAUSED` or `EXECUTION_PARKED`.
  */
 export function canAppendLock(
   id: ExecutionId,
@@ -49,7 +48,7 @@ export function canAppendLock(
   if (!isAllowed)
     throw refusal(
       "LOCK_INCOMPATIBLE",
-      `Execution ${id} was parked before under this code version. Lock it with another one, or cancel it by force.`,
+      `Execution ${id} was already parked under this code version. Lock it with another version, or cancel it by force.`,
       { id },
     );
   switch (pending.kind) {
@@ -65,14 +64,14 @@ export function canAppendLock(
       if (isSameRun(pending.holder, holder)) return "extension";
       throw refusal(
         "LOCK_HELD",
-        `Execution ${id} is locked by ${pending.holder.executor}. Wait until it is given back or its expiry is recorded.`,
+        `Execution ${id} is locked by ${pending.holder.executor}. Wait until it is released or its expiry is recorded.`,
         { id, holder: pending.holder.executor, leaseUntil: pending.leaseUntil },
       );
     case "blocked":
       if (isSameRun(pending.lastLock, holder) && pending.leaseUntil !== null) return "extension";
       throw refusal(
         "LOCK_BLOCKED",
-        `Execution ${id} waits for ${pending.on.kind === "joinSet" ? `join set ${pending.on.joinSet}` : pending.on.kind}. It can be locked once that has come.`,
+        `Execution ${id} waits for ${pending.on.kind === "joinSet" ? `join set ${pending.on.joinSet}` : pending.on.kind}. It can be locked when the response has come.`,
         { id },
       );
     default:
@@ -85,7 +84,7 @@ export function assertLeaseAhead({ at, leaseUntil }: Pick<LockRequest, "at" | "l
   if (leaseUntil > at) return;
   throw refusal(
     "LOCK_EXPIRY_INVALID",
-    `A lock must end after it begins (${leaseUntil} is not after ${at}). Give a later end.`,
+    `A lock must end after it starts (${leaseUntil} is not after ${at}). Pass a later end.`,
     { leaseUntil, at },
   );
 }

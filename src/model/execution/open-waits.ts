@@ -2,13 +2,13 @@ import type { ExecutionId } from "../ids/execution-id.ts";
 import type { LoggedEvent, LoggedResponse } from "./event.ts";
 import { isHistoryEvent } from "./history-event.ts";
 
-/** Something that a run has asked for and has not been given yet. */
+/** An open request of a run: the answer has not come yet. */
 export type OpenWait =
   | {
       readonly kind: "signal";
       readonly signal: string;
       readonly since: number;
-      /** When its code is told that none came; null when it waits for ever. */
+      /** The instant at which the code is told that none came; null when it waits forever. */
       readonly until: number | null;
     }
   | { readonly kind: "sleep"; readonly since: number; readonly until: number }
@@ -17,8 +17,10 @@ export type OpenWait =
       readonly child: ExecutionId;
       readonly function: string;
       readonly since: number;
+      /** The code of the reason why the child is parked, if the reader looked it up. */
+      readonly parked?: string;
     }
-  /** An answer from outside, to the execution that stands for it. */
+  /** An answer from outside, to the external execution that stands for it. */
   | {
       readonly kind: "external";
       readonly external: ExecutionId;
@@ -27,20 +29,19 @@ export type OpenWait =
   | {
       readonly kind: "retry";
       readonly step: string;
-      /** The one that failed last. */
+      /** The attempt that failed last. */
       readonly attempt: number;
       readonly since: number;
       readonly until: number;
     };
 
-/** The function name of what `ctx.external` asks for. */
+/** The function name of `ctx.external` requests. */
 export const externalFunction = "holdfast/external";
 
 /**
- * What a run waits for, as its log tells: in the order of asking. Responses are
- * given to its code before the event that says they were seen, so a signal goes
- * to the oldest call that asked for it by then. Sleeps whose time is over have
- * ended, though nobody has written it down yet.
+ * Returns the open waits of a run by its log, in the order of asking. The code receives responses
+ * before the event that records them as seen. So a signal goes to the oldest call that had asked
+ * for it by then. A sleep whose time has passed counts as ended, even before the end is recorded.
  */
 export function openWaits<V>(
   events: readonly LoggedEvent<V>[],

@@ -3,7 +3,7 @@ import type { ExecutionId } from "../ids/execution-id.ts";
 import { isSleeping, lastHolder } from "./state.ts";
 import type { PendingState, Sleeping } from "./state.ts";
 
-/** What becomes of where an execution stands when a hold on it ends, or it is to be woken. */
+/** Computes an execution's state when a worker's hold on it ends, or when it wakes. */
 
 /** True while a worker may be running it: locked, or kept in memory while it waits. */
 export function isHeld(pending: PendingState, at: number): boolean {
@@ -17,7 +17,7 @@ export function isHeld(pending: PendingState, at: number): boolean {
   }
 }
 
-/** Due at an instant, whatever it was; nobody has it. */
+/** Returns the execution as due at an instant and held by no worker, from any state. */
 export function dueAgain(pending: PendingState, dueAt: number): PendingState {
   return {
     kind: "pending",
@@ -27,7 +27,10 @@ export function dueAgain(pending: PendingState, dueAt: number): PendingState {
   };
 }
 
-/** Waits for a response, or until an instant; who keeps it in memory has it until its lease ends, as always. */
+/**
+ * Returns the state of a wait for a response or an instant. The worker that keeps it in memory
+ * holds it until its lease ends.
+ */
 export function asleep(sleeping: Omit<Sleeping, "kind" | "dueAt">): PendingState {
   const { wakeAt, leaseUntil } = sleeping;
   const dueAt = Math.max(wakeAt, leaseUntil ?? wakeAt);
@@ -35,8 +38,8 @@ export function asleep(sleeping: Omit<Sleeping, "kind" | "dueAt">): PendingState
 }
 
 /**
- * What it waited for has come, or its code is to be told something. Who keeps
- * it in memory hears of it there, and has until the end of its lease.
+ * Returns the state after the awaited response has come, or when the code must be told something.
+ * The worker that keeps it in memory is told there, and has until the end of its lease.
  */
 export function woken(
   pending: Extract<PendingState, { readonly kind: "pending" | "blocked" }>,
@@ -52,13 +55,16 @@ export function woken(
   };
 }
 
-/** Whatever it waits for, its code is to be told that it is to end. */
+/** Returns the execution as due, so that its code is told to end, whatever it waits for. */
 export function dueForCleanUp(pending: PendingState, at: number): PendingState {
   if (pending.kind === "locked" || pending.kind === "finished") return pending;
   return isEndedFromOutside(pending) ? pending : woken(pending, at);
 }
 
-/** What its own run keeps in memory while it waits goes on waiting, for longer; undefined for what is then locked. */
+/**
+ * Returns the longer wait of an execution that its own run keeps in memory; undefined when the lock
+ * makes it locked instead.
+ */
 export function keptLonger(
   pending: PendingState,
   at: number,
@@ -68,7 +74,7 @@ export function keptLonger(
   return isSleeping(pending) && pending.dueAt > at ? asleep({ ...pending, leaseUntil }) : undefined;
 }
 
-/** Nobody has it and nobody can get it any more: who forces its end ends it. */
+/** Returns a state that no worker has or can get. The caller that forces the end ends it. */
 export function takenFromAll(pending: PendingState): PendingState {
   if (pending.kind === "finished") return pending;
   return {
@@ -79,12 +85,12 @@ export function takenFromAll(pending: PendingState): PendingState {
   };
 }
 
-/** True for what no worker runs: what is resolved, or ended by force. */
+/** True for an execution that no worker runs: it is resolved, or ended by force. */
 export function isEndedFromOutside(pending: PendingState): boolean {
   return pending.kind === "blocked" && pending.on.kind === "resolution";
 }
 
-/** What it waits for stays; a worker's hold on it goes. */
+/** Returns the state without a worker's hold. The wait stays. */
 export function withoutLease(pending: PendingState, dueAt: number): PendingState {
   switch (pending.kind) {
     case "locked":
@@ -108,7 +114,7 @@ export function released(id: ExecutionId, pending: PendingState, dueAt: number):
   if (pending.kind === "pending" && !isSleeping(pending) && dueAt >= pending.dueAt)
     throw new HoldfastError(
       "UNLOCK_REFUSED",
-      `Execution ${id} is not locked, and is due at ${pending.dueAt} already. Unlocking may only bring that forward.`,
+      `Execution ${id} is not locked, and is already due at ${pending.dueAt}. Unlocking may only make it due earlier.`,
       { id, dueAt: pending.dueAt },
     );
   return withoutLease(pending, dueAt);

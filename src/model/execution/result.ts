@@ -1,10 +1,11 @@
 import { isStoredError } from "../values/restored-error.ts";
 import type { StoredError } from "../values/stored-error.ts";
+import { sealedValue } from "../values/payload-mark.ts";
 import type { ValueCodec } from "../values/value-codec.ts";
 import { malformed } from "../values/value-reader.ts";
 import { decodeValue, encodeValue } from "../values/values.ts";
 
-/** How an execution ended. */
+/** The end of an execution. */
 export type ExecutionResult =
   | { readonly kind: "completed"; readonly value: unknown }
   | { readonly kind: "failed"; readonly error: StoredError }
@@ -14,15 +15,25 @@ export type ExecutionResult =
 type Codec = Pick<ValueCodec, "encode" | "decode">;
 const plain: Codec = { encode: encodeValue, decode: decodeValue };
 
-/** The text of a result; a completed value may be anything encodeValue takes. */
+/** Returns the text of a result. A completed value may be anything that encodeValue accepts. */
 export function encodeResult(result: ExecutionResult, codec: Codec = plain): string {
   return codec.encode(result);
 }
 
-/** @throws HoldfastError `VALUE_MALFORMED` when the text is no result. */
-export function decodeResult(stored: string, codec: Codec = plain): ExecutionResult {
+/**
+ * Reads a result. With `kind` it also accepts one that cannot be read without its codec. @throws
+ * HoldfastError `VALUE_MALFORMED` when the text is not a result.
+ */
+export function decodeResult(
+  stored: string,
+  codec: Codec = plain,
+  kind?: ExecutionResult["kind"],
+): ExecutionResult {
   const value = codec.decode(stored);
   if (isResult(value)) return value;
+  if (value === sealedValue && kind === "completed") return { kind, value };
+  if (value === sealedValue && kind === "failed")
+    return { kind, error: { name: "Error", message: sealedValue } };
   throw malformed("it is not the result of an execution");
 }
 

@@ -12,6 +12,7 @@ const before: ExecutionState = {
   lifecycle: "active",
   failures: 0,
   deaths: 2,
+  aloneDeaths: 0,
   retry: null,
   codeVersion: null,
   incompatible: [],
@@ -49,6 +50,7 @@ test.each([
     ...before,
     version: 4,
     deaths: 0,
+    aloneDeaths: 0,
   });
 });
 

@@ -4,10 +4,10 @@ import { spokenEvent } from "./spoken-event.ts";
 
 test.each([
   [{ kind: "created", scheduledAt: 5_000 }, "created"],
-  [{ kind: "created", scheduledAt: 65_000 }, "created, to start in 1 min"],
-  [{ kind: "locked", codeVersion: "42" }, "taken by a worker of version 42"],
-  [{ kind: "attemptFailed", dueAt: 7_000 }, "attempt failed, again in 2 s"],
-  [{ kind: "cancellationRequested", reason: "late" }, "to be cancelled: late"],
+  [{ kind: "created", scheduledAt: 65_000 }, "created, starts in 1 min"],
+  [{ kind: "locked", codeVersion: "42" }, "locked by a worker with code version 42"],
+  [{ kind: "attemptFailed", dueAt: 7_000 }, "attempt failed, retry in 2 s"],
+  [{ kind: "cancellationRequested", reason: "late" }, "cancellation requested: late"],
   [{ kind: "parked", code: "NONDETERMINISM" }, "parked: NONDETERMINISM"],
   [{ kind: "finished", resultKind: "timedOut" }, "timed out"],
   [{ kind: "delayRequested", startAt: { in: 172_800_000 } }, "sleeps for 2 days"],

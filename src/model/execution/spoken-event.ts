@@ -10,20 +10,20 @@ export function spokenEvent<V>(event: ExecutionEvent<V>, at: number): string {
   switch (event.kind) {
     case "created":
       return event.scheduledAt > at
-        ? `created, to start in ${spokenDuration(event.scheduledAt - at)}`
+        ? `created, starts in ${spokenDuration(event.scheduledAt - at)}`
         : "created";
     case "locked":
-      return `taken by a worker${event.codeVersion === null ? "" : ` of version ${event.codeVersion}`}`;
+      return `locked by a worker${event.codeVersion === null ? "" : ` with code version ${event.codeVersion}`}`;
     case "unlocked":
-      return `given back: ${event.reason}`;
+      return `released: ${event.reason}`;
     case "attemptFailed":
-      return `attempt failed, again in ${spokenDuration(event.dueAt - at)}`;
+      return `attempt failed, retry in ${spokenDuration(event.dueAt - at)}`;
     case "attemptTimedOut":
-      return `attempt timed out, again in ${spokenDuration(event.dueAt - at)}`;
+      return `attempt timed out, retry in ${spokenDuration(event.dueAt - at)}`;
     case "ownerDied":
       return "its process died";
     case "cancellationRequested":
-      return `to be cancelled${event.reason === null ? "" : `: ${event.reason}`}`;
+      return `cancellation requested${event.reason === null ? "" : `: ${event.reason}`}`;
     case "parked":
       return `parked: ${event.code}`;
     case "paused":
@@ -33,7 +33,7 @@ export function spokenEvent<V>(event: ExecutionEvent<V>, at: number): string {
     case "unparked":
       return "unparked";
     case "continued":
-      return "begun anew with another input";
+      return "continued with a new input";
     case "forked":
       return `copied from ${event.from.execution} up to event ${event.from.version}`;
     case "finished":
@@ -55,9 +55,9 @@ function spokenHistory<V>(event: HistoryEvent<V>): string {
       return `sleeps ${spokenStart(event.startAt)}`;
     case "joinNext":
     case "joinNextTried":
-      return `asked join set ${event.joinSet}`;
+      return `asked join set ${event.joinSet} for its next result`;
     case "joinNextTooMany":
-      return `asked join set ${event.joinSet} for more than it has`;
+      return `asked join set ${event.joinSet} for more results than it has`;
     case "waiting":
       return "waits";
     case "scheduled":
@@ -69,7 +69,7 @@ function spokenHistory<V>(event: HistoryEvent<V>): string {
     case "receiveRequested":
       return `waits for signal ${event.signal}`;
     case "receiveTimedOut":
-      return `no signal ${event.signal} came in time`;
+      return `waited for signal ${event.signal} until its timeout`;
     case "cancellationDelivered":
       return "cleans up";
     case "stepFinished":
@@ -77,7 +77,7 @@ function spokenHistory<V>(event: HistoryEvent<V>): string {
     case "transactionFinished":
       return `transaction "${event.name}" ${event.outcome}`;
     case "stepAttemptFailed":
-      return `step "${event.name}" failed, attempt ${event.attempt}`;
+      return `${event.isTransaction === true ? "transaction" : "step"} "${event.name}" failed, attempt ${event.attempt}`;
     case "patched":
       return `patched "${event.patch}"`;
     default:

@@ -26,7 +26,7 @@ function run(
     interruption: null,
     waits: [],
     ...given,
-    state: { pending: due, failures: 0, role: "workflow", ...given.state },
+    state: { pending: due, failures: 0, deaths: 0, role: "workflow", ...given.state },
   };
 }
 
@@ -38,23 +38,27 @@ describe("what a run waits for", () => {
     [{ kind: "sleep", since, until: now + 6 * 24 * hour - 12 * hour }, "sleeps until Mon 09:00"],
     [
       { kind: "signal", signal: "approval", since, until: null },
-      "waits for signal approval since 2 h",
+      "has waited 2 h for signal approval",
     ],
     [
       { kind: "signal", signal: "approval", since, until: now + 12 * hour },
-      "waits for signal approval since 2 h, until tomorrow 09:00",
+      "has waited 2 h for signal approval, until tomorrow 09:00",
     ],
     [
       { kind: "child", child, function: "charge", since },
-      "waits for charge (order-42.o:1_1) since 2 h",
+      "has waited 2 h for charge (order-42.o:1_1)",
+    ],
+    [
+      { kind: "child", child, function: "charge", since, parked: "RUN_KEEPS_KILLING_WORKERS" },
+      "has waited 2 h for charge (order-42.o:1_1), which is parked: RUN_KEEPS_KILLING_WORKERS",
     ],
     [
       { kind: "external", external: child, since },
-      "waits for an answer from outside (order-42.o:1_1) since 2 h",
+      "has waited 2 h for an answer from outside (order-42.o:1_1)",
     ],
     [
       { kind: "retry", step: "print", attempt: 2, since, until: now + 90_000 },
-      'tries step "print" again today 21:01:30 (attempt 2 failed)',
+      'retries step "print" today 21:01:30 (attempt 2 failed)',
     ],
   ] as const)("%j is said in words", (wait, said) => {
     expect(spokenWait(wait, reader)).toBe(said);
@@ -64,7 +68,7 @@ describe("what a run waits for", () => {
   test("is told for three at most", () => {
     const wait = { kind: "signal", signal: "a", since, until: null } as const;
     expect(spokenStanding(run({ waits: [wait, wait, wait, wait, wait] }), reader)).toMatch(
-      /^(waits for signal a since 2 h, and ){3}2 more$/,
+      /^(has waited 2 h for signal a, and ){3}2 more$/,
     );
   });
 
@@ -80,11 +84,21 @@ describe("what a run waits for", () => {
   });
 });
 
+test("a suspect waits for a worker that runs nothing else", () => {
+  const pending = { ...due, dueAt: now - 5_000 };
+  expect(spokenStanding(run({ status: "pending", state: { pending, deaths: 3 } }), reader)).toBe(
+    "overdue by 5 s, waits for a worker that runs nothing else, because 3 processes died while they held it",
+  );
+  expect(spokenStanding(run({ status: "pending", state: { pending, deaths: 2 } }), reader)).toBe(
+    "overdue by 5 s, waits for a worker",
+  );
+});
+
 test("a run whose sleep is over is due, whatever else it waits for and whoever is there", () => {
   const wait = { kind: "signal", signal: "a", since, until: null } as const;
   for (const waits of [[], [wait]])
     expect(spokenStanding(run({ sleepsUntil: now - 5_000, waits }), reader)).toBe(
-      "is due since 5 s and waits for a worker",
+      "overdue by 5 s, waits for a worker",
     );
 });
 
@@ -98,11 +112,7 @@ test("words without durations stay the same while nothing happens", () => {
   const said = [run({ sleepsUntil }), run({ waits }), paused].map((each) =>
     spokenStanding(each, { ...reader, withoutDurations: true }),
   );
-  expect(said).toEqual([
-    "is due and waits for a worker",
-    "waits for charge (order-42.o:1_1)",
-    "is paused",
-  ]);
+  expect(said).toEqual(["due, waits for a worker", "waits for charge (order-42.o:1_1)", "paused"]);
 });
 
 describe("where else a run stands", () => {
@@ -114,21 +124,24 @@ describe("where else a run stands", () => {
   test.each([
     [run({ status: "failed", state: finished }), "failed today 20:00, after 4 h"],
     [run({ status: "timedOut", state: finished }), "timed out today 20:00, after 4 h"],
-    [run({ status: "pending" }), "is due and waits for a worker"],
-    [run({ status: "pending", state: late }), "is due since 5 s and waits for a worker"],
-    [run({ status: "unserved", state: late }), "is due since 5 s, and nobody runs orders/fulfil"],
+    [run({ status: "pending" }), "due, waits for a worker"],
+    [run({ status: "pending", state: late }), "overdue by 5 s, waits for a worker"],
+    [
+      run({ status: "unserved", state: late }),
+      "overdue by 5 s, and no worker serves orders/fulfil",
+    ],
     [run({ status: "scheduled", state: later }), "starts tomorrow 09:00"],
     [
       run({
         status: "scheduled",
         state: { ...later, role: "activity", failures: 2 },
       }),
-      "is tried again tomorrow 09:00 (2 attempts failed)",
+      "retries tomorrow 09:00 (2 attempts failed)",
     ],
     [run({ status: "running" }), "runs"],
     [run({ status: "running", state: { role: "activity", failures: 1 } }), "runs, attempt 2"],
-    [run({ status: "paused", interruption: { kind: "paused", since } }), "is paused since 2 h"],
-    [run({ status: "paused" }), "is paused"],
+    [run({ status: "paused", interruption: { kind: "paused", since } }), "paused 2 h ago"],
+    [run({ status: "paused" }), "paused"],
     [
       run({
         status: "cancelling",
@@ -139,7 +152,7 @@ describe("where else a run stands", () => {
           cause: "request",
         },
       }),
-      "is being cancelled since 2 h: too late",
+      "cancelling for 2 h: too late",
     ],
     [
       run({
@@ -151,7 +164,7 @@ describe("where else a run stands", () => {
           cause: "deadline",
         },
       }),
-      "is being cancelled since 2 h: its deadline is over",
+      "cancelling for 2 h: its deadline has passed",
     ],
     [
       run({
@@ -164,7 +177,7 @@ describe("where else a run stands", () => {
           codeVersion: null,
         },
       }),
-      "is parked since 2 h: NONDETERMINISM",
+      "parked 2 h ago: NONDETERMINISM",
     ],
   ])("%j", (standing, said) => {
     expect(spokenStanding(standing, reader)).toBe(said);

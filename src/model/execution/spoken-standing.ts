@@ -1,34 +1,35 @@
 import { unreachable } from "../errors.ts";
 import { spokenDuration, spokenInstant } from "../time/spoken.ts";
+import { isSuspect } from "./decisions.ts";
 import type { Interruption } from "./interruption.ts";
 import type { OpenWait } from "./open-waits.ts";
 import type { ExecutionState } from "./state.ts";
 import type { ExecutionStatus } from "./status.ts";
 
-/** What the words are made of: a summary of a run, and what its log says it waits for. */
+/** The facts behind the words: a summary of a run, and the open waits of its log. */
 export interface Standing {
-  /** `unserved` when it is due and nobody runs its function. */
+  /** `unserved` when it is due and no worker serves its function. */
   readonly status: ExecutionStatus | "unserved";
   readonly function: string;
   readonly createdAt: number;
   readonly sleepsUntil: number | null;
   readonly interruption: Interruption | null;
-  readonly state: Pick<ExecutionState, "pending" | "failures" | "role">;
-  /** Empty when the log was not read: then the words are less exact. */
+  readonly state: Pick<ExecutionState, "pending" | "failures" | "deaths" | "role">;
+  /** Empty if the log was not read; the words are then less exact. */
   readonly waits: readonly OpenWait[];
 }
 
-/** From when, and where, somebody reads it. */
+/** The moment and time zone of the reader. */
 export interface Reader {
   readonly now: number;
   readonly timeZone: string;
-  /** Where durations are shown beside it, or the words are compared: they change only when the run does. */
+  /** Leaves durations out, for views that show them separately or compare the words. The words then change only with the run. */
   readonly withoutDurations?: true;
 }
 
 /**
- * Where a run stands, in words: `sleeps until Tue 09:00`, `waits for signal
- * approval since 2 h`, `is tried again tomorrow 09:00 (2 attempts failed)`.
+ * The state of a run in words: `sleeps until Tue 09:00`, `has waited 2 h for
+ * signal approval`, `retries tomorrow 09:00 (2 attempts failed)`.
  */
 export function spokenStanding(run: Standing, reader: Reader): string {
   const { pending } = run.state;
@@ -40,10 +41,10 @@ export function spokenStanding(run: Standing, reader: Reader): string {
       return ended(run, reader);
     case "pending":
       return pending.kind === "pending"
-        ? due(pending.dueAt, reader)
-        : "is due and waits for a worker";
+        ? due(run, pending.dueAt, reader)
+        : "due, waits for a worker";
     case "unserved":
-      return `is due${pending.kind === "pending" ? since(pending.dueAt, reader) : ""}, and nobody runs ${run.function}`;
+      return `${pending.kind === "pending" ? lateness(pending.dueAt, reader) : "due"}, and no worker serves ${run.function}`;
     case "scheduled":
       return scheduled(run, reader);
     case "running":
@@ -59,13 +60,23 @@ export function spokenStanding(run: Standing, reader: Reader): string {
   }
 }
 
-function due(at: number, reader: Reader): string {
-  const late = reader.now - at >= 1_000 ? since(at, reader) : "";
-  return `is due${late} and waits for a worker`;
+function due({ state }: Standing, at: number, reader: Reader): string {
+  const late = lateness(at, reader);
+  return isSuspect(state)
+    ? `${late}, waits for a worker that runs nothing else, because ${state.deaths} processes died while they held it`
+    : `${late}, waits for a worker`;
 }
 
-function since(at: number, { now, withoutDurations }: Reader): string {
-  return withoutDurations === true ? "" : ` since ${spokenDuration(now - at)}`;
+/** `due`, or `overdue by 36 s` from a second on. */
+function lateness(at: number, { now, withoutDurations }: Reader): string {
+  return withoutDurations === true || now - at < 1_000
+    ? "due"
+    : `overdue by ${spokenDuration(now - at)}`;
+}
+
+/** `waits`, or `has waited 2 h`. */
+function waitedSince(at: number, { now, withoutDurations }: Reader): string {
+  return withoutDurations === true ? "waits" : `has waited ${spokenDuration(now - at)}`;
 }
 
 function ended({ status, state, createdAt }: Standing, reader: Reader): string {
@@ -81,41 +92,46 @@ function scheduled(run: Standing, { now, timeZone }: Reader): string {
   const at = pending.kind === "pending" ? ` ${spokenInstant(pending.dueAt, now, timeZone)}` : "";
   const failed = attempts(run);
   if (failed === 0) return `starts${at}`;
-  return `is tried again${at} (${failed} ${failed === 1 ? "attempt" : "attempts"} failed)`;
+  return `retries${at} (${failed} ${failed === 1 ? "attempt" : "attempts"} failed)`;
 }
 
-/** Of an activity; a workflow has none. */
+/** The failed attempts of an activity; a workflow has none. */
 function attempts({ state }: Standing): number {
   return state.role === "activity" ? state.failures : 0;
 }
 
-function interrupted({ interruption, status }: Standing, reader: Reader): string {
-  if (interruption === null) return `is ${status}`;
-  const sinceThen = since(interruption.since, reader);
+function interrupted(
+  { interruption, status }: Standing,
+  { now, withoutDurations }: Reader,
+): string {
+  if (interruption === null) return status;
+  const isTimed = withoutDurations !== true;
+  const length = spokenDuration(now - interruption.since);
+  const ago = isTimed ? ` ${length} ago` : "";
   switch (interruption.kind) {
     case "paused":
-      return `is paused${sinceThen}`;
+      return `paused${ago}`;
     case "cancelling": {
       const { reason, cause } = interruption;
-      const why = reason ?? (cause === "deadline" ? "its deadline is over" : "");
-      return `is being cancelled${sinceThen}${why === "" ? "" : `: ${why}`}`;
+      const why = reason ?? (cause === "deadline" ? "its deadline has passed" : "");
+      return `cancelling${isTimed ? ` for ${length}` : ""}${why === "" ? "" : `: ${why}`}`;
     }
     case "parked":
-      return `is parked${sinceThen}: ${interruption.code}`;
+      return `parked${ago}: ${interruption.code}`;
     default:
       return unreachable(interruption);
   }
 }
 
-/** At most this many are told one by one. */
+/** The largest number of waits that are listed one by one. */
 const waitsToldMax = 3;
 
 function waiting(run: Standing, reader: Reader): string {
   const { now, timeZone } = reader;
   const { waits, sleepsUntil, state } = run;
   if (state.role === "external") return "waits for an answer from outside";
-  // Whatever else it waits for: a worker lets it go on.
-  if (sleepsUntil !== null && sleepsUntil <= now) return due(sleepsUntil, reader);
+  // A worker can resume it now, even if it also waits for something else.
+  if (sleepsUntil !== null && sleepsUntil <= now) return due(run, sleepsUntil, reader);
   if (waits.length === 0)
     return sleepsUntil === null
       ? "waits"
@@ -125,22 +141,22 @@ function waiting(run: Standing, reader: Reader): string {
   return [...told, ...(more > 0 ? [`${more} more`] : [])].join(", and ");
 }
 
-/** `waits for signal approval since 2 h, until tomorrow 09:00` */
+/** `has waited 2 h for signal approval, until tomorrow 09:00` */
 export function spokenWait(wait: OpenWait, reader: Reader): string {
   const { now, timeZone } = reader;
-  const sinceThen = since(wait.since, reader);
+  const waited = waitedSince(wait.since, reader);
   const instant = (at: number): string => spokenInstant(at, now, timeZone);
   switch (wait.kind) {
     case "sleep":
       return `sleeps until ${instant(wait.until)}`;
     case "signal":
-      return `waits for signal ${wait.signal}${sinceThen}${wait.until === null ? "" : `, until ${instant(wait.until)}`}`;
+      return `${waited} for signal ${wait.signal}${wait.until === null ? "" : `, until ${instant(wait.until)}`}`;
     case "child":
-      return `waits for ${wait.function} (${wait.child})${sinceThen}`;
+      return `${waited} for ${wait.function} (${wait.child})${wait.parked === undefined ? "" : `, which is parked: ${wait.parked}`}`;
     case "external":
-      return `waits for an answer from outside (${wait.external})${sinceThen}`;
+      return `${waited} for an answer from outside (${wait.external})`;
     case "retry":
-      return `tries step "${wait.step}" again ${instant(wait.until)} (attempt ${wait.attempt} failed)`;
+      return `retries step "${wait.step}" ${instant(wait.until)} (attempt ${wait.attempt} failed)`;
     default:
       return unreachable(wait);
   }

@@ -2,15 +2,15 @@ import type { ExecutionRole, Holder, ResultKind } from "./event.ts";
 import type { JoinSetId } from "../ids/join-set-id.ts";
 import type { RetryPolicy } from "../time/retry-policy.ts";
 
-/** Whether an execution may go on, apart from what it waits for. */
+/** The permission of an execution to continue, apart from its waits. */
 export type Lifecycle = "active" | "paused" | "cancelling" | "parked";
 
-/** What a blocked execution waits for. */
+/** The cause of a blocked execution's wait. */
 export type BlockedOn =
   | {
       readonly kind: "joinSet";
       readonly joinSet: JoinSetId;
-      /** It waits for the how-manieth response of the set. */
+      /** The number of the awaited response within the set. */
       readonly ordinal: number;
       readonly isClosing: boolean;
     }
@@ -20,8 +20,8 @@ export type BlockedOn =
   | { readonly kind: "resolution" };
 
 /**
- * Where an execution stands. `leaseUntil` of a pending or blocked one is there
- * while a worker keeps the run in memory: nobody else may lock it before.
+ * The state of an execution. A pending or blocked one has a `leaseUntil` while a worker keeps its
+ * run in memory: no other worker may lock it before then.
  */
 export type PendingState =
   | {
@@ -36,6 +36,8 @@ export type PendingState =
       readonly holder: Holder;
       readonly leaseUntil: number;
       readonly lockVersion: number;
+      /** Its worker runs nothing else. A renewal may end that without an event. */
+      readonly isAlone: boolean;
     }
   | {
       readonly kind: "blocked";
@@ -50,8 +52,8 @@ export type PendingState =
     };
 
 /**
- * Waits for a response after `seen`, and for no longer than until `wakeAt`: due
- * then, or when the lease of who keeps it in memory ends after that.
+ * A wait for a response after `seen`, until `wakeAt` at most. The execution is due then, or when
+ * the lease of the worker that keeps it in memory ends later.
  */
 export interface Sleeping {
   readonly kind: "pending";
@@ -66,33 +68,35 @@ export function isSleeping(pending: PendingState): pending is Sleeping {
   return pending.kind === "pending" && "wakeAt" in pending;
 }
 
-/** The state row: what a fold over events and responses gives. */
+/** The state row, equal to the fold over events and responses. */
 export interface ExecutionState {
   readonly role: ExecutionRole;
-  /** Of the last event. */
+  /** The version of the last event. */
   readonly version: number;
   readonly pending: PendingState;
   readonly lifecycle: Lifecycle;
-  /** Attempts that failed, timed out or died since the (last) start. */
+  /** Attempts that used up a retry since the last start. */
   readonly failures: number;
-  /** Deaths of workers in a row without progress in between. */
+  /** Consecutive deaths of workers without progress in between. */
   readonly deaths: number;
-  /** From the latest lock; null before the first. */
+  /** The deaths among them while the worker ran nothing else. */
+  readonly aloneDeaths: number;
+  /** The policy of the latest lock; null before the first. */
   readonly retry: RetryPolicy | null;
   readonly codeVersion: string | null;
-  /** Code versions under which it was parked, in order: workers of these do not get it. */
+  /** The code versions under which it was parked, in order. Their workers do not get it. */
   readonly incompatible: readonly string[];
-  /** The version of the event that gave the input: history begins after it. */
+  /** The version of the event that gave the input. The history begins after it. */
   readonly historyFrom: number;
   /** Responses up to this number belong to runs before the last new start. */
   readonly responsesFrom: number;
-  /** How often it was started anew under its id. */
+  /** The number of new starts under its id. */
   readonly continuations: number;
-  /** How many responses there are: the seq of the last. */
+  /** The number of responses, which is the seq of the last. */
   readonly responses: number;
 }
 
-/** The holder of a lock or the last one, if any. */
+/** Returns the current or last holder of a lock, if any. */
 export function lastHolder(state: PendingState): Holder | null {
   switch (state.kind) {
     case "locked":

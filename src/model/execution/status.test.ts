@@ -30,6 +30,7 @@ const locked: Standing["pending"] = {
   holder,
   leaseUntil: 9,
   lockVersion: 1,
+  isAlone: false,
 };
 const blocked: Standing["pending"] = {
   kind: "blocked",

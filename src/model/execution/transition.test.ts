@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Encoded } from "../values/encoded.ts";
-import type { ExecutionEvent, Holder } from "./event.ts";
+import type { ExecutionEvent, Holder, LossCount } from "./event.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
 import type { ExecutionState, PendingState } from "./state.ts";
 import { afterEvent, afterResponse } from "./transition.ts";
@@ -34,6 +34,7 @@ const locked: PendingState = {
   holder: me,
   leaseUntil: 200,
   lockVersion: 3,
+  isAlone: false,
 };
 const blockedOn = (joinSet: JoinSetId, leaseUntil: number | null): PendingState => ({
   kind: "blocked",
@@ -69,6 +70,7 @@ function state(of: PendingState, changes: Partial<ExecutionState> = {}): Executi
     lifecycle: "active",
     failures: 1,
     deaths: 2,
+    aloneDeaths: 0,
     retry: null,
     codeVersion: "v1",
     incompatible: [],
@@ -94,7 +96,12 @@ const unlock = (dueAt: number): ExecutionEvent => ({
   dueAt,
   reason: "r",
 });
-const timedOut: ExecutionEvent = { kind: "attemptTimedOut", dueAt: 150 };
+const ranOut = (counts: LossCount): ExecutionEvent => ({
+  kind: "attemptTimedOut",
+  counts,
+  dueAt: 150,
+});
+const timedOut = ranOut("attempt");
 const failed: ExecutionEvent = {
   kind: "attemptFailed",
   dueAt: 150,
@@ -128,10 +135,15 @@ const end: ExecutionEvent = {
   resultHash: "",
   result: "1" as Encoded,
 };
+const cancelled: ExecutionEvent = {
+  kind: "cancellationRequested",
+  reason: null,
+  cause: "request",
+};
 const paused: ExecutionEvent = { kind: "paused" };
 const unpaused: ExecutionEvent = { kind: "unpaused" };
 const unparked: ExecutionEvent = { kind: "unparked" };
-const died = (counts: "attempt" | "death" | "nothing"): ExecutionEvent => ({
+const died = (counts: LossCount): ExecutionEvent => ({
   kind: "ownerDied",
   owner: "Own_1" as OwnerId,
   dueAt: 150,
@@ -177,6 +189,7 @@ const lockedNow = (holder: Holder): PendingState => ({
   holder,
   leaseUntil: 400,
   lockVersion: 4,
+  isAlone: false,
 });
 const asked = (leaseUntil: number | null, lastLock: Holder | null): PendingState => ({
   kind: "blocked",
@@ -265,20 +278,33 @@ describe("the state after an event", () => {
 
 describe("what is counted", () => {
   test.each([
-    ["a failed attempt", failed, 2, 2],
-    ["a lock that ran out", timedOut, 2, 3],
-    ["a step", step, 1, 0],
-    ["giving back", unlock(150), 1, 2],
-    ["the death of an attempt", died("attempt"), 2, 0],
-    ["a death without progress", died("death"), 1, 3],
-    ["a death that is free", died("nothing"), 1, 0],
-    ["a lock", lock(me), 1, 2],
-    ["a new start", continued, 0, 0],
-  ] as const)("by %s", (_, event, failures, deaths) => {
-    expect(after(state(locked), event)).toMatchObject({
+    ["a failed attempt", failed, 2, 0, 0],
+    ["a lock that ran out, as an attempt", timedOut, 2, 0, 0],
+    ["a lock that ran out, as a death", ranOut("death"), 1, 3, 1],
+    ["a lock that ran out alone", ranOut("aloneDeath"), 1, 3, 2],
+    ["a lock that a living worker let run out", ranOut("nothing"), 1, 2, 1],
+    ["a step", step, 1, 0, 0],
+    ["giving back", unlock(150), 1, 2, 1],
+    ["the death of an attempt", died("attempt"), 2, 0, 0],
+    ["a death without progress", died("death"), 1, 3, 1],
+    ["a death alone", died("aloneDeath"), 1, 3, 2],
+    ["a death that is free", died("nothing"), 1, 2, 1],
+    ["a lock", lock(me), 1, 2, 1],
+    ["a request to cancel", cancelled, 1, 2, 0],
+    ["a new start", continued, 0, 0, 0],
+  ] as const)("by %s", (_, event, failures, deaths, aloneDeaths) => {
+    expect(after(state(locked, { aloneDeaths: 1 }), event)).toMatchObject({
       failures,
       deaths,
+      aloneDeaths,
     });
+  });
+
+  test("a lock is alone when it says so, and its extension is not", () => {
+    const alone = { ...lock(me), alone: true } as ExecutionEvent;
+    const first = after(state(pending), alone);
+    expect(first).toMatchObject({ pending: { kind: "locked", isAlone: true } });
+    expect(after(first as ExecutionState, lock(me))).toMatchObject({ pending: { isAlone: false } });
   });
 
   test("a lock brings its terms, and a code version when it has one", () => {

@@ -1,5 +1,5 @@
 import { HoldfastError, unreachable } from "../errors.ts";
-import type { ControlEvent, ExecutionEvent } from "./event.ts";
+import type { ControlEvent, ExecutionEvent, LossCount } from "./event.ts";
 import { eventsInvalid, executionFinished, refusedByLifecycle } from "./errors.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
 import { continuationOf, type JoinSetId } from "../ids/join-set-id.ts";
@@ -20,17 +20,17 @@ import type { BlockedOn, ExecutionState, Lifecycle } from "./state.ts";
 import { isFound, isHistoryEvent, joinSetIn } from "./history-event.ts";
 import type { HistoryEvent } from "./history-event.ts";
 
-/** An event about to be appended, with what only the database knows about it. */
+/** An event about to be appended, with facts that only the database knows. */
 export interface Appending {
   readonly at: number;
   readonly event: ExecutionEvent;
-  /** For `joinNext`, `joinNextTried` and `waiting`: when the response they ask for came, if it has. */
+  /** For `joinNext`, `joinNextTried` and `waiting`: the instant of the response, if it came. */
   readonly answeredAt: number | null;
-  /** For the first two: the how-manieth question to its set it is, from 1 on. */
+  /** For the first two: the number of the question within its set, counted from 1. */
   readonly ordinal?: number | undefined;
 }
 
-/** What may be appended while an execution is not active, whoever has it. */
+/** The events that any caller may append while an execution is not active. */
 const allowedWhile: Readonly<
   Record<Exclude<Lifecycle, "active">, ReadonlySet<ExecutionEvent["kind"]>>
 > = {
@@ -39,14 +39,14 @@ const allowedWhile: Readonly<
   parked: new Set(["unparked", "locked", "cancellationRequested", "finished"]),
 };
 
-/** What ends the hold of a worker on it. */
+/** The events that end a worker's hold. */
 const endingHold: ReadonlySet<ExecutionEvent["kind"]> = new Set([
   "unlocked",
   "attemptTimedOut",
   "ownerDied",
 ] as const);
 
-/** Nobody ever locks an external execution, so nothing else may make it due. */
+/** The events of an external execution. No worker locks it, so nothing else may make it due. */
 const allowedForExternal: ReadonlySet<ExecutionEvent["kind"]> = new Set([
   "paused",
   "unpaused",
@@ -59,12 +59,11 @@ const allowedForExternal: ReadonlySet<ExecutionEvent["kind"]> = new Set([
 ] as const);
 
 /**
- * The state after an event, or the reason why it cannot be appended.
+ * Returns the state after an event, or throws the reason why it cannot be appended.
  *
- * @throws HoldfastError `EXECUTION_FINISHED`, `EXECUTION_PAUSED`,
- *   `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `EXECUTION_NOT_PAUSED`,
- *   `EXECUTION_NOT_PARKED`, `EXECUTION_RUNNING`, `UNLOCK_REFUSED`,
- *   `EVENTS_INVALID`, and those of `canAppendLock`.
+ * @throws HoldfastError `EXECUTION_FINISHED`, `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`,
+ * `EXECUTION_PARKED`, `EXECUTION_NOT_PAUSED`, `EXECUTION_NOT_PARKED`, `EXECUTION_RUNNING`,
+ * `UNLOCK_REFUSED`, `EVENTS_INVALID`, and the errors of `canAppendLock`.
  */
 export function afterEvent(
   id: ExecutionId,
@@ -80,7 +79,7 @@ export function afterEvent(
     throw eventsInvalid(
       id,
       "role",
-      `nothing runs it, so it can have no "${event.kind}". Resolve or cancel it.`,
+      `no worker runs it, so it cannot have a "${event.kind}" event. Resolve or cancel it.`,
     );
   const next = isHistoryEvent(event)
     ? afterHistory(id, state, appending, event)
@@ -89,8 +88,8 @@ export function afterEvent(
 }
 
 /**
- * A worker that has a paused execution, or one that is being cancelled, may
- * record what it still does; and whatever ends its hold can be recorded.
+ * True for an event that is allowed in this lifecycle. A worker that holds a paused or cancelling
+ * execution may still record its progress. An event that ends the hold can always be recorded.
  */
 function isAllowed(
   { pending }: ExecutionState,
@@ -118,9 +117,9 @@ function afterHistory(
     throw eventsInvalid(
       id,
       "owner",
-      `${joinSet} is not a set of its run, which was started anew ${state.continuations} times. Name sets with that number.`,
+      `${joinSet} is not a set of its current run, which has been continued ${state.continuations} times. Name sets with that number.`,
     );
-  const moved = { ...state, deaths: 0 };
+  const moved = { ...state, ...noDeaths };
   if (isFound(event) && answeredAt === null)
     throw eventsInvalid(
       id,
@@ -168,12 +167,25 @@ function blockedBy(
   return { kind: "joinSet", joinSet, ordinal, isClosing };
 }
 
-function failed(state: ExecutionState, dueAt: number): ExecutionState {
-  return {
-    ...state,
-    pending: dueAgain(state.pending, dueAt),
-    failures: state.failures + 1,
-  };
+const noDeaths = { deaths: 0, aloneDeaths: 0 } as const;
+
+/** Counts the loss of a worker. It counts as nothing after progress, or when it was no death. */
+function lossCounted(
+  { failures, deaths, aloneDeaths }: ExecutionState,
+  counts: LossCount,
+): Pick<ExecutionState, "failures" | "deaths" | "aloneDeaths"> {
+  switch (counts) {
+    case "attempt":
+      return { failures: failures + 1, ...noDeaths };
+    case "death":
+      return { failures, deaths: deaths + 1, aloneDeaths };
+    case "aloneDeath":
+      return { failures, deaths: deaths + 1, aloneDeaths: aloneDeaths + 1 };
+    case "nothing":
+      return { failures, deaths, aloneDeaths };
+    default:
+      return unreachable(counts);
+  }
 }
 
 function afterControl(
@@ -188,18 +200,22 @@ function afterControl(
     case "unlocked":
       return { ...state, pending: released(id, state.pending, event.dueAt) };
     case "attemptFailed":
-      return failed(state, event.dueAt);
-    case "attemptTimedOut": {
-      // Of a worker that died where nobody can tell, no more is seen.
-      const deaths = state.deaths + (state.role === "workflow" ? 1 : 0);
-      return { ...failed(state, event.dueAt), deaths };
-    }
+      return {
+        ...state,
+        ...lossCounted(state, "attempt"),
+        pending: dueAgain(state.pending, event.dueAt),
+      };
+    case "attemptTimedOut":
+      return {
+        ...state,
+        ...lossCounted(state, event.counts),
+        pending: dueAgain(state.pending, event.dueAt),
+      };
     case "ownerDied":
       return {
         ...state,
+        ...lossCounted(state, event.counts),
         pending: withoutLease(state.pending, event.dueAt),
-        failures: state.failures + (event.counts === "attempt" ? 1 : 0),
-        deaths: event.counts === "death" ? state.deaths + 1 : 0,
       };
     case "continued":
       if (state.role !== "workflow")
@@ -209,7 +225,7 @@ function afterControl(
         ...state,
         pending: dueAgain(state.pending, at),
         failures: 0,
-        deaths: 0,
+        ...noDeaths,
         incompatible: [],
         historyFrom: state.version + 1,
         responsesFrom: state.responses,
@@ -230,7 +246,7 @@ function afterControl(
       throw eventsInvalid(
         id,
         "kind",
-        `"${event.kind}" is written by ${event.kind === "created" ? "create" : "fork"} alone. Use that.`,
+        `"${event.kind}" is written only by ${event.kind === "created" ? "create" : "fork"}. Use that.`,
       );
     default:
       return afterLifecycle(id, state, at, event);
@@ -244,7 +260,7 @@ function afterLock(
   event: Extract<ControlEvent, { readonly kind: "locked" }>,
 ): ExecutionState {
   canAppendLock(id, state, { at, ...event });
-  const { holder, leaseUntil, retry, codeVersion } = event;
+  const { holder, leaseUntil, retry, codeVersion, alone = false } = event;
   return {
     ...state,
     pending: keptLonger(state.pending, at, event) ?? {
@@ -252,8 +268,9 @@ function afterLock(
       holder,
       leaseUntil,
       lockVersion: state.version + 1,
+      isAlone: alone,
     },
-    // What was parked goes on when other code takes it.
+    // A parked execution resumes when other code takes it.
     lifecycle: state.lifecycle === "parked" ? "active" : state.lifecycle,
     retry,
     codeVersion: codeVersion ?? state.codeVersion,
@@ -284,7 +301,9 @@ function afterLifecycle(
       return {
         ...state,
         lifecycle: "cancelling",
-        // What nobody could go on with is ended by whoever tries first.
+        // Those deaths happened in other code than its cleanup.
+        aloneDeaths: 0,
+        // An execution that no version could resume may be ended by any worker.
         incompatible: state.lifecycle === "parked" ? [] : state.incompatible,
         pending:
           event.cause === "force" ? takenFromAll(state.pending) : dueForCleanUp(state.pending, at),
@@ -293,20 +312,23 @@ function afterLifecycle(
       return {
         ...state,
         lifecycle: "parked",
-        // Without a version it waits for somebody to unpark it.
+        // Without a version it waits until a caller unparks it.
         incompatible:
           event.codeVersion === null ? [] : remembered(state.incompatible, event.codeVersion),
         pending: withoutLease(state.pending, at),
       };
     case "unparked":
       if (state.lifecycle !== "parked") throw notSo(id, "EXECUTION_NOT_PARKED", "parked");
-      return { ...state, lifecycle: "active", deaths: 0, incompatible: [] };
+      return { ...state, lifecycle: "active", ...noDeaths, incompatible: [] };
     default:
       return unreachable(event);
   }
 }
 
-/** The memory is part of an index, whose entries are short: of many versions the newest are kept. */
+/**
+ * The limit of the remembered versions. They are part of an index with short entries, so only the
+ * newest are kept.
+ */
 const memoryCharactersMax = 512;
 
 function remembered(versions: readonly string[], version: string): readonly string[] {
@@ -318,7 +340,7 @@ function remembered(versions: readonly string[], version: string): readonly stri
 function stillRunning(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_RUNNING",
-    `Execution ${id} is being run, so it cannot be paused as it is. Cancel it instead, or wait until it has been given back.`,
+    `Execution ${id} is running, so it cannot be paused now. Cancel it instead, or wait until it is released.`,
     { id },
   );
 }
@@ -331,21 +353,21 @@ function notSo(
   return new HoldfastError(code, `Execution ${id} is not ${what}; nothing was changed.`, { id });
 }
 
-/** A response as far as the state is concerned. */
+/** A response as far as the state depends on it. */
 export interface Arriving {
   readonly at: number;
-  /** The join set it belongs to; null for a signal. */
+  /** The join set of the response; null for a signal. */
   readonly joinSet: JoinSetId | null;
-  /** The how-manieth of its set or signal it is, from 1 on. */
+  /** The number of the response within its set or signal, counted from 1. */
   readonly ordinal: number;
 }
 
-/** The state after the next response. Finished executions take responses too; nothing else changes. */
+/** Returns the state after the next response. A finished execution only counts it. */
 export function afterResponse(state: ExecutionState, arriving: Arriving): ExecutionState {
   const { at } = arriving;
   const { pending } = state;
   const counted = { ...state, responses: state.responses + 1 };
-  // What a run before it asked for is no news to it.
+  // A response to an earlier run does not wake this one.
   const isNews =
     arriving.joinSet === null || continuationOf(arriving.joinSet) === state.continuations;
   const isAnswer =
@@ -356,10 +378,10 @@ export function afterResponse(state: ExecutionState, arriving: Arriving): Execut
 
 function answers(on: BlockedOn, { joinSet, ordinal }: Arriving): boolean {
   switch (on.kind) {
-    // Earlier ones answer questions that were asked before the one it waits for.
+    // Earlier responses answer questions that were asked before the current one.
     case "joinSet":
       return on.joinSet === joinSet && ordinal >= on.ordinal;
-    // It was blocked because nothing after `seen` was there, and this comes last.
+    // It was blocked because no response after `seen` was there, and this response is newer.
     case "responses":
       return true;
     case "resolution":

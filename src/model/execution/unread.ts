@@ -3,18 +3,18 @@ import type { ControlEvent } from "./event.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
 
 /**
- * Which signals a run leaves unread when it starts anew: those belong to the
- * next one. Their numbers are kept as ranges, since a run that is sent more
- * than it reads leaves thousands in a row.
+ * Decides which signals a run leaves unread when it is continued. Those belong to the next run.
+ * Their numbers are stored as ranges, since a run that receives more than it reads leaves thousands
+ * in a row.
  */
 
 /** Numbers of responses from the first to the last, both included. */
 export type SeqRange = readonly [first: number, last: number];
 
-/** So many pieces fit into an event: read and unread ones that alternate. */
+/** The most ranges that fit into an event, when read and unread signals alternate. */
 export const unreadPiecesMax = 10_000;
 
-/** Each number once, in order, those in a row as one range. */
+/** Returns each number once, in order, with consecutive numbers as one range. */
 export function rangesOf(numbers: readonly number[]): readonly SeqRange[] {
   const ranges: [number, number][] = [];
   for (const number of numbers.toSorted((a, b) => a - b)) {
@@ -25,7 +25,7 @@ export function rangesOf(numbers: readonly number[]): readonly SeqRange[] {
   return ranges;
 }
 
-/** Whether a number is in one of some ranges, which are in order. */
+/** True when a number is in one of the sorted ranges. */
 export function isInRanges(ranges: readonly SeqRange[], number: number): boolean {
   let low = 0;
   let high = ranges.length;
@@ -41,26 +41,27 @@ export function isInRanges(ranges: readonly SeqRange[], number: number): boolean
 
 type Continued = Extract<ControlEvent, { readonly kind: "continued" }>;
 
-/** A signal that no run before this one has read. */
+/** A signal that no earlier run has read. */
 export interface OpenSignal {
   readonly seq: number;
-  /** True when this one took it by name. */
+  /** True when this run took it by name. */
   readonly isTaken: boolean;
 }
 
 export interface UnreadDecision {
-  /** What the new run may read. */
+  /** The signals that the new run may read. */
   readonly unread: readonly number[];
-  /** What this one has read. */
+  /** The signals that this run has read. */
   readonly read: readonly number[];
 }
 
 /**
- * What was taken by name is read. Of the rest the run says what it has not
- * read of what it had seen, if it says anything; what it had not seen it
- * cannot have read.
+ * Divides the open signals into read and unread ones. A signal taken by name is read. A signal that
+ * the run did not receive is unread. For the other signals the run may list the unread ones; without
+ * a list all of them are unread.
  *
- * @throws HoldfastError `EVENTS_INVALID` when it speaks of what it cannot have left unread.
+ * @throws HoldfastError `EVENTS_INVALID` when the list names a response that the run cannot have
+ * left unread.
  */
 export function decideUnread(
   id: ExecutionId,
@@ -80,6 +81,6 @@ export function decideUnread(
   throw eventsInvalid(
     id,
     "response",
-    "it leaves a response unread that it had not seen, that is no signal, or that was read before.",
+    "it lists an unread response that it had not seen, that is not a signal, or that was already read.",
   );
 }

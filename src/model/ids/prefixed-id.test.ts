@@ -40,7 +40,7 @@ describe.each([
 
 test("the error shows what was given, cut when long, and what is accepted", () => {
   expect(() => parseRunId("order-42")).toThrow(
-    'Expected a run id such as "Run_01ARZ3NDEKTSV4RRFFQ69G5FAV", got "order-42": the prefix is another one.',
+    'Expected a run id such as "Run_01ARZ3NDEKTSV4RRFFQ69G5FAV", got "order-42": it has another prefix.',
   );
   expect(() => parseRunId("x".repeat(1_000))).toThrow(`got "${"x".repeat(80)}…"`);
 });

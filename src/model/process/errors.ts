@@ -2,12 +2,12 @@ import { HoldfastError } from "../errors.ts";
 import type { ErrorDetails } from "../errors.ts";
 import { excerpt } from "../values/excerpt.ts";
 
-/** What callers of the process registry are told, in one place so that it is said one way. */
+/** The errors of the process registry, collected here so that each has one wording. */
 
 export function processNotFound(id: string): HoldfastError {
   return new HoldfastError(
     "PROCESS_NOT_FOUND",
-    `There is no process ${excerpt(id)}. Register it first, or check the id.`,
+    `Process ${excerpt(id)} does not exist. Register it first, or check the id.`,
     { id },
   );
 }
@@ -15,8 +15,8 @@ export function processNotFound(id: string): HoldfastError {
 export function processConflict(id: string, part: string): HoldfastError {
   return new HoldfastError(
     "PROCESS_CONFLICT",
-    `Process ${excerpt(id)} was registered before with another ${part}; that registration stays and nothing was changed. ` +
-      "Repeat a registration with exactly what it held, or use another id.",
+    `Process ${excerpt(id)} is already registered with another ${part}; that registration stays and nothing was changed. ` +
+      "Repeat a registration with exactly the same content, or use another id.",
     { id, part },
   );
 }
@@ -36,7 +36,7 @@ export function processInvalid(
 export function processTerminal(id: string, status: string): HoldfastError {
   return new HoldfastError(
     "PROCESS_TERMINAL",
-    `Process ${excerpt(id)} has ended already (${status}), and that stays. Nothing was changed. Read its output.`,
+    `Process ${excerpt(id)} has already ended (${status}), and that end stays. Nothing was changed. Read its output.`,
     { id, status },
   );
 }
@@ -44,7 +44,7 @@ export function processTerminal(id: string, status: string): HoldfastError {
 export function processPruned(id: string): HoldfastError {
   return new HoldfastError(
     "PROCESS_PRUNED",
-    `Process ${excerpt(id)} was pruned: how it ended is known, what it held is gone. Prune later if you need it longer.`,
+    `Process ${excerpt(id)} was pruned: its status is known, but its content is gone. Prune later if you need it longer.`,
     { id },
   );
 }
@@ -52,7 +52,7 @@ export function processPruned(id: string): HoldfastError {
 export function processSpawned(id: string, execution: string): HoldfastError {
   return new HoldfastError(
     "PROCESS_SPAWNED",
-    `Process ${excerpt(id)} runs as execution ${excerpt(execution)}, which is alive and ends it. Nothing was changed. Cancel the process: that reaches the execution.`,
+    `Process ${excerpt(id)} runs as execution ${excerpt(execution)}, which is alive and ends it. Nothing was changed. Cancel the process, which cancels the execution.`,
     { id, execution },
   );
 }
@@ -60,7 +60,7 @@ export function processSpawned(id: string, execution: string): HoldfastError {
 export function processAttemptsUsed(id: string, attempts: number): HoldfastError {
   return new HoldfastError(
     "PROCESS_ATTEMPTS_USED",
-    `Process ${excerpt(id)} was begun ${attempts} times, as often as its registration allows. Nothing was changed. End it with what is known, or give the lease back and abandon it.`,
+    `Process ${excerpt(id)} was started ${attempts} times, the limit of its registration. Nothing was changed. End it with a known outcome, or release the lease and abandon it.`,
     { id, attempts },
   );
 }
@@ -77,7 +77,7 @@ export function eventTypeUndeclared(id: string, type: string): HoldfastError {
 export function eventTypeReserved(type: string): HoldfastError {
   return new HoldfastError(
     "EVENT_TYPE_RESERVED",
-    `Events of type ${excerpt(type)} are written by the registry itself. Nothing was changed. Call the method that says the same.`,
+    `Events of type ${excerpt(type)} are written by the registry itself. Nothing was changed. Call the method for that event instead.`,
     { type },
   );
 }
@@ -85,7 +85,7 @@ export function eventTypeReserved(type: string): HoldfastError {
 export function replayKeyRequired(id: string, type: string): HoldfastError {
   return new HoldfastError(
     "REPLAY_KEY_REQUIRED",
-    `An event of type ${excerpt(type)} of process ${excerpt(id)} needs a replay key, so that appending it twice is appending it once. Nothing was changed.`,
+    `An event of type ${excerpt(type)} of process ${excerpt(id)} needs a replay key, so that appending it twice has one effect. Nothing was changed.`,
     { id, type },
   );
 }
@@ -94,7 +94,7 @@ export function replayKeyConflict(id: string, key: string): HoldfastError {
   return new HoldfastError(
     "REPLAY_KEY_CONFLICT",
     `Process ${excerpt(id)} has an event under the replay key ${excerpt(key)} with another type or payload; that event stays. ` +
-      "Repeat an append with exactly what it held, or use another key.",
+      "Repeat an append with exactly the same content, or use another key.",
     { id, replayKey: key },
   );
 }
@@ -102,8 +102,8 @@ export function replayKeyConflict(id: string, key: string): HoldfastError {
 export function replayKeyReserved(id: string, key: string): HoldfastError {
   return new HoldfastError(
     "REPLAY_KEY_RESERVED",
-    `The replay key ${excerpt(key)} is one under which the registry records events of process ${excerpt(id)} itself. Nothing was changed. ` +
-      'Use a key that begins neither with "process:" nor with "signal:".',
+    `The replay key ${excerpt(key)} is reserved for the registry's own events of process ${excerpt(id)}. Nothing was changed. ` +
+      'Use a key that does not start with "process:" or "signal:".',
     { id, replayKey: key },
   );
 }
@@ -125,7 +125,7 @@ export function selectorUnmatched(pointer: string): HoldfastError {
   return new HoldfastError(
     "EVENT_SELECTOR_UNMATCHED",
     `The payload has nothing at ${excerpt(pointer)}, where the declaration of its type looks for a value. Nothing was changed. ` +
-      "Require the property in the schema of the type, or select another one.",
+      "Require the property in the schema of the type, or select another property.",
     { pointer },
   );
 }
@@ -133,7 +133,7 @@ export function selectorUnmatched(pointer: string): HoldfastError {
 export function externalRefConflict(id: string): HoldfastError {
   return new HoldfastError(
     "EXTERNAL_REF_CONFLICT",
-    `Process ${excerpt(id)} refers to other outside work already; that stays. Register another process for the other work.`,
+    `Process ${excerpt(id)} already refers to other outside work; that reference stays. Register another process for the other work.`,
     { id },
   );
 }
@@ -141,7 +141,7 @@ export function externalRefConflict(id: string): HoldfastError {
 export function handleNotGranted(process: string, session: string): HoldfastError {
   return new HoldfastError(
     "HANDLE_NOT_GRANTED",
-    `Session ${excerpt(session)} has no handle of process ${excerpt(process)}. Nothing was changed. Grant it, or name the session and frame that have it.`,
+    `Session ${excerpt(session)} has no handle of process ${excerpt(process)}. Nothing was changed. Grant one, or name the session and frame that hold it.`,
     { process, session },
   );
 }
@@ -152,8 +152,8 @@ export function processLeased(
 ): HoldfastError {
   return new HoldfastError(
     "PROCESS_LEASED",
-    `Process ${excerpt(id)} is in the hands of ${excerpt(holder.owner)} until ${holder.expiresAt}; only it may end the process, or say what it waits for and what outside work it stands for. Nothing was changed. ` +
-      "Request its cancellation, or wait until the lease is over.",
+    `Process ${excerpt(id)} is leased by ${excerpt(holder.owner)} until ${holder.expiresAt}; only that holder may end the process or set its wait or its external reference. Nothing was changed. ` +
+      "Request its cancellation, or wait until the lease ends.",
     { id, owner: holder.owner, expiresAt: holder.expiresAt },
   );
 }

@@ -8,10 +8,10 @@ import type { PayloadSelector } from "../trigger/selector.ts";
 import { pathText } from "../values/value-path.ts";
 import type { PathStep } from "../values/value-path.ts";
 
-/** A kind of event that a process may have, and what one of them brings about. */
+/** A kind of event that a process may have, and the effect of such an event. */
 export interface ProcessEventType {
   readonly name: string;
-  /** What payloads must look like; defaults to anything. */
+  /** The schema of payloads; defaults to anything. */
   readonly schema?: PayloadSchema;
   readonly terminal?: TerminalSpec;
   readonly wake?: WakeSpec;
@@ -21,21 +21,35 @@ export interface ProcessEventType {
 interface TerminalSpec {
   /** `abandoned` is only for the registry. */
   readonly state: ProcessEnd;
-  /** What those get who wait for the end. May be left out for `completed`, where it is the payload. */
+  /**
+   * The output for callers that wait for the end. Optional for `completed`, where it defaults to
+   * the payload.
+   */
   readonly output?: PayloadSelector;
 }
 
 /** The event wakes the session that the process was registered for. */
 interface WakeSpec {
-  /** Only if this selects something true. */
+  /** A condition: the event wakes the session only if this selects a truthy value. */
   readonly when?: PayloadSelector;
-  /** What the session is told. */
+  /** The input that the session receives. */
   readonly input: PayloadSelector;
-  /** Joins a wake of the same key that is still queued. Unless told, no two wakes are the same. */
+  /**
+   * A key for merging: the wake joins a queued wake with the same key. By default no two wakes are
+   * merged.
+   */
   readonly dedupe?: PayloadSelector;
+  /**
+   * A key for claiming together: one turn takes this wake with adjacent work of the same key. By
+   * default the wake is claimed by itself.
+   */
+  readonly merge?: PayloadSelector;
 }
 
-/** What the registry itself writes. Nobody declares these; `completed` to `abandoned` may be declared to wake. */
+/**
+ * The event types that the registry itself writes. A process cannot declare them, except
+ * `completed` to `abandoned`, which it may declare to wake.
+ */
 export const coreTypes = {
   registered: "process.registered",
   started: "process.started",
@@ -71,7 +85,7 @@ const endOfType: ReadonlyMap<string, ProcessEnd> = new Map(
   (Object.keys(endTypes) as ProcessEnd[]).map((end) => [endTypes[end], end]),
 );
 
-/** What may be appended from outside though nobody declared it. */
+/** The core types that a caller may append without a declaration. */
 const appendable: ReadonlySet<string> = new Set([
   coreTypes.cancelRequested,
   coreTypes.completed,
@@ -85,7 +99,10 @@ export function isCoreType(type: string): boolean {
 
 const outputSelector: PayloadSelector = { kind: "pointer", pointer: "/output" };
 
-/** The declaration of a type, the core ones included; undefined when there is none, or it is for the registry alone. */
+/**
+ * Returns the declaration of a type, including core types; undefined when it is missing or only for
+ * the registry.
+ */
 export function declaredType(
   declared: readonly ProcessEventType[],
   name: string,
@@ -102,18 +119,22 @@ export function declaredType(
   };
 }
 
-const typesMax = 256;
+/** The most event types that a process may declare. */
+export const eventTypesMax = 256;
 const nameCharactersMax = 128;
 
 /**
- * Event types as a caller declared them.
+ * Checks the event types that a caller declares.
  *
  * @throws HoldfastError `PROCESS_INVALID`, naming the path
  */
 export function checkedEventTypes(given: unknown): readonly ProcessEventType[] {
   const root: readonly PathStep[] = ["eventTypes"];
-  if (!Array.isArray(given) || given.length > typesMax)
-    throw processInvalid(pathText(root), `is no list of at most ${typesMax} declarations.`);
+  if (!Array.isArray(given) || given.length > eventTypesMax)
+    throw processInvalid(
+      pathText(root),
+      `must be a list of at most ${eventTypesMax} declarations.`,
+    );
   const seen = new Set<string>();
   const types = given.map((type: unknown, index) => {
     const checked = checkedType(type, [...root, index]);
@@ -122,10 +143,13 @@ export function checkedEventTypes(given: unknown): readonly ProcessEventType[] {
     seen.add(checked.name);
     return checked;
   });
-  // They are stored as JSON, so that they are what they were when they are read.
+  // They are stored as JSON, so they must survive it unchanged.
   if (!isPlainJson(types, charactersMax))
-    throw processInvalid(pathText(root), "holds something that JSON cannot, or too much.");
-  // A copy, so that the caller may change what it gave.
+    throw processInvalid(
+      pathText(root),
+      "contains a value that JSON cannot hold, or is too large.",
+    );
+  // A copy, so that the caller may change its own object.
   return JSON.parse(JSON.stringify(types)) as ProcessEventType[];
 }
 
@@ -133,17 +157,17 @@ const charactersMax = 1_000_000;
 
 function checkedType(given: unknown, path: readonly PathStep[]): ProcessEventType {
   const at = (...steps: readonly PathStep[]): string => pathText([...path, ...steps]);
-  if (!isFields(given)) throw processInvalid(at(), "is no declaration.");
+  if (!isFields(given)) throw processInvalid(at(), "is not a declaration.");
   const { name, schema, terminal, wake } = given;
   if (!isName(name))
-    throw processInvalid(at("name"), `is no text of 1 to ${nameCharactersMax} characters.`);
+    throw processInvalid(at("name"), `must be a text of 1 to ${nameCharactersMax} characters.`);
   if (isCoreType(name) && !endOfType.has(name))
-    throw processInvalid(at("name"), `begins with "${corePrefix}", which belongs to the registry.`);
-  if (isCoreType(name) && (schema !== undefined || terminal !== undefined))
     throw processInvalid(
       at("name"),
-      "is a type of the registry, which can only be declared to wake.",
+      `starts with "${corePrefix}", which is reserved for the registry.`,
     );
+  if (isCoreType(name) && (schema !== undefined || terminal !== undefined))
+    throw processInvalid(at("name"), "is a type of the registry, so it can only declare a wake.");
   return {
     name,
     ...(schema !== undefined && {
@@ -167,12 +191,14 @@ function isName(name: unknown): name is string {
 }
 
 const keyCharactersMax = 512;
+/** The limit that queues set. */
+const mergeKeyCharactersMax = 128;
 
-function isKey(value: unknown): boolean {
+function isKey(value: unknown, longest: number): boolean {
   return (
     typeof value === "string" &&
     value.length > 0 &&
-    value.length <= keyCharactersMax &&
+    value.length <= longest &&
     !value.includes("\0") &&
     value.isWellFormed()
   );
@@ -181,13 +207,13 @@ function isKey(value: unknown): boolean {
 function checkedTerminal(given: unknown, path: readonly PathStep[]): TerminalSpec {
   const at = pathText(path);
   if (!isFields(given) || !declarableEnds.includes(given["state"] as string))
-    throw processInvalid(at, `has a state that is none of ${declarableEnds.join(", ")}.`);
+    throw processInvalid(at, `must have one of these states: ${declarableEnds.join(", ")}.`);
   const state = given["state"] as TerminalSpec["state"];
   const { output } = given;
   if (output === undefined && state !== "completed")
     throw processInvalid(
       at,
-      `ends a process as ${state} and has no output: say what those get who wait for its end.`,
+      `ends a process as ${state} without an output: select the output for callers that wait for its end.`,
     );
   return {
     state,
@@ -198,13 +224,17 @@ function checkedTerminal(given: unknown, path: readonly PathStep[]): TerminalSpe
 }
 
 function checkedWake(given: unknown, path: readonly PathStep[]): WakeSpec {
-  if (!isFields(given)) throw processInvalid(pathText(path), "is no wake.");
-  const { when, input, dedupe } = given;
-  if (isFields(dedupe) && dedupe["kind"] === "constant" && !isKey(dedupe["value"]))
-    throw processInvalid(
-      pathText([...path, "dedupe"]),
-      `is no text of 1 to ${keyCharactersMax} characters.`,
-    );
+  if (!isFields(given)) throw processInvalid(pathText(path), "is not a wake.");
+  const { when, input, dedupe, merge } = given;
+  for (const [name, key, longest] of [
+    ["dedupe", dedupe, keyCharactersMax],
+    ["merge", merge, mergeKeyCharactersMax],
+  ] as const)
+    if (isFields(key) && key["kind"] === "constant" && !isKey(key["value"], longest))
+      throw processInvalid(
+        pathText([...path, name]),
+        `must be a text of 1 to ${longest} characters.`,
+      );
   return {
     ...(when !== undefined && {
       when: checkedSelector(when, [...path, "when"]),
@@ -212,6 +242,9 @@ function checkedWake(given: unknown, path: readonly PathStep[]): WakeSpec {
     input: checkedSelector(input, [...path, "input"]),
     ...(dedupe !== undefined && {
       dedupe: checkedSelector(dedupe, [...path, "dedupe"]),
+    }),
+    ...(merge !== undefined && {
+      merge: checkedSelector(merge, [...path, "merge"]),
     }),
   };
 }

@@ -3,27 +3,37 @@ import { isFields } from "../trigger/payload-schema.ts";
 import type { ExecutionResult } from "../execution/result.ts";
 import { textOf } from "../trigger/selector.ts";
 
-/** How a process may end. */
+/** The possible ends of a process. */
 export type ProcessEnd = "completed" | "failed" | "cancelled" | "abandoned";
 
-/** What a process ended with: what those who wait for its end get. */
+/** The output of a process, which callers that wait for its end receive. */
 export type ProcessOutput =
-  | { readonly kind: "completed"; readonly value: unknown }
+  | {
+      readonly kind: "completed";
+      readonly value: unknown;
+      /** An instruction to the host, in the host's own form. */
+      readonly control?: unknown;
+    }
   | {
       readonly kind: "failed";
+      /** The class of the failure, such as "timeout", for code that handles a class alike. */
+      readonly class?: string;
       readonly code: string;
       readonly message: string;
+      /** The failure as reported by its source. */
       readonly raw?: unknown;
+      readonly control?: unknown;
     }
   | {
       readonly kind: "cancelled";
       readonly message: string;
       readonly raw?: unknown;
+      readonly control?: unknown;
     }
-  /** Nobody could finish it: its owner is gone and it may not be run again. */
+  /** No worker could finish it: its owner is gone and it may not be run again. */
   | { readonly kind: "abandoned"; readonly message: string };
 
-/** The output that a terminal event gives, from what its declaration selected. */
+/** Returns the output of a terminal event from the value that its declaration selected. */
 export function outputOf(end: ProcessEnd, selected: unknown): ProcessOutput {
   if (isOutput(selected) && selected.kind === end) return selected;
   switch (end) {
@@ -45,26 +55,34 @@ export function outputOf(end: ProcessEnd, selected: unknown): ProcessOutput {
   }
 }
 
-/** Whether a value has the shape of an output, and nothing more. */
+/** The required and the optional fields of each kind of output. */
+const shapes: Readonly<Record<ProcessEnd, { must: readonly string[]; may: readonly string[] }>> = {
+  completed: { must: ["value"], may: ["control"] },
+  failed: { must: ["code", "message"], may: ["class", "raw", "control"] },
+  cancelled: { must: ["message"], may: ["raw", "control"] },
+  abandoned: { must: ["message"], may: [] },
+};
+
+const texts: ReadonlySet<string> = new Set(["code", "message", "class"]);
+
+/** True when a value has exactly the shape of an output. */
 export function isOutput(value: unknown): value is ProcessOutput {
   if (!isFields(value)) return false;
-  const { kind, message, code } = value;
-  const names = Object.keys(value).filter((name) => name !== "raw");
-  switch (kind) {
-    case "completed":
-      return Object.hasOwn(value, "value") && names.length === 2 && !("raw" in value);
-    case "failed":
-      return typeof message === "string" && typeof code === "string" && names.length === 3;
-    case "cancelled":
-      return typeof message === "string" && names.length === 2;
-    case "abandoned":
-      return typeof message === "string" && names.length === 2 && !("raw" in value);
-    default:
-      return false;
-  }
+  const { kind } = value;
+  if (typeof kind !== "string" || !Object.hasOwn(shapes, kind)) return false;
+  const { must, may } = shapes[kind as ProcessEnd];
+  return (
+    must.every((name) => Object.hasOwn(value, name)) &&
+    Object.keys(value).every(
+      (name) =>
+        name === "kind" ||
+        ((must.includes(name) || may.includes(name)) &&
+          (!texts.has(name) || typeof value[name] === "string")),
+    )
+  );
 }
 
-/** The output of a process that ran as an execution. */
+/** Returns the output of a process that ran as an execution. */
 export function outputOfResult(result: ExecutionResult): ProcessOutput {
   switch (result.kind) {
     case "completed":

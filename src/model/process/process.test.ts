@@ -50,8 +50,26 @@ describe("what a process ends with", () => {
     });
   });
 
+  test("an output may have a control, and a failure a class and its raw form", () => {
+    for (const output of [
+      { kind: "completed", value: undefined, control: { next: "stop" } },
+      { kind: "failed", class: "timeout", code: "c", message: "m", raw: [1], control: null },
+      { kind: "failed", code: "c", message: "m", class: "" },
+      { kind: "cancelled", message: "m", raw: 1, control: 2 },
+    ])
+      expect(isOutput(output)).toBe(true);
+  });
+
   test("what only looks like an output is none", () => {
     for (const value of [
+      { kind: "completed", value: 1, class: "c" },
+      { kind: "completed", value: 1, raw: 1 },
+      { kind: "failed", class: 1, code: "c", message: "m" },
+      { kind: "failed", code: 1, message: "m" },
+      { kind: "cancelled", message: "m", class: "c" },
+      { kind: "abandoned", message: "m", control: 1 },
+      { kind: "constructor", message: "m" },
+      Object.assign(Object.create({ value: 1 }) as object, { kind: "completed" }),
       null,
       { kind: "completed" },
       { kind: "completed", value: 1, more: 1 },
@@ -78,6 +96,7 @@ describe("what makes a registration the same", () => {
   const content = {
     id: "p",
     identity: { kind: "tool", label: null, definition: null },
+    environment: null,
     input: undefined,
     eventTypes: [],
     disposition: "rerunnable",

@@ -12,14 +12,14 @@ export interface SessionScope {
   readonly frame: string | null;
 }
 
-/** Where a process comes from. The generation is there if the caller that registered it said it. */
+/** The origin of a process. `generation` is set if the registering caller gave it. */
 export interface ProcessOrigin {
   readonly session: SessionId;
   readonly generation: number | null;
   readonly frame: string | null;
 }
 
-/** What a process is, for people and filters. */
+/** The description of a process, for people and filters. */
 export interface ProcessIdentity {
   readonly kind: string;
   readonly label: string | null;
@@ -27,30 +27,30 @@ export interface ProcessIdentity {
 }
 
 /**
- * What may be done when the owner of a process is gone: run it again, give it
- * up, or leave it to the system outside that does the work.
+ * The recovery after the owner of a process is gone: run it again, abandon it, or leave it to the
+ * outside system that does the work.
  */
 export type ProcessDisposition = "rerunnable" | "ownerBound" | "external";
 
 export type ProcessStatus = "running" | ProcessEnd;
 
-/** What a process waits for: the n-th signal of a name. */
+/** The wait of a process: the n-th signal of a name. */
 export interface ProcessWait {
   readonly signal: string;
   readonly ordinal: number;
-  /** Names this very wait, wherever it is spoken of. */
+  /** The name of this wait, used everywhere. */
   readonly key: string;
   readonly since: number;
 }
 
-/** What a wake became. */
+/** The result of a wake. */
 export type WakeDelivery =
   | ({
       readonly kind: "queued" | "coalesced";
       /** The batch in the queue of the session. */
       readonly batch: string;
     } & SessionScope)
-  /** The process wakes nobody. */
+  /** The process has no session to wake. */
   | { readonly kind: "noTarget" }
   /** The session was deleted. */
   | { readonly kind: "targetGone" };
@@ -61,18 +61,18 @@ export interface ProcessWake {
   readonly delivery: WakeDelivery;
 }
 
-/** What of a process can change: what a fold over its events says. */
+/** The changeable part of a process, equal to the fold over its events. */
 export interface ProcessState {
   /** The number of the latest event. */
   readonly sequence: number;
   readonly updatedAt: number;
   readonly status: ProcessStatus;
-  /** When it was first begun, and how often since. */
+  /** The instant of its first start, and the number of starts. */
   readonly startedAt: number | null;
   readonly attempts: number;
   readonly cancelRequestedAt: number | null;
   readonly wait: ProcessWait | null;
-  /** The event that says which outside work this is. */
+  /** The event that names the outside work. */
   readonly externalSequence: number | null;
   readonly wakeTarget: SessionScope | null;
   readonly endedAt: number | null;
@@ -80,13 +80,15 @@ export interface ProcessState {
   readonly prunedAt: number | null;
 }
 
-/** What was said when a process was registered. Never changes, until pruning forgets most of it. */
+/** The registration of a process. It never changes until pruning removes most of it. */
 interface ProcessRegistration<Value> {
   readonly id: ProcessId;
   readonly hash: string;
   readonly identity: ProcessIdentity;
+  /** The hash of a blob of kind `process-environment`. */
+  readonly environment: string | null;
   readonly disposition: ProcessDisposition;
-  /** How often it may be begun; null for no limit. */
+  /** The maximum number of starts; null for no limit. */
   readonly attemptsMax: number | null;
   readonly originator: ProcessOrigin | null;
   readonly causedBy: string | null;
@@ -100,22 +102,22 @@ export interface ProcessRecord<Value> extends ProcessRegistration<Value>, Proces
   readonly externalRef: Value | null;
 }
 
-/** A process as lists show it: without what may be large, its declarations and what was given to it. */
+/** A process as lists show it, without its declarations and input, which may be large. */
 export interface ProcessSummary
   extends Omit<ProcessRegistration<never>, "eventTypes" | "input">, ProcessState {}
 
-/** What of an event moves the state. */
+/** The part of an event that changes the state. */
 export interface ProcessEventFacts {
   readonly sequence: number;
   readonly at: number;
   readonly type: string;
   /** Set when the event ends the process. */
   readonly end: ProcessEnd | null;
-  /** Of a `process.waiting`. */
+  /** Set for a `process.waiting` event. */
   readonly wait: ProcessWait | null;
 }
 
-/** The state after one more event. Whether the event may happen is decided before. */
+/** Returns the state after one more event. The caller has checked that it may happen. */
 export function afterProcessEvent(
   state: ProcessState,
   { sequence, at, type, end, wait }: ProcessEventFacts,
@@ -123,7 +125,7 @@ export function afterProcessEvent(
   const next = {
     ...state,
     sequence,
-    // A clock that was set back does not make a process younger.
+    // A clock that was set back does not move this backwards.
     updatedAt: Math.max(state.updatedAt, at),
   };
   if (end !== null)
@@ -163,14 +165,14 @@ export function afterProcessEvent(
   }
 }
 
-/** The key of the n-th wait for a signal. */
+/** Returns the key of the n-th wait for a signal. */
 export function waitKey(id: ProcessId, signal: string, ordinal: number): string {
   return `${id}:${signalType(signal)}:${ordinal}`;
 }
 
 const signalPrefix = "signal.";
 
-/** The event type of a signal. */
+/** Returns the event type of a signal. */
 export function signalType(name: string): string {
   return `${signalPrefix}${name}`;
 }
@@ -179,13 +181,13 @@ export function isSignalType(type: string): boolean {
   return type.startsWith(signalPrefix);
 }
 
-/** What is to be done about a process that nobody works on. */
+/** The recovery step for a process without a worker. */
 export type ProcessRecovery =
-  /** Claim it and run it: for the first time, or again. */
+  /** Claim it and run it, for the first time or again. */
   | "run"
-  /** Its owner is gone and nobody else may run it, or it was begun as often as it may be: give it up. */
+  /** Abandon it: its owner is gone and no other worker may run it, or its starts are used up. */
   | "abandon"
-  /** Ask the system outside how far it is. */
+  /** Ask the outside system for its progress. */
   | "external";
 
 export function decideRecovery(
@@ -197,7 +199,7 @@ export function decideRecovery(
   return disposition === "ownerBound" && startedAt !== null ? "abandon" : "run";
 }
 
-/** Whether a process was begun as often as it may be. */
+/** True when a process has used all its starts. */
 export function hasUsedAttempts({
   attempts,
   attemptsMax,

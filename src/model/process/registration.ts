@@ -2,11 +2,12 @@ import type { ProcessEventType } from "./event-type.ts";
 import type { ProcessDisposition, ProcessIdentity } from "./process.ts";
 import type { HashValue } from "../session/turn.ts";
 
-/** In the order in which a conflict names them. */
+/** The parts in the order in which a conflict names them. */
 const registrationParts = [
   "kind",
   "label",
   "definition",
+  "environment",
   "input",
   "eventTypes",
   "disposition",
@@ -19,17 +20,18 @@ const registrationParts = [
 
 export type RegistrationPart = (typeof registrationParts)[number];
 
-/** A session as the caller that registered the process named it. */
+/** A session as named by the caller that registered the process. */
 export interface NamedScope {
   readonly session: string;
   readonly generation: number | null;
   readonly frame: string | null;
 }
 
-/** What makes a registration the same when it is made again. */
+/** The content that a repeated registration must match. */
 export interface RegistrationContent {
   readonly id: string;
   readonly identity: ProcessIdentity;
+  readonly environment: string | null;
   readonly input: unknown;
   readonly eventTypes: readonly ProcessEventType[];
   readonly disposition: ProcessDisposition;
@@ -48,7 +50,7 @@ export interface RegistrationIdentity {
   readonly parts: RegistrationPartHashes;
 }
 
-/** A hash for each part, so that a difference can be named, and one over all. */
+/** Returns a hash for each part, so that a conflict can name the part, and one over all. */
 export function registrationIdentity(
   hash: HashValue,
   content: RegistrationContent,
@@ -58,6 +60,7 @@ export function registrationIdentity(
     kind,
     label,
     definition,
+    environment: content.environment,
     input: content.input,
     eventTypes: content.eventTypes,
     disposition: content.disposition,
@@ -71,26 +74,41 @@ export function registrationIdentity(
 }
 
 /** A hash for each part that is known and says something. */
-export function partHashes(
+function partHashes(
   hash: HashValue,
   facts: Readonly<Partial<Record<RegistrationPart, unknown>>>,
 ): RegistrationPartHashes {
   const parts: Partial<Record<RegistrationPart, string>> = {};
   for (const part of registrationParts) {
     if (!Object.hasOwn(facts, part)) continue;
-    // No input is something else than the input null.
+    // A missing input differs from the input null.
     if (part === "input" || facts[part] !== null)
       parts[part] = hash(`process-${part}`, 1, facts[part]);
   }
   return parts;
 }
 
+/** The first of some facts that is not what its hash was made of, if any. */
+export function changedPart(
+  agrees: (domain: string, version: number, value: unknown, hash: string) => boolean,
+  facts: Readonly<Partial<Record<RegistrationPart, unknown>>>,
+  recorded: RegistrationPartHashes,
+): RegistrationPart | undefined {
+  return registrationParts.find((part) => {
+    if (!Object.hasOwn(facts, part)) return false;
+    const hash = recorded[part];
+    return part === "input" || facts[part] !== null
+      ? hash === undefined || !agrees(`process-${part}`, 1, facts[part], hash)
+      : hash !== undefined;
+  });
+}
+
 /** The hash over all of them. */
-export function hashOfParts(hash: HashValue, id: string, parts: RegistrationPartHashes): string {
+function hashOfParts(hash: HashValue, id: string, parts: RegistrationPartHashes): string {
   return hash("process", 1, [id, parts]);
 }
 
-/** The first part in which two registrations differ, if any. */
+/** Returns the first part in which two registrations differ, if any. */
 export function firstDifference(
   recorded: RegistrationPartHashes,
   given: RegistrationPartHashes,

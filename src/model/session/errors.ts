@@ -2,7 +2,7 @@ import { HoldfastError } from "../errors.ts";
 import type { ErrorDetails } from "../errors.ts";
 import { excerpt } from "../values/excerpt.ts";
 
-/** What callers of sessions are told, in one place so that it is said one way. */
+/** The errors of sessions, collected here so that each has one wording. */
 
 export function turnInvalid(why: string, details: ErrorDetails = {}): HoldfastError {
   return new HoldfastError(
@@ -15,8 +15,8 @@ export function turnInvalid(why: string, details: ErrorDetails = {}): HoldfastEr
 export function turnConflict(session: string, turn: string, part: string): HoldfastError {
   return new HoldfastError(
     "TURN_CONFLICT",
-    `Turn ${excerpt(turn)} of session ${excerpt(session)} was committed before with other ${part}; nothing was changed. ` +
-      "Repeat a commit with exactly what it held, or use another turn id.",
+    `Turn ${excerpt(turn)} of session ${excerpt(session)} was already committed with other ${part}; nothing was changed. ` +
+      "Repeat a commit with exactly the same content, or use another turn id.",
     { session, turn, part },
   );
 }
@@ -24,8 +24,8 @@ export function turnConflict(session: string, turn: string, part: string): Holdf
 export function revisionConflict(session: string, expected: number, actual: number): HoldfastError {
   return new HoldfastError(
     "REVISION_CONFLICT",
-    `Session ${excerpt(session)} is at revision ${actual}, not ${expected}: it was changed in between. ` +
-      "Nothing was changed. Read the session again and decide anew.",
+    `Session ${excerpt(session)} is at revision ${actual}, not ${expected}: another commit changed it. ` +
+      "Nothing was changed. Read the session again and decide again.",
     { session, expected, actual },
   );
 }
@@ -42,7 +42,7 @@ export function sessionMismatch(own: string, attempted: string): HoldfastError {
 export function sessionExists(id: string): HoldfastError {
   return new HoldfastError(
     "SESSION_EXISTS",
-    `There is a session ${excerpt(id)} already; it was left as it is. Use another id, or delete that session first.`,
+    `Session ${excerpt(id)} already exists; it was left unchanged. Use another id, or delete that session first.`,
     { id },
   );
 }
@@ -50,7 +50,7 @@ export function sessionExists(id: string): HoldfastError {
 export function nodeExists(session: string, id: string): HoldfastError {
   return new HoldfastError(
     "NODE_EXISTS",
-    `Session ${excerpt(session)} has a node ${excerpt(id)} already; nothing was changed. Nodes are never replaced: use another id, or none.`,
+    `Session ${excerpt(session)} already has a node ${excerpt(id)}; nothing was changed. Nodes are never replaced: use another id, or none.`,
     { session, id },
   );
 }
@@ -75,8 +75,8 @@ export function nodeNotFound(session: string, id: string): HoldfastError {
 export function usageOverflow(source: string, model: string, kind: string): HoldfastError {
   return new HoldfastError(
     "USAGE_OVERFLOW",
-    `The sum of ${kind} of ${excerpt(source)} for ${excerpt(model)} is beyond 2^53 − 1 and cannot be told exactly. ` +
-      "A turn was committed with a number that is no token count: look for it in holdfast_session_usage.",
+    `The sum of ${kind} of ${excerpt(source)} for ${excerpt(model)} exceeds 2^53 − 1 and cannot be computed exactly. ` +
+      "A turn was committed with an impossible token count: look for it in holdfast_session_usage.",
     { source, model, kind },
   );
 }
@@ -85,7 +85,7 @@ export function attachmentsGone(session: string, ids: readonly string[]): Holdfa
   return new HoldfastError(
     "ATTACHMENT_NOT_FOUND",
     `This turn refers to attachments that session ${excerpt(session)} does not have, or whose bytes are gone: ${ids.slice(0, 3).join(", ")}${ids.length > 3 ? ` and ${ids.length - 3} more` : ""}. ` +
-      "Nothing was changed. Put them again and repeat the commit; a sweep removes what no commit refers to in time.",
+      "Nothing was changed. Put them again and repeat the commit; a sweep removes attachments that no commit refers to in time.",
     { part: "attachments", session, ids },
   );
 }

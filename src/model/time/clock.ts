@@ -1,43 +1,44 @@
 import { HoldfastError } from "../errors.ts";
 
-/** Where time comes from: whole milliseconds since 1970, UTC. */
+/** A source of time: whole milliseconds since 1970, UTC. */
 export interface Clock {
   now(): number;
   /**
-   * Calls `run` once `now()` has reached `instant`, unless the returned
-   * function is called first. An instant that is over already is no exception:
-   * `run` is called soon, never before `wakeAt` has returned. Does not keep
-   * the process alive.
+   * Calls `run` once `now()` has reached `instant`, unless the returned function is called first.
+   * For an instant in the past `run` is called soon, and never before `wakeAt` has returned. Does
+   * not keep the process alive.
    */
   wakeAt(instant: number, run: () => void): () => void;
 }
 
 /**
- * Tells the time inside a transaction, once what it is judged against is
- * locked: waiting for others may take longer than a lease lasts. A body that
- * runs again asks again.
+ * Reads the time inside a transaction, once the rows to be judged by it are locked. Waiting for
+ * others may take longer than a lease lasts. A retried body reads it again.
  */
 export type Now = () => number;
 
 /**
- * What a clock says, unless no instant is like that: a lease must not be judged
- * by it. @throws HoldfastError `OPTION_INVALID`
+ * Returns the clock's time, and refuses an impossible instant, since leases are judged by it.
+ * @throws HoldfastError `OPTION_INVALID`
  */
 export function instantOf(now: Now): number {
   const instant = now();
   if (Number.isSafeInteger(instant)) return instant;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `A clock tells whole milliseconds since 1970, below 2^53; this one says ${instant}. Nothing was changed. Mend the clock that was given.`,
+    `A clock returns whole milliseconds since 1970, below 2^53; this one returned ${instant}. Nothing was changed. Fix the clock that you passed.`,
     { option: "clock" },
   );
 }
 
-/** A clock that stands still until told; for tests and simulations. */
+/** A clock that moves only when told, for tests and simulations. */
 export interface ManualClock extends Clock {
-  /** Moves forward by `ms`. What is due by then is called on the way, each at its instant. */
+  /** Moves forward by `ms`. Everything due by then is called on the way, at its own instant. */
   advance(ms: number): void;
-  /** Jumps to an instant, backwards too: real clocks are set back. Forwards it is an advance. */
+  /**
+   * Jumps to an instant, also backwards, as a real clock that is set back. A forward jump is an
+   * advance.
+   */
   set(instant: number): void;
 }
 
@@ -53,7 +54,7 @@ export function manualClock(startInstant: number = 0): ManualClock {
         [first] = sleepers
       ) {
         sleepers.shift();
-        // Stepping to each instant, not past it: what is called may sleep again on the way.
+        // Steps to each instant in turn, because the callback may sleep again on the way.
         instant = Math.max(instant, first.instant);
         first.run();
       }
@@ -73,10 +74,11 @@ export function manualClock(startInstant: number = 0): ManualClock {
     },
     wakeAt(at, run) {
       const sleeper: Sleeper = { instant: at, run };
-      // After those of the same instant, so that they are called in the order in which they came.
+      // Placed after sleepers of the same instant, so that they are called in the order of their
+      // registration.
       const place = sleepers.findIndex((other) => other.instant > at);
       sleepers.splice(place < 0 ? sleepers.length : place, 0, sleeper);
-      // A microtask that no fake timers take away.
+      // A microtask, which fake timers do not replace.
       if (at <= instant) void Promise.resolve().then(() => moveTo(instant));
       return () => {
         const found = sleepers.indexOf(sleeper);

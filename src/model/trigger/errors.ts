@@ -1,7 +1,7 @@
 import { HoldfastError } from "../errors.ts";
 import { excerpt } from "../values/excerpt.ts";
 
-/** The errors of triggers, in one place so that each has one wording. */
+/** The errors of triggers, collected here so that each has one wording. */
 
 export function subscriptionInvalid(
   path: string,
@@ -17,7 +17,7 @@ export function subscriptionInvalid(
   } = {},
 ): HoldfastError {
   const what =
-    of === undefined ? "This subscription cannot be made" : "This occurrence cannot be recorded";
+    of === undefined ? "This subscription cannot be created" : "This occurrence cannot be recorded";
   return new HoldfastError(
     "SUBSCRIPTION_INVALID",
     `${what}: ${path} ${why} Nothing was changed.`,
@@ -29,10 +29,10 @@ export function subscriptionInvalid(
 export function subscriptionExists(key: string, part: string): HoldfastError {
   return new HoldfastError(
     "SUBSCRIPTION_EXISTS",
-    `There is a subscription ${excerpt(key)} with another ${part}; it was left as it is. ` +
+    `Subscription ${excerpt(key)} already exists with another ${part}; it was left unchanged. ` +
       (part === "isEnabled"
-        ? "Leave isEnabled out, or change that one with enable or disable."
-        : "Use another key, or change that one with revise."),
+        ? "Leave isEnabled out, or change it with enable or disable."
+        : "Use another key, or change it with revise."),
     { key, part },
   );
 }
@@ -40,7 +40,7 @@ export function subscriptionExists(key: string, part: string): HoldfastError {
 export function subscriptionNotFound(key: string): HoldfastError {
   return new HoldfastError(
     "SUBSCRIPTION_NOT_FOUND",
-    `There is no subscription ${excerpt(key)} of this registrant. Check the key and the session; it may have been deleted.`,
+    `This registrant has no subscription ${excerpt(key)}. Check the key and the session; it may have been deleted.`,
     { key },
   );
 }
@@ -48,8 +48,8 @@ export function subscriptionNotFound(key: string): HoldfastError {
 export function subscriptionChanged(key: string, expected: number, actual: number): HoldfastError {
   return new HoldfastError(
     "SUBSCRIPTION_CHANGED",
-    `Subscription ${excerpt(key)} is at revision ${actual}, not ${expected}: it was changed meanwhile. ` +
-      "Nothing was changed. Read it again and decide anew.",
+    `Subscription ${excerpt(key)} is at revision ${actual}, not ${expected}: another caller changed it. ` +
+      "Nothing was changed. Read it again and decide again.",
     { key, expected, actual },
   );
 }
@@ -57,8 +57,8 @@ export function subscriptionChanged(key: string, expected: number, actual: numbe
 export function occurrenceConflict(key: string, part: string): HoldfastError {
   return new HoldfastError(
     "OCCURRENCE_CONFLICT",
-    `The occurrence ${excerpt(key)} was recorded before with another ${part}; nothing was changed. ` +
-      "Record it again exactly as it was, or give what happened a key of its own.",
+    `The occurrence ${excerpt(key)} is already recorded with another ${part}; nothing was changed. ` +
+      "Record it again with exactly the same content, or use another key.",
     { key, part },
   );
 }
@@ -66,7 +66,7 @@ export function occurrenceConflict(key: string, part: string): HoldfastError {
 export function occurrenceNotFound(key: string): HoldfastError {
   return new HoldfastError(
     "OCCURRENCE_NOT_FOUND",
-    `There is no occurrence ${excerpt(key)}. Check the key; an old one may have been removed.`,
+    `Occurrence ${excerpt(key)} does not exist. Check the key; an old occurrence may have been removed.`,
     { key },
   );
 }
@@ -74,7 +74,7 @@ export function occurrenceNotFound(key: string): HoldfastError {
 export function occurrenceRemoved(key: string): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    `The occurrence ${excerpt(key)} is being removed at this very moment. Try again.`,
+    `The occurrence ${excerpt(key)} is being removed right now. Retry the call.`,
     { key },
   );
 }

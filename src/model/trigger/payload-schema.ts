@@ -4,10 +4,13 @@ import { isHoldfastError } from "../errors.ts";
 import { pathText } from "../values/value-path.ts";
 import type { PathStep } from "../values/value-path.ts";
 
-/** The part of JSON Schema that payloads of declared events are held to. */
+/** The supported part of JSON Schema for payloads of declared events. */
 export interface PayloadSchema {
   readonly anyOf?: readonly PayloadSchema[];
-  /** Like `anyOf`: one that fits is enough, several may. With both, one of each. */
+  /**
+   * Acts like `anyOf`: several alternatives may fit, and one is enough. If both are given, the
+   * payload must fit one of each.
+   */
   readonly oneOf?: readonly PayloadSchema[];
   readonly enum?: readonly unknown[];
   readonly type?: SchemaType | readonly SchemaType[];
@@ -20,7 +23,10 @@ export interface PayloadSchema {
   readonly items?: PayloadSchema;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, PayloadSchema>>;
-  /** Without it, or with `false`, properties that are not listed are refused wherever `properties` is given. */
+  /**
+   * The rule for unlisted properties. Without it, or with `false`, they are refused if `properties`
+   * is given.
+   */
   readonly additionalProperties?: boolean | PayloadSchema;
 }
 
@@ -36,7 +42,7 @@ const types: readonly string[] = [
   "object",
 ] satisfies SchemaType[];
 
-/** Where a payload breaks a schema, and which rule. */
+/** The place where a payload breaks a schema, and the broken rule. */
 interface SchemaViolation {
   readonly path: string;
   readonly rule: string;
@@ -45,7 +51,7 @@ interface SchemaViolation {
 type Violation = SchemaViolation | undefined;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The first rule that a value breaks; undefined when it fits. */
+/** Returns the first rule that a value breaks; undefined when it fits. */
 export function schemaViolation(
   schema: PayloadSchema,
   value: unknown,
@@ -86,7 +92,7 @@ function sizeRule(schema: PayloadSchema, value: unknown): string | undefined {
   return undefined;
 }
 
-/** Code points, as JSON Schema counts, not halves of surrogate pairs. */
+/** Counts code points, as JSON Schema does, not halves of surrogate pairs. */
 function codePoints(text: string): number {
   return Array.from(text).length;
 }
@@ -145,7 +151,7 @@ function isOfType(type: SchemaType, value: unknown): boolean {
   }
 }
 
-/** Equal as stored values are, whatever the order of their properties. */
+/** Compares values as they are stored, ignoring the order of properties. */
 function isEqual(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
   try {
@@ -156,7 +162,7 @@ function isEqual(a: unknown, b: unknown): boolean {
   }
 }
 
-/** A plain object; JSON has no other. */
+/** True for a plain object, the only kind in JSON. */
 export function isFields(value: unknown): value is Fields {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -174,14 +180,14 @@ const numbers: ReadonlySet<string> = new Set([
 const schemaDepthMax = 32;
 
 /**
- * A schema as a caller gave it. A word that we do not know is refused: a rule
- * that nobody checks would be worse than none.
+ * Checks a schema from a caller. Unknown keywords are refused, because an unchecked rule would be
+ * worse than none.
  *
  * @throws HoldfastError `PROCESS_INVALID`
  */
 export function checkedSchema(given: unknown, path: readonly PathStep[]): PayloadSchema {
   const at = pathText(path);
-  if (!isFields(given)) throw processInvalid(at, "is no schema object.");
+  if (!isFields(given)) throw processInvalid(at, "is not a schema object.");
   if (path.length > schemaDepthMax)
     throw processInvalid(at, `is nested deeper than ${schemaDepthMax}.`);
   for (const [word, value] of Object.entries(given)) checkWord(word, value, [...path, word]);
@@ -191,30 +197,31 @@ export function checkedSchema(given: unknown, path: readonly PathStep[]): Payloa
 function checkWord(word: string, value: unknown, path: readonly PathStep[]): void {
   const wrong = (why: string): Error => processInvalid(pathText(path), why);
   if (numbers.has(word)) {
-    if (typeof value !== "number" || !Number.isFinite(value)) throw wrong("is no number.");
+    if (typeof value !== "number" || !Number.isFinite(value)) throw wrong("is not a number.");
     return;
   }
   switch (word) {
     case "anyOf":
     case "oneOf":
-      if (!Array.isArray(value) || value.length === 0) throw wrong("is no list of schemas.");
+      if (!Array.isArray(value) || value.length === 0)
+        throw wrong("must be a list of one or more schemas.");
       value.forEach((choice, index) => checkedSchema(choice, [...path, index]));
       return;
     case "enum":
-      if (!Array.isArray(value)) throw wrong("is no list of values.");
+      if (!Array.isArray(value)) throw wrong("is not a list of values.");
       return;
     case "type": {
       const list: readonly unknown[] = Array.isArray(value) ? value : [value];
       if (list.length === 0 || !list.every((one) => types.includes(one as string)))
-        throw wrong(`names a type that is none of ${types.join(", ")}.`);
+        throw wrong(`has an unknown type. Types are ${types.join(", ")}.`);
       return;
     }
     case "required":
       if (!Array.isArray(value) || !value.every((one) => typeof one === "string"))
-        throw wrong("is no list of names.");
+        throw wrong("is not a list of names.");
       return;
     case "properties":
-      if (!isFields(value)) throw wrong("is no object of schemas.");
+      if (!isFields(value)) throw wrong("is not an object of schemas.");
       for (const [name, held] of Object.entries(value)) checkedSchema(held, [...path, name]);
       return;
     case "items":
@@ -224,6 +231,6 @@ function checkWord(word: string, value: unknown, path: readonly PathStep[]): voi
       if (typeof value !== "boolean") checkedSchema(value, path);
       return;
     default:
-      throw wrong("is a word that payload schemas do not have.");
+      throw wrong("is an unknown keyword for payload schemas.");
   }
 }

@@ -3,26 +3,29 @@ import type { Duration } from "../time/durations.ts";
 import { HoldfastError } from "../errors.ts";
 import type { CatchUp } from "./schedule-plan.ts";
 
-/** When a schedule fires, as it is kept. */
+/** The stored cadence of a schedule. */
 export type Cadence =
   | {
       readonly kind: "cron";
       readonly expression: string;
       readonly timeZone: string;
     }
-  /** The anchor, and every so many milliseconds after it. */
+  /** The anchor, and every multiple of `everyMs` after it. */
   | {
       readonly kind: "interval";
       readonly everyMs: number;
       readonly anchor: number;
     };
 
-/** How callers describe a schedule: when it fires, and what becomes of instants that were missed. */
+/** The caller's description of a schedule: its cadence, and the handling of missed instants. */
 export type ScheduleDraft = (
   | {
-      /** Five fields (minute, hour, day, month, weekday), or six with seconds first. */
+      /**
+       * A cron expression with five fields (minute, hour, day, month, weekday), or six with seconds
+       * first.
+       */
       readonly cron: string;
-      /** Whose clocks the expression means, such as "Europe/Berlin"; defaults to UTC. */
+      /** The time zone of the expression, such as "Europe/Berlin"; defaults to UTC. */
       readonly timeZone?: string;
     }
   | {
@@ -32,30 +35,33 @@ export type ScheduleDraft = (
     }
 ) & {
   /**
-   * What happens to instants that passed while no scheduler ran. Defaults to
-   * `latest`, so that a report that was missed three times is made once.
-   * `skip` fires what is less than a minute late, `all` each instant.
+   * The handling of instants that passed while no scheduler ran. Defaults to `latest`, so a report
+   * that was missed three times is made once. `skip` fires only instants that are less than a
+   * minute late. `all` fires each instant.
    */
   readonly catchUp?: CatchUp;
-  /** How many instants `all` fires at most, the newest ones: 1 to 1,000; defaults to 100. */
+  /** The most instants that `all` fires, the newest ones: 1 to 1,000; defaults to 100. */
   readonly catchUpMax?: number;
 };
 
 /** The instants of a cadence, in milliseconds since 1970. */
 export interface Instants {
-  /** The first one after an instant; undefined when there is none. */
+  /** Returns the first instant after the given one; undefined when there is none. */
   readonly next: (after: number) => number | undefined;
-  /** The last ones after an instant, up to another and with it, up to a limit, ascending. */
+  /**
+   * Returns the last instants after `after` up to and including `until`, ascending, at most
+   * `count`.
+   */
   readonly latest: (after: number, until: number, count: number) => Search<readonly number[]>;
 }
 
-/** A search that stops after each step that takes a while, so that others may go on in between. */
+/** A search that pauses after each long step, so that other work can run in between. */
 export type Search<Found> = Generator<void, Found, void>;
 
-/** The last instant a Date can show. */
+/** The last instant that a Date can show. */
 const instantMax = 8.64e15;
 
-/** What fires more often is no schedule but a loop. */
+/** The shortest interval of a schedule. Anything more frequent is a loop. */
 const everyMsMin = 1_000;
 
 /** @throws HoldfastError `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE` */
@@ -67,14 +73,14 @@ export function intervalCadence(
   if (everyMs < everyMsMin)
     throw new HoldfastError(
       "INTERVAL_INVALID",
-      `A schedule fires at most once a second (every 1000 ms); got ${everyMs} ms. Let what it starts do the rest in a loop.`,
+      `A schedule fires at most once a second (every 1000 ms); got ${everyMs} ms. Do more frequent work in a loop inside the run.`,
       { everyMs, everyMsMin },
     );
   const anchor = from === undefined ? now + everyMs : from;
   if (!Number.isSafeInteger(anchor) || anchor < 0 || anchor > instantMax)
     throw new HoldfastError(
       "TIME_OUT_OF_RANGE",
-      "The first instant of an interval is a whole number of milliseconds between the years 1970 and 275760 (0 to 8.64e15).",
+      "The first instant of an interval must be a whole number of milliseconds between the years 1970 and 275760 (0 to 8.64e15).",
       { option: "from" },
     );
   return { kind: "interval", everyMs, anchor };

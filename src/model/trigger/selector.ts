@@ -4,19 +4,19 @@ import { processInvalid, selectorUnmatched } from "../process/errors.ts";
 import { pathText } from "../values/value-path.ts";
 import type { PathStep } from "../values/value-path.ts";
 
-/** How a declaration takes a value out of a payload. */
+/** The way in which a declaration takes a value out of a payload. */
 export type PayloadSelector =
   | { readonly kind: "payload" }
-  /** A JSON pointer, such as `/result/url`. Nothing there is an error. */
+  /** The value at a JSON pointer, such as `/result/url`. A missing value is an error. */
   | { readonly kind: "pointer"; readonly pointer: string }
   | { readonly kind: "constant"; readonly value: unknown }
-  /** Text in which `{name}` stands for the value of that name. */
+  /** A text in which `{name}` is replaced by the value of that name. */
   | {
       readonly kind: "template";
       readonly text: string;
       readonly values: Readonly<Record<string, PayloadSelector>>;
     }
-  /** Whether there is anything at a pointer. */
+  /** True when a pointer leads to a value. */
   | { readonly kind: "present"; readonly pointer: string };
 
 /** @throws HoldfastError `EVENT_SELECTOR_UNMATCHED` */
@@ -45,7 +45,7 @@ export function select(selector: PayloadSelector, payload: unknown): unknown {
 
 const placeholder = /\{([A-Za-z0-9_]+)\}/g;
 
-/** The value at a JSON pointer, in a box, since it may be undefined itself. */
+/** Returns the value at a JSON pointer, in a box, since the value itself may be undefined. */
 function at(payload: unknown, pointer: string): { readonly value: unknown } | undefined {
   let value = payload;
   if (pointer === "") return { value };
@@ -60,7 +60,7 @@ function at(payload: unknown, pointer: string): { readonly value: unknown } | un
   return { value };
 }
 
-/** A value as text: text as it is, everything else as JSON. */
+/** Returns a value as text: text unchanged, everything else as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   if (typeof value === "bigint") return String(value);
@@ -70,7 +70,7 @@ export function textOf(value: unknown): string {
   );
 }
 
-/** Null, false and whatever is empty are false; every number is true, 0 too. */
+/** Returns false for null, false and empty values. Every number is true, also 0. */
 export function isTruthy(value: unknown): boolean {
   if (value === null || value === undefined || value === false || value === "") return false;
   if (Array.isArray(value)) return value.length > 0;
@@ -86,7 +86,7 @@ export function checkedSelector(
   depth = 0,
 ): PayloadSelector {
   const wrong = (why: string): Error => processInvalid(pathText(path), why);
-  if (!isFields(given)) throw wrong("is no selector.");
+  if (!isFields(given)) throw wrong("is not a selector.");
   if (depth > nestingMax) throw wrong(`is nested deeper than ${nestingMax}.`);
   switch (given["kind"]) {
     case "payload":
@@ -96,21 +96,21 @@ export function checkedSelector(
     case "present": {
       const { pointer } = given;
       if (typeof pointer !== "string" || !/^(\/|$)/.test(pointer))
-        throw wrong('has no JSON pointer: a text such as "/result/url".');
+        throw wrong('needs a JSON pointer, such as "/result/url".');
       return given as unknown as PayloadSelector;
     }
     case "template": {
       const { text, values } = given;
       if (typeof text !== "string" || !isFields(values))
-        throw wrong("is a template without text or values.");
+        throw wrong("is a template without a text or without values.");
       for (const [name, own] of Object.entries(values))
         checkedSelector(own, [...path, "values", name], depth + 1);
       for (const [, name = ""] of text.matchAll(placeholder))
         if (!Object.hasOwn(values, name))
-          throw wrong(`has the placeholder {${name}} and no value for it.`);
+          throw wrong(`has no value for the placeholder {${name}}.`);
       return given as unknown as PayloadSelector;
     }
     default:
-      throw wrong("is none of payload, pointer, constant, template and present.");
+      throw wrong("has an unknown kind. Use payload, pointer, constant, template or present.");
   }
 }

@@ -1,6 +1,6 @@
 import type { HashValue } from "../session/turn.ts";
 
-/** What kind of thing happens, and which one of that kind. */
+/** The source of an occurrence: its type, and the key of one source of that type. */
 export interface TriggerSource {
   readonly type: string;
   readonly key: string;
@@ -9,10 +9,10 @@ export interface TriggerSource {
 /** The type of sources that are schedules. Only the scheduler records their occurrences. */
 export const scheduleSource = "schedule";
 
-/** The kind of schedules that belong to subscriptions, which alone change them. */
+/** The kind of schedules that belong to subscriptions. Only subscriptions change them. */
 export const triggerSchedules = "trigger";
 
-/** What the process of a subscription is told of an occurrence. */
+/** The event that the process of a subscription receives for an occurrence. */
 export interface TriggerEvent {
   readonly source: TriggerSource;
   readonly occurrence: string;
@@ -20,11 +20,11 @@ export interface TriggerEvent {
   readonly payload: unknown;
 }
 
-/** Where an argument of a process comes from: the event, its payload, or a value that is always the same. */
+/** The origin of a process argument: the event, its payload, or a constant value. */
 export type TriggerArgument =
   { readonly from: "event" } | { readonly from: "payload" } | { readonly value: unknown };
 
-/** The input of a process: its arguments by name, or the event when none are named. */
+/** Returns the input of a process: its arguments by name, or the event when none are named. */
 export function inputOf(
   named: Readonly<Record<string, TriggerArgument>> | null,
   event: TriggerEvent,
@@ -40,14 +40,17 @@ function argumentValue(argument: TriggerArgument, event: TriggerEvent): unknown 
   return argument.from === "event" ? event : event.payload;
 }
 
-/** In the order in which a conflict names them. */
+/** The parts in the order in which a conflict names them. */
 const parts = ["source", "label", "payloadSchema", "target", "arguments", "grant"] as const;
 
 export type SubscriptionPart = (typeof parts)[number];
 
 export type SubscriptionPartHashes = Readonly<Partial<Record<SubscriptionPart, string>>>;
 
-/** A hash for each part of a subscription that says something, so that a difference can be named. */
+/**
+ * Returns a hash for each part of a subscription that has a value, so that a conflict can name the
+ * part.
+ */
 export function subscriptionParts(
   hash: HashValue,
   content: Readonly<Record<SubscriptionPart, unknown>>,
@@ -58,7 +61,21 @@ export function subscriptionParts(
   return hashes;
 }
 
-/** The first part in which two subscriptions differ, if any. */
+/** Returns the first part of a subscription that does not match its recorded hash, if any. */
+export function changedPart(
+  agrees: (domain: string, version: number, value: unknown, hash: string) => boolean,
+  content: Readonly<Record<SubscriptionPart, unknown>>,
+  recorded: SubscriptionPartHashes,
+): SubscriptionPart | undefined {
+  return parts.find((part) => {
+    const hash = recorded[part];
+    if (hash === undefined || content[part] === null)
+      return (hash === undefined) !== (content[part] === null);
+    return !agrees(`subscription-${part}`, 1, content[part], hash);
+  });
+}
+
+/** Returns the first part in which two subscriptions differ, if any. */
 export function firstDifference(
   a: SubscriptionPartHashes,
   b: SubscriptionPartHashes,
@@ -66,7 +83,7 @@ export function firstDifference(
   return parts.find((part) => a[part] !== b[part]);
 }
 
-/** What there is under the key of a subscription. */
+/** The existing subscription under a key. */
 export interface KnownSubscription {
   readonly revision: number;
   readonly isDeleted: boolean;
@@ -76,14 +93,14 @@ export interface KnownSubscription {
 
 export type SubscribeDecision =
   | { readonly kind: "create"; readonly revision: number }
-  /** The same was said before. */
+  /** An equal subscription exists. */
   | { readonly kind: "existing" }
   | {
       readonly kind: "conflict";
       readonly part: SubscriptionPart | "isEnabled";
     };
 
-/** A deleted subscription may be made again; its revisions go on. */
+/** Decides a subscription. A deleted one may be created again, and its revisions continue. */
 export function decideSubscribe(
   known: KnownSubscription | undefined,
   given: SubscriptionPartHashes,
@@ -93,7 +110,8 @@ export function decideSubscribe(
   if (known.isDeleted) return { kind: "create", revision: known.revision + 1 };
   const part = firstDifference(known.parts, given);
   if (part !== undefined) return { kind: "conflict", part };
-  // A caller that says so expects it; one that asks again may have been overtaken by another that changed it.
+  // A caller that passes isEnabled expects that state. A caller that omits it may repeat an earlier
+  // call, after which another caller changed the state.
   return isEnabled === undefined || isEnabled === known.isEnabled
     ? { kind: "existing" }
     : { kind: "conflict", part: "isEnabled" };
@@ -101,9 +119,9 @@ export function decideSubscribe(
 
 export type ReviseDecision =
   | { readonly kind: "missing" }
-  /** It says so already, perhaps because of the same call before. */
+  /** The content is already the same, perhaps because of the same earlier call. */
   | { readonly kind: "unchanged" }
-  /** Somebody else has changed it since. */
+  /** Another caller has changed it since. */
   | { readonly kind: "overtaken"; readonly actual: number }
   | { readonly kind: "revise"; readonly revision: number };
 
@@ -121,13 +139,16 @@ export function decideRevise(
 
 export type OccurrencePart = "source.type" | "source.key" | "payload";
 
-/** What makes an occurrence the same when it is recorded again. */
+/** The content that a repeated occurrence must match. */
 export interface OccurrenceContent {
   readonly source: TriggerSource;
   readonly payloadHash: string;
 }
 
-/** The first part in which two occurrences of one key differ, if any. Not the time: that is the first one's. */
+/**
+ * Returns the first part in which two occurrences of one key differ, if any. The time is not
+ * compared: the first one counts.
+ */
 export function occurrenceDifference(
   recorded: OccurrenceContent,
   given: OccurrenceContent,
@@ -137,24 +158,24 @@ export function occurrenceDifference(
   return recorded.payloadHash === given.payloadHash ? undefined : "payload";
 }
 
-/** The key of a source that is known by its value. */
+/** Returns the key of a source that is identified by its value. */
 export function derivedSourceKey(hash: HashValue, type: string, value: unknown): string {
   return `source:${hash("trigger-source", 1, [type, value])}`;
 }
 
-/** Who made a subscription: a session of a generation, or the host. */
+/** The registrant of a subscription: a session of a generation, or the host. */
 export interface Registrant {
   readonly id: string;
   readonly generation: number;
 }
 
-/** How the ids of processes begin that triggers have registered. */
+/** The prefix of process ids that triggers register. */
 export const processPrefix = "trigger:";
 
 /**
- * The process that an occurrence starts for a subscription: the same whichever process
- * computes it, also when the occurrence was removed since. One that says
- * something else under the same key is another.
+ * Returns the id of the process that an occurrence starts for a subscription. Every process
+ * computes the same id, even after the occurrence was removed. An occurrence with other content
+ * under the same key gives another id.
  */
 export function triggeredProcess(
   hash: HashValue,
@@ -168,10 +189,13 @@ export function triggeredProcess(
   return `${processPrefix}${hash("trigger-process", 1, [...told, id, generation, key])}`;
 }
 
-/** How the keys of occurrences begin that schedules make. No other has one, so that none is in a schedule's way. */
+/**
+ * The prefix of occurrence keys that schedules make. It is reserved, so no other occurrence can
+ * block a schedule.
+ */
 export const scheduledPrefix = "schedule:";
 
-/** The key of the occurrence that a schedule makes at an instant. */
+/** Returns the key of the occurrence that a schedule makes at an instant. */
 export function scheduledOccurrence(schedule: string, instant: number): string {
   return `${scheduledPrefix}${schedule}@${instant}`;
 }

@@ -1,19 +1,27 @@
-/** What stores need done with bytes; an argument because neither model/ nor stores/ has it. */
+/**
+ * The operations on bytes that stores need. They are passed in, because neither model/ nor stores/
+ * can import them.
+ */
 export interface ByteTools {
-  /** SHA-256 in lower-case hexadecimal. */
+  /** Returns SHA-256 in lower-case hexadecimal. */
   sha256Hex(bytes: Uint8Array): string;
-  /** HMAC with SHA-256, in lower-case hexadecimal. */
+  /** Returns the first 16 bytes of SHA-256 over a text, in base64url. */
+  checksum(text: string): string;
+  /** Returns HMAC with SHA-256, in lower-case hexadecimal. */
   hmacSha256Hex(key: Uint8Array, message: Uint8Array): string;
-  /** The hash for bytes that come piece by piece. */
+  /** Starts a hash for bytes that arrive in pieces. */
   sha256(): ByteHash;
-  /** The zlib format, at its usual level. */
+  /** Compresses to the zlib format, at its default level. */
   deflate(bytes: Uint8Array): Uint8Array;
-  /** Undefined when the bytes are no such thing, or would become more than `sizeMax`. */
+  /**
+   * Decompresses. Returns undefined for bytes in another format, or for a result of more than
+   * `sizeMax` bytes.
+   */
   inflate(bytes: Uint8Array, sizeMax: number): Uint8Array | undefined;
 }
 
 interface ByteHash {
   add(bytes: Uint8Array): void;
-  /** In lower-case hexadecimal; nothing is added afterwards. */
+  /** Returns the hash in lower-case hexadecimal. No bytes may be added afterwards. */
   hex(): string;
 }

@@ -1,12 +1,12 @@
-// Deep enough for what errors carry, and the way in which cycles end.
+// Deep enough for the data of errors. The limit also ends cycles.
 const depthMax = 8;
-/** What a number, a bracket or a comma may take, roughly. */
+/** A rough size of a number, a bracket or a comma. */
 const tokenCharacters = 8;
 
 /**
- * A copy of what an object offers as JSON, in bounds: undefined when it takes
- * more characters than are left, nests too deeply or cannot be read. Nothing
- * is asked of a value beyond its bounds, however large it is.
+ * Returns a bounded copy of an object's JSON form. Returns undefined when it needs more characters
+ * than are left, nests too deeply or is unreadable. Nothing beyond the bounds is read, even from a
+ * huge value.
  */
 export function jsonCopy(
   value: unknown,
@@ -28,7 +28,7 @@ class BoundedReader {
     this.left = charactersMax;
   }
 
-  /** As JSON.stringify sees it. Undefined is left out. */
+  /** Reads a value as JSON.stringify does. Undefined is omitted. */
   read(value: unknown, depth: number): unknown {
     this.#spend(tokenCharacters);
     switch (typeof value) {
@@ -53,9 +53,14 @@ class BoundedReader {
     const { toJSON } = value as { toJSON?: unknown };
     if (typeof toJSON === "function") return this.read(toJSON.call(value), depth + 1);
     if (Array.isArray(value)) {
-      this.#spend(value.length);
-      return value.map((item) => this.read(item, depth + 1) ?? null);
+      const { length } = value;
+      this.#spend(length);
+      return Array.from({ length }, (_, at) => this.read(value[at], depth + 1) ?? null);
     }
+    // Listing a view creates one key per byte, so its length is spent first.
+    if (ArrayBuffer.isView(value)) this.#spend(value.byteLength);
+    if (Object.prototype.toString.call(value) === "[object String]")
+      return this.read(value.valueOf(), depth + 1);
     const entries: [string, unknown][] = [];
     for (const key in value)
       if (Object.hasOwn(value, key)) {
@@ -68,6 +73,7 @@ class BoundedReader {
 
   #spend(characters: number): void {
     this.left -= characters;
-    if (this.left < 0) throw new RangeError("It is too large.");
+    // A proxy may report a length that is not a number.
+    if (!(this.left >= 0)) throw new RangeError("It is too large.");
   }
 }

@@ -1,24 +1,23 @@
 import { HoldfastError } from "../errors.ts";
 
 /**
- * Changes the text of values on its way to and from the database: encryption,
- * compression. Synchronous, because values are encoded inside transactions;
- * fetch keys before opening.
+ * Changes the text of values on its way to and from the database, for encryption or compression. It
+ * is synchronous, because values are encoded inside transactions. Fetch keys before opening the
+ * database.
  */
 export interface PayloadCodec {
-  /** Shown in errors. */
+  /** The name that errors show. */
   readonly name: string;
   encode(text: string): string;
   decode(stored: string): string;
   /**
-   * How values are compared without being read. A codec that encrypts must
-   * give a keyed hash (an HMAC): a plain one would let a reader of the file
-   * test guesses.
+   * The hash for comparing values without reading them. A codec that encrypts must use a keyed hash
+   * (an HMAC). With a plain hash, a reader of the file could test guesses.
    */
   readonly hash: "sha256" | ((text: string) => string);
 }
 
-/** Values stay readable in the database. */
+/** A codec that leaves values readable in the database. */
 export const plainCodec: PayloadCodec = {
   name: "plain",
   encode: (text) => text,
@@ -26,7 +25,7 @@ export const plainCodec: PayloadCodec = {
   hash: "sha256",
 };
 
-/** Runs a user's codec, so that a failure names it and what it was doing. */
+/** Runs a user's codec. A failure names the codec and its step. */
 export function throughCodec(
   codec: PayloadCodec,
   step: "encode" | "decode" | "hash",
@@ -52,7 +51,7 @@ function failed(
   return new HoldfastError(
     "PAYLOAD_CODEC_FAILED",
     `The payload codec "${codec.name}" ${what} in ${step}(). Nothing was stored or changed. ` +
-      `Check the codec and its keys; it must stay able to decode what it ever encoded.`,
+      `Check the codec and its keys; it must be able to decode every value that it has ever encoded.`,
     { codec: codec.name, step },
     options,
   );

@@ -5,23 +5,21 @@ import { marker } from "./value-tags.ts";
 const notPlain = -1;
 
 /**
- * True when JSON.stringify writes the value faithfully, as most values are.
- * Anything doubtful is false; the writer then takes the slow way and says what
- * is wrong where. Measured on an order of 780 characters: this check 1.7 µs,
- * JSON.stringify 3.7 µs, the writer 17 µs.
+ * True when JSON.stringify writes the value faithfully, as it does most values. Any doubt gives
+ * false; the slower writer then names the fault and its place. Measured on an order of 780
+ * characters: this check 1.7 µs, JSON.stringify 3.7 µs, the writer 17 µs.
  *
- * Getters are read as data, as JSON.stringify does: looking for them would
- * cost a property descriptor per property. One that throws is not plain.
+ * Getters are read as data, as JSON.stringify does, because finding them would cost a property
+ * descriptor per property. A getter that throws is not plain.
  */
 export function isPlainJson(value: unknown, charactersMax: number): boolean {
   return safely(() => charactersLeft(value, 0, charactersMax) >= 0, false);
 }
 
 /**
- * The part of `left` that remains after the value's text, by a lower bound of
- * its length, or a negative number. Counting is what ends the walk through a
- * value whose parts share parts: 50 nested pairs of the same object have 2^50
- * paths.
+ * Returns the part of `left` that remains after the value's text, by a lower bound of its length,
+ * or a negative number. The count ends the walk through a value with shared parts: 50 nested pairs
+ * of the same object have 2^50 paths.
  */
 function charactersLeft(value: unknown, depth: number, left: number): number {
   switch (typeof value) {
@@ -43,10 +41,13 @@ function charactersLeft(value: unknown, depth: number, left: number): number {
 }
 
 function charactersLeftAfterItems(items: readonly unknown[], depth: number, left: number): number {
-  // JSON.stringify would call it. Holes read as undefined, which is not plain.
+  // JSON.stringify would call toJSON. Holes read as undefined, which is not plain.
   if ("toJSON" in items) return notPlain;
+  // Each item takes a character and a comma. A list may report any length without having items.
+  const { length } = items;
+  if (2 * length > left) return notPlain;
   let rest = left - 1;
-  for (let at = 0; at < items.length && rest >= 0; at += 1) {
+  for (let at = 0; at < length && rest >= 0; at += 1) {
     rest = charactersLeft(items[at], depth + 1, rest - 1);
   }
   return rest;

@@ -67,9 +67,19 @@ describe("whatever is thrown can be recorded", () => {
     ["a cycle", circular, "[object Object]"],
     [
       "an object without text",
-      Object.create(null, { a: { get: () => 1n, enumerable: true } }),
+      Object.create(null, {
+        a: {
+          get: () => {
+            throw new Error("unreadable");
+          },
+          enumerable: true,
+        },
+      }),
       "The thrown value cannot be read.",
     ],
+    ["an object with a bigint", { a: 1n }, '{"a":"1"}', { a: "1" }],
+    ["a sparse list", new Array(2 ** 32 - 1), "a list of 4294967295"],
+    ["many bytes", new Uint8Array(2 ** 25), "33554432 bytes"],
   ])("%s", (_, thrown, message, data) => {
     expect(storedError(thrown)).toStrictEqual({
       name: "NonError",
@@ -162,6 +172,26 @@ describe("whatever is thrown can be recorded", () => {
     const text = JSON.stringify(storedError(new AggregateError(worst, "all")));
     expect(text.length).toBeLessThan(2 * 1024 * 1024);
   });
+});
+
+test("an error is read in bounds, whatever it says of itself", () => {
+  let looks = 0;
+  const endless = new Proxy<unknown[]>([], {
+    get(_, name) {
+      looks += 1;
+      return name === "length" ? 2 ** 32 : undefined;
+    },
+  });
+  class Chained extends Error {
+    override get cause(): Error {
+      looks += 1;
+      return new Chained("below");
+    }
+  }
+  const parts = { errors: endless, data: endless };
+  const stored = storedError(Object.assign(new Chained("top"), parts));
+  expect(stored).toMatchObject({ message: "top", stack: expect.any(String) as string });
+  expect(looks).toBeLessThan(5_000);
 });
 
 test("errors are recognised by what they are, not by how they look", () => {

@@ -2,49 +2,55 @@ import { isHoldfastError } from "../errors.ts";
 import { failedRunOf, type FailedRun } from "../run-failed-error.ts";
 import { safely } from "../safely.ts";
 import { jsonCopy } from "./json-copy.ts";
+import { isList } from "./spoken-kind.ts";
 import { isThrownAt, thrownAt, type ThrownAt } from "./thrown-at.ts";
 
 /**
- * An error as data: what people read and what code matches on. Further fields
- * are left out on purpose: errors in the wild carry sockets, requests and
- * credentials, which can neither be stored nor should be.
+ * An error as data, with the fields that people read and code matches on. Other fields are omitted
+ * on purpose. Real errors carry sockets, requests and credentials, which cannot or should not be
+ * stored.
  */
 export interface StoredError {
   readonly name: string;
   readonly message: string;
   readonly code?: string | number;
   readonly stack?: string;
-  /** Its own `data`, which it has for others to read, as JSON; what was thrown, if it was an object and no error. */
+  /** The error's `data` field as JSON, or the thrown object when it was not an error. */
   readonly data?: unknown;
-  /** Of an error of ours, as JSON. */
+  /** The details of a HoldfastError, as JSON. */
   readonly details?: unknown;
-  /** Where in a run it was thrown, when that is known. */
+  /** The place in a run where it was thrown, if known. */
   readonly at?: ThrownAt;
-  /** Which run failed, when that is what it says. */
+  /** The failed run, for an error that reports one. */
   readonly run?: FailedRun;
   readonly cause?: StoredError;
   /** The parts of an AggregateError. */
   readonly errors?: readonly StoredError[];
 }
 
-// Beyond these an error stops being read. Together they keep a failure below
-// the default size limit of values (16 * 16,384 characters and those of the
-// data, each escaped to six at worst), so that it can always be recorded.
+// The bounds at which reading an error stops. Together they keep a failure below the default size
+// limit of values (16 * 16,384 characters and those of the data, each escaped to six at worst). So
+// a failure can always be recorded.
 const messageCharactersMax = 8_192;
 const stackCharactersMax = 8_192;
 const codeCharactersMax = 256;
-const depthMax = 8;
+/** The most errors stored from a chain of causes. The root cause is always among them. */
+export const errorDepthMax = 8;
 const errorsMax = 16;
+/** The most causes that are followed, since a getter may produce causes without end. */
+const causesMax = 1_000;
 const dataCharactersMax = 16_384;
+/** The limit for reading a larger object. Its message is the beginning of its JSON. */
+const jsonCharactersMax = 1_048_576;
 
 export interface StoredErrorOptions {
-  /** False leaves stacks out, since they differ between machines. */
+  /** False omits stacks, which differ between machines. */
   readonly stack?: boolean;
-  /** Where it was thrown. */
+  /** The place where it was thrown. */
   readonly at?: ThrownAt | undefined;
 }
 
-/** Never throws, whatever was thrown: recording a failure must not fail. */
+/** Returns any thrown value as data. It never throws, because recording a failure must not fail. */
 export function storedError(thrown: unknown, options: StoredErrorOptions = {}): StoredError {
   try {
     const stored = new ErrorReader(options.stack ?? true).read(thrown);
@@ -54,13 +60,13 @@ export function storedError(thrown: unknown, options: StoredErrorOptions = {}): 
   }
 }
 
-/** What was thrown, in one line. Never throws. */
+/** Returns a thrown value in one line. Never throws. */
 export function spokenError(thrown: unknown): string {
   const { name, message } = storedError(thrown, { stack: false });
   return isError(thrown) ? `${name}: ${message}` : message;
 }
 
-/** A stored error as it would be without stacks. */
+/** Returns a stored error without stacks. */
 export function withoutStacks(stored: StoredError): StoredError {
   const { stack: _, cause, errors, ...rest } = stored;
   return {
@@ -78,7 +84,7 @@ export function isError(value: unknown): value is Error {
   );
 }
 
-/** Reads an error with its causes and parts, in bounds and without cycles. */
+/** Reads an error with its causes and parts, within bounds and without cycles. */
 class ErrorReader {
   readonly #withStack: boolean;
   readonly #ancestors: unknown[] = [];
@@ -120,9 +126,9 @@ class ErrorReader {
     return stored;
   }
 
-  /** The last for which there is room is the one that began it all: it says most. */
+  /** Stores the root cause in the last free place, because it is the most useful one. */
   #causeOf(cause: unknown): Pick<StoredError, "cause"> {
-    const isLast = this.#ancestors.length === depthMax - 1;
+    const isLast = this.#ancestors.length === errorDepthMax - 1;
     const told = isLast ? firstCause(cause, this.#ancestors) : cause;
     return this.#fits(told) ? { cause: this.read(told) } : {};
   }
@@ -145,10 +151,9 @@ class ErrorReader {
 
   #readAll(errors: readonly unknown[]): StoredError[] {
     const stored: StoredError[] = [];
-    for (const error of errors) {
-      if (this.#fits(error)) stored.push(this.read(error));
-      if (this.#errorsLeft === 0) break;
-    }
+    // Reads no further than the limit: a list may consist only of holes.
+    for (let at = 0; at < errorsMax && at < errors.length; at += 1)
+      if (this.#fits(errors[at])) stored.push(this.read(errors[at]));
     return stored;
   }
 
@@ -156,17 +161,18 @@ class ErrorReader {
     return (
       thrown !== undefined &&
       this.#errorsLeft > 0 &&
-      this.#ancestors.length < depthMax &&
+      this.#ancestors.length < errorDepthMax &&
       !this.#ancestors.includes(thrown)
     );
   }
 }
 
-/** What has no cause of its own, unless the chain comes back to itself. */
+/** Returns the root of a chain of causes, or the last cause before a cycle. */
 function firstCause(cause: unknown, ancestors: readonly unknown[]): unknown {
   const seen = new Set(ancestors);
   let first = cause;
-  while (isError(first) && first.cause !== undefined && !seen.has(first)) {
+  while (isError(first) && !seen.has(first) && seen.size < causesMax) {
+    if (first.cause === undefined) break;
     seen.add(first);
     first = first.cause;
   }
@@ -176,22 +182,26 @@ function firstCause(cause: unknown, ancestors: readonly unknown[]): unknown {
 function textOf(thrown: unknown): string {
   const { message } = Object(thrown) as { message?: unknown };
   if (typeof message === "string") return clip(message, messageCharactersMax);
-  return clip(jsonOf(thrown) ?? thrown, messageCharactersMax);
+  const isObject = typeof thrown === "object" && thrown !== null;
+  return clip((isObject ? jsonOf(thrown) : undefined) ?? thrown, messageCharactersMax);
 }
 
-/** The JSON of an object, unless it has none (a cycle, a bigint). */
-function jsonOf(thrown: unknown): string | undefined {
-  if (typeof thrown !== "object") return undefined;
-  try {
-    return JSON.stringify(thrown);
-  } catch {
-    return undefined;
-  }
+/** Returns the JSON of an object, or undefined when it exceeds the bounds. */
+function jsonOf(thrown: object): string | undefined {
+  const copied = jsonCopy(thrown, jsonCharactersMax);
+  return copied && JSON.stringify(copied.copy);
 }
 
 function clip(value: unknown, charactersMax: number): string {
-  const text = String(value);
+  const text = textFor(value);
   return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
+}
+
+/** Names only the size of a list or of bytes, whose text would be built by walking all of them. */
+function textFor(value: unknown): string {
+  if (isList(value)) return `a list of ${String(value.length)}`;
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  return String(value);
 }
 
 function isCode(code: unknown): code is string | number {

@@ -9,18 +9,18 @@ import { ValuePlace } from "./value-place.ts";
 import { marker, type Tag } from "./value-tags.ts";
 
 /**
- * `stored` keeps the order of keys, as JSON.stringify does. `canonical` is for
- * hashing: keys are sorted, and stacks left out.
+ * The form of a text. `stored` keeps the order of keys, as JSON.stringify does. `canonical` is for
+ * hashing: keys are sorted, and stacks are omitted.
  */
 type TextForm = "stored" | "canonical";
 
-/** The text of any value we store; the error names the place of any other. */
+/** Returns the text of any supported value. The error names the place of an unsupported one. */
 export function writeValue(value: unknown, form: TextForm, limits: ValueLimits): string {
   const writer = new ValueWriter(form, limits);
   try {
     writer.write(value);
   } catch (error) {
-    // Getters and proxies run code of the caller's, which may throw anything.
+    // Getters and proxies run the caller's code, which may throw anything.
     throw isHoldfastError(error) ? error : writer.unreadable(error);
   }
   return writer.text;
@@ -38,8 +38,8 @@ class ValueWriter {
   }
 
   unreadable(cause: unknown): HoldfastError {
-    const advice = "The cause says why: give data without getters and proxies.";
-    const found = "what throws when it is read";
+    const advice = "See the cause; pass data without getters and proxies.";
+    const found = "a value that throws when it is read";
     return notSerializable(found, advice, this.#place.path, cause);
   }
 
@@ -67,7 +67,10 @@ class ValueWriter {
     this.text += text;
   }
 
-  /** Asked before anything long is made into text: that alone would stop the whole process for a while. */
+  /**
+   * Checks the limit before a long text is built, since building it would block the process for a
+   * while.
+   */
   #assertRoomFor(characters: number): void {
     const size = this.text.length + characters;
     if (size > this.#charactersMax) throw tooLarge(size, this.#charactersMax);
@@ -83,7 +86,7 @@ class ValueWriter {
     this.#tagged("bytes", `"${encodeBase64(bytes)}"`);
   }
 
-  /** A tag around a text that is ready, or around what `body` writes. */
+  /** Writes a tag around a finished text, or around the output of `body`. */
   #tagged(tag: Tag, body: string | (() => void)): void {
     this.#append(`{"${marker}":"${tag}","value":`);
     if (typeof body === "string") this.#append(body);
@@ -93,8 +96,8 @@ class ValueWriter {
 
   #number(value: number): void {
     if (!Number.isFinite(value)) throw unsupportedType(value, this.#place.path);
-    // -0 becomes 0: they are equal to ===, and an input must not be taken for
-    // a different one because of the sign of nothing. RFC 8785 agrees.
+    // -0 becomes 0. They are equal by ===, and an input must not differ because of the sign of
+    // zero. RFC 8785 agrees.
     this.#append(JSON.stringify(value));
   }
 
@@ -150,13 +153,13 @@ class ValueWriter {
   #fields(object: object): void {
     this.#refuseSymbolKeys(object);
     const keys = Object.keys(object);
-    // The default order of sort() is by UTF-16 code unit, as RFC 8785 wants.
+    // The default order of sort() is by UTF-16 code unit, as RFC 8785 requires.
     if (this.#form === "canonical") keys.sort();
     let separator = "{";
     for (const key of keys) {
       this.#string(key, separator);
       this.#append(":");
-      // Read inside, so that a getter that throws is named by its own place.
+      // Reads inside the step, so that the error of a throwing getter names its own place.
       this.#place.step(key, () => this.write(object[key as never]));
       separator = ",";
     }
@@ -214,6 +217,9 @@ class ValueWriter {
   }
 
   #list(length: number, writeItem: (index: number) => void): void {
+    // Each item takes a character and a comma, so a list that claims an excessive length is not
+    // walked.
+    this.#assertRoomFor(2 * length);
     this.#append("[");
     for (let index = 0; index < length; index += 1) {
       if (index > 0) this.#append(",");

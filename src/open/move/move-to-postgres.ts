@@ -7,7 +7,13 @@ import type { PostgresOptions } from "../../backends/postgres/options.ts";
 import type { SqliteOptions } from "../../backends/sqlite/options.ts";
 import { keepAlive } from "../../host/timers.ts";
 import { isHoldfastError } from "../../model/errors.ts";
-import { givenFlag, givenFunction, givenSignal, optionsOf } from "../../model/shape.ts";
+import {
+  givenFlag,
+  givenFunction,
+  givenSignal,
+  optionsOf,
+  tellProgress,
+} from "../../model/shape.ts";
 import { movedToPostgres } from "../../sql/move-mark.ts";
 import type { MoveMark } from "../../sql/move-mark.ts";
 import { executions } from "../../stores/execution/executions.ts";
@@ -24,36 +30,35 @@ import {
 
 export interface MoveOptions {
   readonly sqlite?: SqliteOptions;
-  /** Of the target; `schema` says where the tables go. */
+  /** Options of the target; `schema` names the schema of its tables. */
   readonly postgres?: PostgresOptions;
-  /** Looked at between slices. */
+  /** Checked between slices. */
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (progress: MoveProgress) => void;
 }
 
 interface MoveReport {
   readonly tables: readonly CopiedTable[];
-  /** Tables of the app: they were not copied. */
+  /** Tables of the app, which are not copied. */
   readonly appTables: readonly string[];
-  /** Attachments whose bytes are in files, which stay where they are. */
+  /** The number of attachments whose bytes are in files, which stay where they are. */
   readonly attachmentsElsewhere: number;
 }
 
 export interface MoveOutcome extends MoveReport {
-  /** True when an earlier call had copied everything, and this one found it. */
+  /** True when an earlier call had already copied everything. */
   readonly isRepeated: boolean;
-  /** Runs that were taken from the processes left behind, so that they go on at once. */
+  /** The number of runs taken from the processes left behind, so that they resume at once. */
   readonly released: number;
 }
 
 /**
- * Moves a SQLite file to an empty Postgres database, where all runs go on.
+ * Moves a SQLite file to an empty Postgres database, where all runs continue.
  *
- * The source is marked first: from then on every write to it is refused, in
- * whatever process. Then everything is copied and read back in one transaction
- * of the target, so that nobody ever sees a part of it, and a move that is
- * interrupted leaves an empty target. Called again it goes on: it copies from
- * the start, or finds that everything had arrived. See the ADR of 2026-11-17.
+ * The source is marked first, and from then on refuses every write of every process. Then
+ * everything is copied and read back in one transaction of the target. So no process ever sees a
+ * partial copy, and an interrupted move leaves an empty target. Calling it again copies from the
+ * start, or finds that everything had arrived. See the ADR of 2026-11-17.
  *
  * @throws HoldfastError `TARGET_NOT_EMPTY`, `MOVED_TO_POSTGRES`,
  *   `MOVE_ELSEWHERE`, `MOVE_UNDER_WAY`, `MOVE_MISMATCH`, `DATABASE_DAMAGED`,
@@ -86,7 +91,10 @@ export async function moveToPostgres(
   });
 }
 
-/** Interrupted within the check, it says what became of the move, and not of the check. */
+/**
+ * Checks the source. When the check is interrupted, the error reports the state of the move instead
+ * of the check.
+ */
 async function checkSource(source: MoveSource, signal: AbortSignal | undefined): Promise<void> {
   try {
     await source.check(signal);
@@ -97,9 +105,8 @@ async function checkSource(source: MoveSource, signal: AbortSignal | undefined):
 }
 
 /**
- * Gives a move up that was interrupted: the file is used again, and the target
- * is as empty as it was. With `isTargetGone` the target is not asked, for when
- * it exists no more.
+ * Gives up an interrupted move: the file accepts writes again, and the target is as empty as
+ * before. With `isTargetGone` the target is not opened, for a target that no longer exists.
  *
  * @throws HoldfastError `MOVE_NOT_BEGUN`, `MOVE_ARRIVED`, `MOVE_ELSEWHERE`,
  *   `MOVE_UNDER_WAY`, and what opening either database throws.
@@ -122,7 +129,7 @@ export async function giveUpMove(
   }
   await withBoth(path, url, given, async (source, target) => {
     const left = await movingMark(source);
-    // The source is freed while the target's lock is held: nobody can copy it meanwhile.
+    // The source is freed while the target's lock is held, so that no other process can copy it.
     await target.transact(async () => {
       const found = await target.mark();
       if (found?.move !== left.move) throw moveElsewhere();
@@ -142,11 +149,14 @@ async function movingMark(source: MoveSource): Promise<MoveMark> {
 
 interface Begun {
   readonly move: string;
-  /** What an earlier call has copied. */
+  /** The report of an earlier call that copied everything. */
   readonly arrived: MoveReport | undefined;
 }
 
-/** The target learns of the move before the source does: a source that is marked has a target that knows it. */
+/**
+ * Marks the target before the source is marked, so the target of a marked source always knows the
+ * move.
+ */
 function begin(
   source: MoveSource,
   target: MoveTarget,
@@ -176,7 +186,7 @@ type CopyGiven = Omit<MoveReport, "tables"> &
   Required<Pick<MoveOptions, "onProgress">> &
   Pick<MoveOptions, "signal">;
 
-/** Everything, in one transaction of the target. */
+/** Copies everything in one transaction of the target. */
 function copy(
   source: MoveSource,
   target: MoveTarget,
@@ -191,7 +201,7 @@ function copy(
     const filled = await target.filled(tables);
     if (filled.length > 0) throw targetNotEmpty(filled);
     refuseAborted(signal, (await source.mark()) !== undefined);
-    // From here on nobody writes to the source; what was acknowledged before is copied.
+    // From here on every write to the source is refused. Every write acknowledged before is copied.
     const other = await source.leave(move, "moving");
     if (other !== undefined) throw moveElsewhere();
     const copied = await copyTables(source, target, tables, {
@@ -216,9 +226,8 @@ function copy(
 }
 
 /**
- * Runs that were being worked on, from processes that can write no more. A
- * worker that starts does the same, and else their leases end, so it is no
- * failure of the move if this fails.
+ * Releases runs held by the processes left behind, which can no longer write. A failure here does
+ * not fail the move: a worker that starts does the same, and otherwise the leases expire.
  */
 async function releaseLeftBehind(
   url: string,
@@ -244,7 +253,7 @@ async function withBoth<T>(
   work: (source: MoveSource, target: MoveTarget) => Promise<T>,
 ): Promise<T> {
   checkUrl(url);
-  // Connections keep no process alive by themselves.
+  // Connections do not keep a process alive.
   const release = keepAlive();
   try {
     return await inBoth(path, url, options, work);
@@ -286,5 +295,5 @@ function checkedOptions(
   const { onProgress = () => undefined, signal } = given;
   givenFunction("onProgress", onProgress);
   givenSignal(signal);
-  return { ...given, onProgress };
+  return { ...given, onProgress: (progress) => tellProgress(onProgress, progress) };
 }

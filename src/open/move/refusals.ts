@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../model/errors.ts";
 
-/** What a move says when it cannot go on. No URL is shown, since it may hold a password. */
+/** Errors of a move that cannot continue. They show no URL, since a URL may hold a password. */
 
 export function targetNotEmpty(tables: readonly string[]): HoldfastError {
   return new HoldfastError(
@@ -14,7 +14,7 @@ export function targetNotEmpty(tables: readonly string[]): HoldfastError {
 export function moveElsewhere(): HoldfastError {
   return new HoldfastError(
     "MOVE_ELSEWHERE",
-    "The move of this file was begun to another target, which may have its data. Continue or give it up with the URL and schema of that one. " +
+    "The move of this file was started to another target, which may have its data. Continue the move or give it up with the URL and schema of that target. " +
       "If that database is gone for good, --give-up --force makes the file usable again.",
   );
 }
@@ -22,7 +22,7 @@ export function moveElsewhere(): HoldfastError {
 export function moveArrived(): HoldfastError {
   return new HoldfastError(
     "MOVE_ARRIVED",
-    "The move cannot be given up any more: all of it has arrived in the target, where work may have gone on since. " +
+    "The move can no longer be given up: everything has arrived in the target, where runs may have continued since. " +
       "Run the same command without --give-up to finish it, and restart your program with the URL of the target.",
   );
 }
@@ -34,11 +34,11 @@ export function moveNotBegun(): HoldfastError {
   );
 }
 
-/** Somebody gave the move up between two of its transactions. */
+/** Another process gave the move up between two of its transactions. */
 export function moveGivenUp(): HoldfastError {
   return new HoldfastError(
     "MOVE_UNDER_WAY",
-    "Another process gave this move up, or began another one, meanwhile. Nothing was copied; run the command again.",
+    "Another process gave this move up or started another one. Nothing was copied; run the command again.",
   );
 }
 
@@ -49,20 +49,20 @@ export function moveMismatch(
 ): HoldfastError {
   return new HoldfastError(
     "MOVE_MISMATCH",
-    `What the target gives back for ${table} is not what the source holds (${found.rows} rows, expected ${expected.rows}). ` +
-      "Nothing of the copy was kept. Look for triggers or rules on the target's holdfast_* tables, then run the command again, or give the move up with --give-up.",
+    `The target's rows of ${table} differ from the source's (${found.rows} rows, expected ${expected.rows}). ` +
+      "Nothing of the copy was kept. Check the target's holdfast_* tables for triggers or rules. Then run the command again, or give the move up with --give-up.",
     { table, found, expected },
   );
 }
 
-/** Asked between slices. @throws HoldfastError `ABORTED` */
+/** Checked between slices. @throws HoldfastError `ABORTED` */
 export function refuseAborted(signal: AbortSignal | undefined, isBegun: boolean): void {
   if (signal?.aborted !== true) return;
   throw new HoldfastError(
     "ABORTED",
     isBegun
-      ? "The move was interrupted. Nothing of the copy was kept in the target, and the file takes no writes until the move is ended: " +
-          "run the same command again to copy it from the start, or with --give-up to use the file as before."
+      ? "The move was interrupted. Nothing of the copy was kept in the target, and the file refuses writes until the move ends: " +
+          "run the same command again to copy from the start, or add --give-up to use the file as before."
       : "The move was interrupted before it began; nothing was changed.",
     { isBegun },
     { cause: signal.reason },

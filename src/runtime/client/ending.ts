@@ -1,20 +1,21 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import { isHeardByApp } from "./close-on-signals.ts";
 
 /**
- * What is asked of a Holdfast, as long as the process goes on. When a signal
- * is about to end that, what comes too late is no failure of whoever asked:
- * nobody would be there to catch it, and the process would end with its stack
- * instead of by the signal. A process that listens itself may go on, and is told.
+ * Answers a call, unless a signal is about to end the process. A call that
+ * comes too late then never settles: its error would end the process with a
+ * stack instead of by the signal. A process that listens for the signal itself
+ * may continue, so its calls are refused.
  */
 export async function untilEnd<T>({ ending }: RuntimeContext, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
-    // Only now: it may have been told while this was asked.
+    // Checked only now: the signal may have arrived during the call.
     const { by } = ending;
     const isLate = isHoldfastError(error) && error.code === "DATABASE_CLOSED";
-    if (!isLate || by === undefined || process.listenerCount(by) > 0) throw error;
+    if (!isLate || by === undefined || isHeardByApp(by)) throw error;
     return new Promise(() => undefined);
   }
 }

@@ -1,5 +1,6 @@
 import { constants } from "node:os";
-import { HoldfastError } from "../../model/errors.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import type { ExecutionResult } from "../../model/execution/result.ts";
 import { parseExecutionId } from "../../model/ids/execution-id.ts";
 import {
   checkedCount,
@@ -18,6 +19,7 @@ import {
   type Definition,
   type DurableFunction,
 } from "../definition/definitions.ts";
+import { recorded } from "../failures.ts";
 import { untilEnd } from "./ending.ts";
 import { closeOnSignals } from "./close-on-signals.ts";
 import { foundRunOf, runOf, type Run } from "./run-handle.ts";
@@ -33,32 +35,31 @@ import type { WorkerSettings } from "../worker/worker-parts.ts";
 import type { InputAnd, StartOf, StartOptions } from "../definition/workflow-context.ts";
 
 export interface WorkOptions {
-  /** How many runs go on at once in this process; those that wait do not count. Defaults to 100. */
+  /** The most runs that execute at once in this process; waiting runs do not count. Defaults to 100. */
   readonly concurrency?: number;
-  /** Names the code that is deployed: runs that do not fit it are left to workers of another version. */
+  /** The version of the deployed code. Runs that do not fit it are left to workers of another version. */
   readonly codeVersion?: string;
-  /** How long after this machine was lost another may take over its runs; defaults to 30 s. */
+  /** The time after the loss of this machine before another may take over its runs; defaults to 30 s. */
   readonly lease?: Duration;
-  /** How many runs that wait are kept in memory; others are replayed when they go on. Defaults to 1,000. */
+  /** The most waiting runs kept in memory. Other runs are replayed when they resume. Defaults to 1,000. */
   readonly hotRunsMax?: number;
-  /** About how many bytes of recorded values those may hold together; defaults to 64 MiB. */
+  /** About the most bytes of recorded values that waiting runs may hold together; defaults to 64 MiB. */
   readonly hotBytesMax?: number;
 }
 
 export interface CloseOptions {
-  /** How long what runs may take to be recorded; defaults to 10 s. What is not done by then is given back. */
+  /** The longest time in which running code may record its outcome; defaults to 10 s. The rest is released. */
   readonly timeout?: Duration;
 }
 
-/** A database with the runs in it: starts them, works on them, and finds them. The stores of the same database are beside them. */
+/** A database and its runs: starts, executes and finds them. The stores of the database are its properties. */
 export interface Holdfast extends StorePages {
   readonly database: Database;
   /**
-   * Runs these workflows and activities in this process, until it is closed,
-   * and starts what these schedules say. Other processes may do the same. A
-   * schedule that exists with the same terms goes on as it is; with others it
-   * is replaced.
-   * @throws HoldfastError `FUNCTION_CONFLICT`, `SCHEDULE_CONFLICT`, `OPTION_INVALID`, `DATABASE_CLOSED`; of schedules `INPUT_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   * Runs these workflows and activities in this process until it is closed, and starts the runs
+   * of these schedules. Other processes may do the same. A schedule that exists with the same
+   * terms continues. A schedule with other terms is replaced.
+   * @throws HoldfastError `FUNCTION_CONFLICT`, `SCHEDULE_CONFLICT`, `OPTION_INVALID`, `DATABASE_CLOSED`, `PAYLOAD_CODEC_MISSING`, `PAYLOAD_CODEC_WRONG`; of schedules `INPUT_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example await holdfast.work([fulfil, charge], { concurrency: 50 });
    * @example await holdfast.work([report, schedule("nightly", { cron: "0 2 * * *" }, report)]);
    */
@@ -67,9 +68,9 @@ export interface Holdfast extends StorePages {
     options?: WorkOptions,
   ): Promise<void>;
   /**
-   * Starts a run, or finds the one that was started under its id with the same
-   * input. Durable once it resolves; a worker of any process runs it. If none
-   * does within two seconds, that is warned about once for each function.
+   * Starts a run, or finds the run that was started under its id with the same input. The run
+   * is durable once this resolves, and a worker of any process executes it. If none does within
+   * two seconds, a warning is reported once per function.
    * @throws HoldfastError `EXECUTION_EXISTS`, `INPUT_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, `ID_MALFORMED`, `OPTION_INVALID`
    * @example const run = await holdfast.start(fulfil, order, { id: "order-42" });
    */
@@ -78,11 +79,10 @@ export interface Holdfast extends StorePages {
     ...args: InputAnd<In, StartOptions>
   ): Promise<Run<Out>>;
   /**
-   * The same for many at once, in order. All are checked first: what is wrong
-   * with one is told with its place (`details.index`), and none is started. Then
-   * each is started on its own: repeat the call after an error such as
-   * `EXECUTION_EXISTS`. Beyond a hundred they are read over several turns of
-   * the event loop: change nothing of the list before this resolves.
+   * Starts many runs, in order. All drafts are checked first: an error names the place of the
+   * draft (`details.index`), and no run is started. Then each run is started on its own. After
+   * an error such as `EXECUTION_EXISTS`, repeat the call. More than a hundred drafts are read
+   * over several turns of the event loop: do not change the list before this resolves.
    * @example const runs = await holdfast.startMany(fulfil, orders.map((order) => ({ input: order, id: order.id })));
    */
   startMany<In, Out>(
@@ -90,32 +90,34 @@ export interface Holdfast extends StorePages {
     starts: readonly StartOf<In>[],
   ): Promise<readonly Run<Out>[]>;
   /**
-   * A run that was started before, here or elsewhere. Whether it exists, and is
-   * one of this function, is found out when it is first asked: `FUNCTION_MISMATCH`.
+   * A handle of a run that was started before, in any process. The first call of the handle
+   * checks that the run exists and belongs to this function (`FUNCTION_MISMATCH`).
    */
   get<Out>(fn: DurableFunction<never, Out>, id: string): Run<Out>;
   /**
-   * Resolves what `ctx.external` gave a token for; the first answer stays, the
-   * same again is fine.
-   * @throws HoldfastError `AWAIT_TOKEN_INVALID`, `RESOLUTION_CONFLICT`, `EXECUTION_NOT_FOUND`
+   * Resolves an external by the token of `ctx.external`. The first answer stays, and the same
+   * answer may be given again. A value above the size limit counts as an answer too: the
+   * external fails with `VALUE_TOO_LARGE`, which this call throws.
+   * @throws HoldfastError `AWAIT_TOKEN_INVALID`, `RESOLUTION_CONFLICT`, `EXECUTION_NOT_FOUND`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    */
   resolve(token: string, value: unknown): Promise<void>;
-  /** Finds runs, and commands many at once. */
+  /** Finds runs, and applies one command to many of them. */
   readonly runs: Runs;
   /** Shows, pauses, fires and removes the schedules that were given to `work`. */
   readonly schedules: RunSchedules;
   /**
-   * Closes when the process is told to stop, and then lets it end: for
-   * SIGTERM and SIGINT, or those that are named. The process then sends itself
-   * the same signal again, which ends it, or is heard a second time by a
-   * listener of your own. Returns the way to undo it.
+   * Closes when the process receives SIGTERM or SIGINT, or a signal that you
+   * name, and then ends the process by the same signal. A listener of your own
+   * therefore hears that signal twice. A second signal ends the process at
+   * once, unless it comes within 0.3 s, as from a wrapper such as tsx.
+   * Returns a function that stops listening.
    * @throws HoldfastError `DURATION_INVALID`, `OPTION_INVALID`
    * @example holdfast.closeOnSignals({ timeout: "20s" });
    */
   closeOnSignals(
     options?: CloseOptions & { readonly signals?: readonly NodeJS.Signals[] },
   ): () => void;
-  /** Lets what runs be recorded, gives the rest back without penalty, and closes the database. */
+  /** Lets running code record its outcome, releases all other runs without penalty, and closes the database. */
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -124,10 +126,10 @@ const defaultLease: Duration = "30s";
 const defaultHotRuns = 1_000;
 const defaultHotBytes = 64 * 1024 * 1024;
 const defaultClose: Duration = "10s";
-/** What the last calls have to be answered when there is no time to close. */
+/** The time for the last calls to be answered when there is no time to close. */
 const lastMs = 1_000;
 
-/** The stores of the database are its properties too. */
+/** Makes a `Holdfast`, with the stores of the database as further properties. */
 export function holdfastOver(
   context: RuntimeContext,
   close: (timeoutMs: number) => Promise<void>,
@@ -137,7 +139,7 @@ export function holdfastOver(
   for (const name of Object.keys(pages) as (keyof StorePages)[])
     Object.defineProperty(opened, name, {
       enumerable: true,
-      // Made when it is first asked for, and then the same.
+      // Made on first access.
       get: () => pages[name],
     });
   return opened as OpenHoldfast & StorePages;
@@ -150,7 +152,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   readonly #context: RuntimeContext;
   readonly #closeDatabase: (timeoutMs: number) => Promise<void>;
   readonly #workers: Worker[] = [];
-  /** What was given to workers, by name: known before they have started. */
+  /** The functions that were given to workers, by name: known before the workers have started. */
   readonly #functions = new Map<string, Definition>();
   readonly #scheduled: WorkedSchedules;
   #closing: Promise<void> | undefined;
@@ -178,12 +180,13 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
       if (before !== undefined && before !== made) throw functionConflict(made);
     }
     if (given.length === 0) throw nothingToRun();
+    this.#context.store.seal.throwRefusal();
     const schedules = this.#scheduled.claim(given);
     const fresh = [...byName].filter(([name]) => !this.#functions.has(name));
     for (const [name, made] of fresh) this.#functions.set(name, made);
     try {
       await this.#scheduled.put(schedules);
-      // What only starts runs needs nobody to run them here.
+      // A process that only starts runs needs no worker.
       if (byName.size > 0) await this.#startWorker(byName, settings);
     } catch (error) {
       this.#scheduled.release(schedules);
@@ -235,7 +238,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   ): Promise<Run<Out>> {
     const definition = definitionOf(fn, "the function to start");
     const draft = startOf(definition, input, options);
-    // Not awaited without need: what is given is encoded before the caller can change it.
+    // Awaited only if needed: the input is encoded before the caller can change it.
     return this.#begin(draft instanceof Promise ? await draft : draft);
   }
 
@@ -243,7 +246,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     const { function: name } = draft;
     const worker = this.#workers.find(({ functions }) => functions.has(name));
     this.#context.unserved.started(name);
-    // Encoded in this moment, whoever is to run it.
+    // Encoded at once, whichever worker executes the run.
     const begun = worker?.startHere(draft);
     const id =
       begun === undefined ? (await this.#context.pages.executions.create(draft)).id : await begun;
@@ -258,11 +261,26 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   async resolve(token: string, value: unknown): Promise<void> {
     const { pages, store, tokens } = this.#context;
     const external = tokens.externalOf(token);
-    // What cannot be stored is refused with its path from here, not from the result around it.
-    store.values.value(value);
-    await untilEnd(this.#context, () =>
-      pages.executions.resolve(external, { kind: "completed", value }),
-    );
+    const answer = (result: ExecutionResult): Promise<unknown> =>
+      untilEnd(this.#context, () => pages.executions.resolve(external, result));
+    try {
+      // A refusal names the path from this value, not from the result around it.
+      store.values.value(value);
+      await answer({ kind: "completed", value });
+    } catch (error) {
+      if (!isHoldfastError(error) || error.code !== "VALUE_TOO_LARGE") throw error;
+      // With only a refusal the same answer would come again and again, and the run would wait forever.
+      await answer(
+        recorded(error, undefined, ({ name, message, details }) => {
+          // The stack is left out, since it differs between calls: the same answer is the same failure.
+          const said = { name, message, code: error.code, details };
+          const result = { kind: "failed", error: said } as const;
+          store.values.finished(result);
+          return result;
+        }),
+      );
+      throw error;
+    }
   }
 
   closeOnSignals(
@@ -271,21 +289,22 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     const { signals = ["SIGTERM", "SIGINT"], timeout = defaultClose } = optionsOf<
       NonNullable<typeof options>
     >(options, ["signals", "timeout"]);
-    // Said now, not when the process is told to stop.
+    // Checked now, not when the process is told to stop.
     durationMs(timeout, "timeout");
-    return closeOnSignals(
-      givenList("signals", signals).map(givenSignalName),
-      (signal) => {
-        this.#context.ending.by = signal;
+    const { background, ending, tell } = this.#context;
+    return closeOnSignals(givenList("signals", signals).map(givenSignalName), {
+      close: (signal) => {
+        ending.by = signal;
         return this.close({ timeout });
       },
-      (error) =>
-        this.#context.tell({
+      tell: (error) =>
+        tell({
           level: "error",
           message: `Closing failed: ${(error as Error).message}`,
           details: {},
         }),
-    );
+      clock: background,
+    });
   }
 
   close(options?: CloseOptions): Promise<void> {
@@ -297,7 +316,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     return this.#closing;
   }
 
-  /** A database that has not answered a worker until the end is not waited for once more. */
+  /** Closes the database; a database that has not answered a worker gets no second wait. */
   async #close(timeoutMs: number): Promise<void> {
     const by = this.#context.clock.now() + timeoutMs;
     const [, ...answers] = await Promise.all([
@@ -310,7 +329,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   }
 }
 
-/** One that a process can hear. @throws HoldfastError `OPTION_INVALID` */
+/** Returns a signal that a process can catch. @throws HoldfastError `OPTION_INVALID` */
 function givenSignalName(given: NodeJS.Signals): NodeJS.Signals {
   const isDeaf = given === "SIGKILL" || given === "SIGSTOP";
   if (!isDeaf && Object.keys(constants.signals).includes(given)) return given;

@@ -2,14 +2,14 @@ import type { Clock } from "../../model/time/clock.ts";
 import type { Database } from "../../sql/database.ts";
 import type { ExecutionContext } from "../../stores/execution/context.ts";
 import type { Executions } from "../../stores/execution/executions.ts";
-import { readParked } from "../../stores/execution/read/parked.ts";
+import { readParked, type ParkedBelow } from "../../stores/execution/read/parked.ts";
 import type { Notice } from "../runtime-event.ts";
 
-/** So long a result is waited for before one asks whether its run is parked. */
+/** The wait for a result before the first check for parked runs. */
 const patienceMs = 2_000;
-/** How often that is asked again: it may be parked in another process. */
+/** The pause between two checks: the run may be parked in another process. */
 const againMs = 30_000;
-/** How many are looked at together. */
+/** The most runs in one check. */
 const idsMax = 1_000;
 
 interface WaitParts {
@@ -21,9 +21,9 @@ interface WaitParts {
 }
 
 /**
- * Says when somebody waits for the result of a run that is parked: it does not
- * come before somebody unparks the run, and nobody else would say so. One look
- * serves all who wait; each run is told of once.
+ * Warns when a caller waits for the result of a parked run, or of a run that waits for a parked
+ * child. No result arrives before a user unparks that run, and nothing else would report this.
+ * One check serves all callers. Each run is reported once.
  */
 export class ParkedWaits {
   readonly #parts: WaitParts;
@@ -35,7 +35,7 @@ export class ParkedWaits {
     this.#parts = parts;
   }
 
-  /** Somebody waits for a result as long as this takes. */
+  /** Counts a caller as waiting for a result until the promise settles. */
   async during<T>(id: string, waiting: Promise<T>): Promise<T> {
     this.#awaited.set(id, (this.#awaited.get(id) ?? 0) + 1);
     if (this.#cancel === undefined) this.#lookIn(patienceMs);
@@ -70,26 +70,27 @@ export class ParkedWaits {
         const some = ids.slice(from, from + idsMax);
         const found = await database.read(readParked(store), some);
         const parked = new Set(found.map(({ id }) => id));
-        // One that goes on may be parked again.
+        // A run that resumes may be parked again.
         for (const id of some) if (!parked.has(id)) this.#told.delete(id);
-        for (const id of parked) if (!this.#told.has(id)) await this.#tell(id);
+        for (const one of found) if (!this.#told.has(one.id)) await this.#tell(one);
       }
     } catch {
-      // Who waits is told by the wait itself what is wrong with the database.
+      // The wait itself reports the database's error to its caller.
     }
     if (this.#awaited.size > 0 && this.#cancel === undefined) this.#lookIn(againMs);
   }
 
-  async #tell(id: string): Promise<void> {
+  async #tell({ id, parked }: ParkedBelow): Promise<void> {
     const { executions, tell } = this.#parts;
-    const { interruption } = await executions.get(id);
+    const { interruption } = await executions.get(parked);
     if (interruption?.kind !== "parked") return;
+    const standing = parked === id ? "is parked" : `waits for ${parked}, which is parked`;
     if (this.#told.size >= idsMax) this.#told.clear();
     this.#told.add(id);
     tell({
       level: "warn",
-      message: `Run ${id} is parked, and its result comes only when somebody unparks it (run.unpark(), or holdfast unpark ${id}). Why it is: ${interruption.reason}`,
-      details: { id, code: interruption.code },
+      message: `Run ${id} ${standing}. Its result comes only after somebody unparks that run (run.unpark(), or holdfast unpark ${parked}). It was parked for this reason: ${interruption.reason}`,
+      details: { id, parked, code: interruption.code },
     });
   }
 }

@@ -5,6 +5,7 @@ import {
   givenFunction,
   givenSignal,
   optionsOf,
+  tellProgress,
 } from "../../model/shape.ts";
 import { topLevelOf, type ExecutionId } from "../../model/ids/execution-id.ts";
 import { retryId } from "../../model/ids/retry-id.ts";
@@ -14,33 +15,33 @@ import type { RuntimeContext } from "../runtime-context.ts";
 
 type ListOptions = NonNullable<Parameters<Executions["list"]>[0]>;
 
-/** Which runs a command is for: all that is given must hold, as for `list`. */
+/** Selects the runs of a command. All given conditions must hold, as for `list`. */
 type RunFilter = Omit<ListOptions, "after" | "limit" | "newerThan" | "signal" | "timeout">;
 
 interface BulkOptions {
-  /** Counts what would be changed, and changes nothing. */
+  /** Counts the runs that would change, and changes nothing. */
   readonly dryRun?: boolean;
-  /** Stops it between two runs; what was done stays done. */
+  /** Stops the command between two runs. Changes made so far stay. */
   readonly signal?: AbortSignal;
-  /** Called after each page of runs with what has been done so far. */
+  /** Called after each page of runs with the report so far. */
   readonly onProgress?: (report: BulkReport) => void;
 }
 
 interface CancelAllOptions extends BulkOptions {
-  /** For people; kept in the log and in the result. */
+  /** A text for people; kept in the log and in the result. */
   readonly reason?: string;
   readonly force?: boolean;
 }
 
-/** What a command for many runs did. */
+/** The outcome of a command for many runs. */
 export interface BulkReport {
-  /** Runs that the filter lets through. */
+  /** Runs that match the filter. */
   readonly matched: number;
   readonly changed: number;
-  /** Those that had ended meanwhile, or were as asked already. */
+  /** Runs that ended before the command reached them, or needed no change. */
   readonly unchanged: number;
   readonly failed: number;
-  /** Why, of the first hundred of those. */
+  /** The errors of the first hundred failures. */
   readonly failures: readonly {
     readonly id: string;
     readonly code: ErrorCode;
@@ -49,31 +50,31 @@ export interface BulkReport {
 }
 
 /**
- * Finds runs, and gives one command to all that a filter lets through: those
- * that there were when it was called, newest first. Each run is changed on its
- * own; after an error, or a crash, the same call again goes on.
+ * Finds runs, and applies one command to all runs that match a filter: the runs that exist when
+ * the command is called, newest first. Each run is changed on its own. After an error or a
+ * crash, repeat the call to continue.
  */
 export interface Runs extends Pick<Executions, "list" | "count"> {
   /**
-   * Asks runs to end; with `force` ends them without running their code. Runs
-   * at the top come first, so that none goes on with what became of those
-   * below it; what ends with them is not counted.
+   * Asks runs to end. With `force` they end without executing their code. Runs at the top come
+   * first, so that no parent continues with the outcome of a cancelled child. Runs that end
+   * with their parent are not counted.
    * @throws HoldfastError `OPTION_INVALID`, `ABORTED`
    * @example
    * const { matched } = await holdfast.runs.cancelAll({ tag: "eu" }, { dryRun: true });
    */
   cancelAll(filter: RunFilter, options?: CancelAllOptions): Promise<BulkReport>;
-  /** Begins nothing new of them until they are resumed. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
+  /** Starts nothing new of these runs until they are resumed. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
   pauseAll(filter: RunFilter, options?: BulkOptions): Promise<BulkReport>;
-  /** Lets paused runs go on. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
+  /** Resumes paused runs. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
   resumeAll(filter: Omit<RunFilter, "status">, options?: BulkOptions): Promise<BulkReport>;
-  /** Lets parked runs be tried again. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
+  /** Returns parked runs to the workers, which retry them. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
   unparkAll(filter: Omit<RunFilter, "status">, options?: BulkOptions): Promise<BulkReport>;
   /**
-   * Makes a copy of each failed run that goes on from before it failed, under
-   * the id `retry:<id>`, so that repeating the call copies nothing twice. A
-   * copy that has failed too is copied as `retry:2@<id>`; an id that would be
-   * too long is given by its hash. Children are tried again by what called them.
+   * Copies each failed run; the copy continues from just before the failure. Its id is
+   * `retry:<id>`, so a repeated call copies nothing twice. The copy of a failed copy is
+   * `retry:2@<id>`. An id that would be too long is replaced by its hash. Children are retried
+   * by the runs that called them.
    * @throws HoldfastError `OPTION_INVALID`, `ABORTED`
    */
   retryAll(
@@ -167,19 +168,19 @@ const bulkNames = [
   "onProgress",
 ] as const satisfies readonly (keyof BulkOptions)[];
 
-/** What is done to each run. */
+/** The change that a command makes to each run. */
 interface Command {
-  /** What the filter says in any case. */
+  /** Conditions that the command always adds to the filter. */
   readonly fixed: RunFilter;
-  /** What it cannot say besides. */
+  /** Conditions that the caller's filter must not contain. */
   readonly refused?: readonly (keyof RunFilter)[];
   /** Runs at the top are changed before those below them, which are newer. */
   readonly topFirst?: boolean;
-  /** True when that changed the run. */
+  /** True when the call changed the run. */
   readonly act: (id: string, wait: { readonly signal?: AbortSignal }) => Promise<boolean>;
 }
 
-/** Runs that are changed side by side, so that they share transactions and flushes. */
+/** The number of runs that are changed side by side, so that they share transactions and flushes. */
 const runsPerPage = 100;
 const failuresMax = 100;
 
@@ -196,7 +197,7 @@ async function applied(
   );
   const asked = optionsOf<RunFilter>(given, names);
   refuseUndefinedFilter(asked);
-  // What the command says in its place would hide a slip of the pen.
+  // Overwritten by the command's own condition, a typing error here would go unnoticed.
   givenFlag("hideFinished", asked.hideFinished);
   const filter = { ...asked, ...fixed };
   const checked = checkedOptions(options);
@@ -206,7 +207,7 @@ async function applied(
   const { executions } = context.pages;
   const listed = await executions.list({ ...filter, limit: runsPerPage });
   const first = await eachPage(context, atTheTop, checked, command.act, nothingDone);
-  // What those at the top have begun meanwhile is how they clean up.
+  // Runs that the cancelled parents have started since are part of their cleanup.
   const [newest] = listed.items;
   return eachPage(context, filter, checked, command.act, first, {
     isMeant: isBelow,
@@ -214,19 +215,19 @@ async function applied(
   });
 }
 
-/** Whether a run is the child of another. */
+/** True if a run is the child of another. */
 function isBelow(id: string): boolean {
   return topLevelOf(id as ExecutionId) !== id;
 }
 
-/** Which of the runs that a filter lets through are meant; all by default. */
+/** The part of the matching runs that a command means; all by default. */
 interface Meant {
   readonly isMeant?: (id: string) => boolean;
-  /** The newest of them. */
+  /** The newest of these runs. */
   readonly upTo?: ListPlace;
 }
 
-/** Whether a run comes before another in the list. */
+/** True if a run precedes another in the list. */
 function isNewer(run: ListPlace, than: ListPlace): boolean {
   return run.createdAt > than.createdAt || (run.createdAt === than.createdAt && run.id > than.id);
 }
@@ -260,7 +261,7 @@ async function eachPage(
       .filter(isMeant)
       .map(unreadable);
     report = added(report, [...(await Promise.all(acted)), ...lost]);
-    onProgress?.(report);
+    tellProgress(onProgress, report);
     after = page.next;
     await database.pause();
   } while (after !== undefined);
@@ -277,7 +278,7 @@ function checkedOptions(given: BulkOptions | undefined): BulkOptions {
 
 type Outcome = "changed" | "unchanged" | BulkReport["failures"][number];
 
-/** What says nothing about the run, such as a lost connection, stops all. */
+/** The outcome for one run. An error that is not about the run, such as a lost connection, stops the command. */
 async function outcomeOf(id: string, act: () => Promise<boolean>): Promise<Outcome> {
   try {
     return (await act()) ? "changed" : "unchanged";
@@ -290,7 +291,7 @@ async function outcomeOf(id: string, act: () => Promise<boolean>): Promise<Outco
   }
 }
 
-/** Codes that pass, or tell of damage, and are yet about one run alone. */
+/** Transient and damage codes that still concern only one run. */
 function isOfOneRun(code: ErrorCode): boolean {
   return code === "EXECUTION_RUNNING" || code === "CORRUPT_ROW";
 }
@@ -311,7 +312,7 @@ const nothingDone: BulkReport = {
   failures: [],
 };
 
-/** One outcome for each run; undefined where nothing was to be done. */
+/** Adds one outcome per run to a report; undefined where there was nothing to do. */
 function added(report: BulkReport, outcomes: readonly (Outcome | undefined)[]): BulkReport {
   const failures = outcomes.filter((each) => typeof each === "object");
   const count = (kind: Outcome): number => outcomes.filter((each) => each === kind).length;
@@ -324,13 +325,13 @@ function added(report: BulkReport, outcomes: readonly (Outcome | undefined)[]): 
   };
 }
 
-/** For all runs there is `{}`: nobody is to cancel everything by leaving something out. */
+/** Refuses a missing filter. All runs are selected by `{}`, so that nobody cancels everything by omission. */
 function refuseNoFilter(given: unknown): void {
   if (typeof given === "object" && given !== null) return;
   throw whichRuns("");
 }
 
-/** What was looked up and not found must not come to mean all either. */
+/** Refuses undefined conditions: a failed lookup must not select all runs either. */
 function refuseUndefinedFilter(asked: RunFilter): void {
   const values: readonly unknown[] = Object.values(asked);
   if (values.length > 0 && values.every((each) => each === undefined))

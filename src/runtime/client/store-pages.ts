@@ -12,7 +12,7 @@ import { queue, type Queue } from "../../stores/queue/queue.ts";
 import { sessions, type Sessions } from "../../stores/session/sessions.ts";
 import { triggers, type Triggers } from "../../stores/trigger/triggers.ts";
 
-/** The stores of a database, each with the codec and limits that it was opened with. */
+/** The stores of a database, each with the database's codec and limits. */
 export interface StorePages {
   readonly executions: Executions;
   readonly sessions: Sessions;
@@ -27,17 +27,19 @@ export interface StorePages {
   readonly maintenance: Maintenance;
 }
 
+/** Bytes are stored as given, so their stores take no codec and no value limits. */
 const makers = {
   executions,
   sessions,
   queue,
   leases,
-  attachments,
+  attachments: (database, { clock, entropy } = {}) =>
+    attachments(database, { ...(clock && { clock }), ...(entropy && { entropy }) }),
   processes,
   effects,
   triggers,
-  blobs,
-  artifacts,
+  blobs: (database, { clock } = {}) => blobs(database, clock && { clock }),
+  artifacts: (database, { clock } = {}) => artifacts(database, clock && { clock }),
   maintenance,
 } as const satisfies {
   readonly [Name in keyof StorePages]: (
@@ -46,7 +48,7 @@ const makers = {
   ) => StorePages[Name];
 };
 
-/** Each is made when it is first asked for. */
+/** Makes the stores; each is created on first access. */
 export function storePages(database: Database, options: StoreOptions): StorePages {
   const pages = {} as Record<string, unknown>;
   for (const [name, make] of Object.entries(makers))

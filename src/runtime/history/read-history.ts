@@ -16,8 +16,7 @@ import { eventFault } from "../../stores/execution/log/event-fields.ts";
 import { formatVersion, responseField, type RunHistory } from "./run-history.ts";
 
 /**
- * Reads a document, strictly: a history that is half understood would be
- * replayed wrongly.
+ * Reads a document strictly: a partly understood history would be replayed wrongly.
  *
  * @throws HoldfastError `HISTORY_INVALID`
  */
@@ -70,8 +69,11 @@ export function readHistory(given: RunHistory, values: ExecutionCodec): LoadedEx
     leaseUntil: null,
     holder: null,
     previousCodeVersion: document.codeVersion,
+    attempt: 1,
     failures: 0,
     deaths: 0,
+    aloneDeaths: 0,
+    isAlone: false,
     cancellation,
     continuations: document.continuations,
     historyFrom: 0,
@@ -200,7 +202,7 @@ function readResponse(
   );
 }
 
-/** An event or a response with its place. */
+/** Reads an event or a response with its place. */
 function placed(
   given: unknown,
   path: string,

@@ -1,6 +1,6 @@
 import type { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
-import { newExecution } from "../../stores/execution/log/create.ts";
+import { newExecution, newRequestedChild } from "../../stores/execution/log/create.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { Definition } from "../definition/definitions.ts";
 import { HotRun } from "../run/hot-run.ts";
@@ -9,29 +9,26 @@ import type { RunState } from "../run/run-state.ts";
 import type { ExternalTokens } from "../client/external-tokens.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
-/** What a replay needs of a runtime. Without `tokens` nobody knows those that the run was given. */
+/** The parts of a runtime that a replay needs. Without `tokens` the recorded tokens of the run are unknown. */
 export type ReplayContext = Pick<RuntimeContext, "clock" | "drain" | "bodies" | "store"> & {
   readonly tokens: ExternalTokens | undefined;
 };
 
-/** How a replay that changes nothing went. */
+/** The outcome of a replay that changes nothing. */
 export type ReplayOutcome =
-  /** The code did all that the log says, and would go on from there. */
+  /** The code did all that the log says, and would continue. */
   | { readonly kind: "matches" }
-  /** The same, and the code ended. */
+  /** The code did all that the log says, and ended. */
   | { readonly kind: "ends"; readonly result: ExecutionResult | "continued" }
   | { readonly kind: "differs"; readonly error: HoldfastError };
 
-/**
- * Runs the code of a workflow against a log, to the end of the log, without
- * running a step or writing anything.
- */
+/** Replays a log against the code of a workflow, to the end of the log, without running a step or writing anything. */
 export function replayLog(
   context: ReplayContext,
   definition: Definition,
   locked: LoadedExecution,
   codeVersion: string | null = null,
-  /** Told where the code has come to, when it waits at the end of the log. */
+  /** Called with the run when its code waits at the end of the log. */
   atRest: (run: RunState) => void = nothing,
 ): Promise<ReplayOutcome> {
   const { clock, drain, bodies, store, tokens } = context;
@@ -50,12 +47,13 @@ export function replayLog(
       codeVersion,
       tokenOf(external) {
         if (tokens !== undefined) return tokens.tokenOf(external);
-        // What its code does with another token than it had is not compared.
+        // The token differs from the recorded one, so inputs that may depend on it are not compared.
         run.state.replay.forgetInputs();
         return `${external}~`;
       },
       hotUntil: () => 0,
       newExecution: (draft) => newExecution(store, draft, clock.now()),
+      newChild: (draft) => newRequestedChild(store, draft, clock.now()),
       onlyReplays(waiting) {
         atRest(waiting);
         end({ kind: "matches" });

@@ -9,10 +9,10 @@ import type { Appended } from "./run-host.ts";
 import type { RunState } from "./run-state.ts";
 import type { LoggedHistory } from "./replay/script.ts";
 
-/** When to look again if nothing comes; null for never. */
+/** The instant of the next check if nothing arrives; null for none. */
 export function nextWakeAt(run: RunState): number | null {
   const { steps, mailbox, cleanupBy, isAbandoned } = run;
-  // What has ended, or is being given back, begins nothing that comes due.
+  // A run that has ended or is being released starts no due work.
   const beginsNothing = run.isClosing || run.leaving !== undefined;
   const instant = earlier(
     isAbandoned ? undefined : cleanupBy,
@@ -25,7 +25,10 @@ function earlier(a: number | undefined, b: number | undefined): number | undefin
   return a === undefined || (b !== undefined && b < a) ? b : a;
 }
 
-/** Appends what there is, and that the run waits if that is all it does. Nothing is appended when it has just become busy: a pause before an attempt is short by now, and its timer comes. */
+/**
+ * Appends queued events, and the run's wait if it does nothing else. Appends nothing if the run
+ * has just become busy: a pause before an attempt is short by now, and its timer comes.
+ */
 export function append(run: RunState): boolean {
   const { host, journal } = run;
   const batch = journal.take(run.seen);
@@ -64,15 +67,15 @@ export function append(run: RunState): boolean {
   return false;
 }
 
-/** It gives its place back, unless responses came during the append: then it goes on in it. */
+/** Frees the run's place. If responses arrived during the append, the run continues in its place instead. */
 function rest(run: RunState): void {
   const { id, host, arrived, leaseUntil } = run;
   if (arrived.length === 0) return host.rests(run);
-  // One with limits goes on under a new lock, for which it is due.
+  // A run with limits continues under a new lock, for which it is due.
   if (leaseUntil <= host.clock.now()) host.lost(run, lockWasLost(id));
 }
 
-/** Code that waits for nothing of `ctx` would not be woken again; of code that has ended only children go on. */
+/** Code that waits for nothing of `ctx` would not be woken again. After the end of the code only children continue. */
 function isWaitingForSomething({ open, children, settled }: RunState): boolean {
   return children.size > 0 || (settled === undefined && open.size > 0);
 }
@@ -84,10 +87,10 @@ function waiting(run: RunState, runExpiresAt: number): ExecutionEvent {
   return { kind: "waiting", runExpiresAt, wakeAt, call, seen };
 }
 
-/** After this time another worker looks whether children were really asked to end. */
+/** The time after which another worker checks that children were really asked to end. */
 const endingCheckMs = 60_000;
 
-/** Children are asked behind the append, by this worker alone: it may be gone before it has. */
+/** True while children are to end. Only this worker asks them, after the append, and it may die before it does. */
 function isEndingChildren({
   children,
   childrenToCancel,
@@ -100,12 +103,18 @@ function isEndingChildren({
 
 /** Runs the next transaction: a body on the user's tables, committed with the event that records it. */
 export function transact(run: RunState): boolean {
-  const task = run.transactions.shift();
-  if (task === undefined) return true;
+  const taken = run.transactions.shift();
+  if (taken === undefined) return true;
   run.isAppending = true;
   const { seen } = run;
-  void run.host.transact(run, { ...task, seen }).then((done) => {
+  const { call, name, body } = taken.transaction;
+  void run.host.transact(run, { call, name, body, seen }).then((done) => {
     if (done === undefined) return;
+    if ("thrown" in done) {
+      run.isAppending = false;
+      if (!run.isOver) run.steps.rolledBack(taken, done.thrown, done.isOfTheDatabase);
+      return run.again();
+    }
     const { version, entry } = done;
     acknowledge(run, done, () => {
       const outcome = readOutcome(run, done, version, { ...entry, seen });
@@ -115,14 +124,14 @@ export function transact(run: RunState): boolean {
   return false;
 }
 
-/** As replay would read it: what a step returned is delivered as it was stored, never the object itself. */
+/** Reads an outcome as replay would: the code gets a step's result as it was stored, never the object itself. */
 function readOutcome(
   run: RunState,
   { at, scheduled }: Appended,
   version: number,
   event: ExecutionEvent,
 ): LoggedHistory {
-  // As text it is about as large as it will be.
+  // The text is about as large as the value will be.
   const { value } = event as { readonly value?: Encoded };
   if (value !== undefined) run.heldBytes += value.length;
   const outcome = scheduled.get(version);
@@ -135,7 +144,10 @@ function readOutcome(
   return { version, at, event: whole } as LoggedHistory;
 }
 
-/** The append is durable: its first outcome is delivered at once, each further one at a rest; all at a rest when the answer came after the end of the lease. */
+/**
+ * Handles a durable append. Its first outcome is delivered at once, each further one at a rest;
+ * all at a rest if the answer came after the lease had expired.
+ */
 function acknowledge(run: RunState, { responses }: Appended, readOutcomes: () => void): void {
   run.isAppending = false;
   if (run.isOver) return;

@@ -6,18 +6,18 @@ import type { StoredError } from "../../model/values/stored-error.ts";
 import { runCancelled, runFailure } from "../failures.ts";
 import { withSite } from "./ctx/call-site.ts";
 import { spokenShape } from "./replay/call-shape.ts";
-import { failTransaction, startConflict } from "./ctx/calls.ts";
+import { startConflict } from "./ctx/calls.ts";
 import type { OpenCall } from "./ctx/open-calls.ts";
 import type { RunState } from "./run-state.ts";
 import type { LoggedHistory } from "./replay/script.ts";
 
 /**
- * Deliveries: the only moments at which the code of a run is given something.
- * Each settles one call (a cancellation those that it ends) or fills the
- * mailbox; the code then runs until it rests again.
+ * Deliveries: the only moments at which the code of a run gets something. Each delivery settles
+ * one call or fills the mailbox; a cancellation settles all calls that it ends. The code then
+ * runs until it rests again.
  */
 
-/** What the run recorded itself. */
+/** Delivers an outcome that the run recorded itself. */
 export function deliverOutcome(run: RunState, logged: LoggedHistory): void {
   const { event, at } = logged;
   wake(run, at);
@@ -25,7 +25,7 @@ export function deliverOutcome(run: RunState, logged: LoggedHistory): void {
   run.unstarted.delete(event.call);
   const call = run.open.close(event.call);
   if (call === undefined) {
-    // Cancelled calls are over before their late outcome comes.
+    // Cancelled calls are over before their late outcome arrives.
     if (!run.replay.isOver && event.call > run.calls) run.replay.missed(logged);
     return;
   }
@@ -49,11 +49,11 @@ export function deliverOutcome(run: RunState, logged: LoggedHistory): void {
   }
 }
 
-/** What reached the run from elsewhere. */
+/** Delivers a response from elsewhere. */
 export function deliverResponse(run: RunState, logged: LoggedResponse<unknown>): void {
   const { response, seq, at } = logged;
   run.seen = seq;
-  // It made the run due in the log too, so the next rest is recorded anew.
+  // The response made the run due in the log too, so the next rest is recorded anew.
   run.isWaiting = false;
   wake(run, at);
   switch (response.kind) {
@@ -98,14 +98,15 @@ function settleBy(run: RunState, number: number, { response }: LoggedResponse<un
   return isCancelled(run, call) ? rejectBy(run, call) : call.resolve(result.value);
 }
 
-/** Whether the run was cancelled while the call was open. */
+/** True if the run was cancelled while the call was open. */
 function isCancelled({ cancelledAt }: RunState, { call }: OpenCall): boolean {
   return cancelledAt !== undefined && call <= cancelledAt;
 }
 
 /**
- * What the code waits for when it is cancelled rejects, however it ends: else
- * a run whose step or child completes just then would go on as if nothing were.
+ * Rejects a call. Calls that are open at the cancellation reject, however their work ends.
+ * Otherwise a run whose step or child completes just then would continue as if it were not
+ * cancelled.
  */
 function rejectBy(run: RunState, call: OpenCall, failure?: Error): void {
   if (failure !== undefined && !isCancelled(run, call)) return call.reject(failure);
@@ -118,24 +119,24 @@ function rejectBy(run: RunState, call: OpenCall, failure?: Error): void {
   );
 }
 
-/** From here on the code knows that it is being cancelled; what it still does is cleanup. */
+/** Delivers the cancellation to the code. From here on the code does only cleanup. */
 function cancel(run: RunState, at: number): void {
   const reason = runCancelled(run.id, run.cancellation?.reason ?? null);
   run.cancelledAt = run.calls;
   run.cleanupBy = at + run.definition.cleanupMs;
   run.steps.cancel(reason);
-  for (const task of run.transactions.splice(0)) failTransaction(run, task, reason);
+  for (const { transaction } of run.transactions.splice(0)) run.steps.fail(transaction, reason);
   for (const open of run.open.endingWithRun) {
     run.open.close(open.call);
     run.mailbox.forgetCall(open.call);
     open.reject(reason);
   }
-  // Children end by themselves, and their waits with them; those of the cleanup are not asked to.
+  // Children end by themselves, and their waits with them. Children of the cleanup are not asked to end.
   run.childrenToCancel = [...run.children.keys()].toReversed();
   run.abort.abort(reason);
 }
 
-/** The code runs now, until the next rest. */
+/** Marks the code as running until the next rest. */
 function wake(run: RunState, at: number): void {
   if (at > run.now) run.now = at;
   run.isAwake = true;

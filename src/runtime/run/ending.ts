@@ -9,9 +9,9 @@ import { append } from "./append.ts";
 import type { RunState, Settled } from "./run-state.ts";
 
 /**
- * The code has ended. Nothing is delivered to it any more, and nothing that it
- * left open may outlive it: steps are told and forgotten, sleeps go with the
- * run, children are asked to end, newest first, and waited for.
+ * Closes a run whose code has ended. Nothing is delivered to the code any more, and nothing
+ * that it left open may outlive it. Steps are aborted and forgotten, and sleeps end with the
+ * run. Children are asked to end, newest first, and the run waits for them.
  */
 export function closeAndEnd(run: RunState): boolean {
   if (!run.isClosing) {
@@ -19,23 +19,23 @@ export function closeAndEnd(run: RunState): boolean {
     warnOfForgotten(run);
     run.steps.drop(() => runCancelled(run.id, null));
     run.transactions.length = 0;
-    // Its code may have ended before the frontier: then steps of it never begin.
+    // The code may have ended before the frontier: steps that have not started then never start.
     run.unstarted.clear();
     run.childrenToCancel = [...run.children.keys()].toReversed();
-    // What its code no longer waits for is left to the next pass.
+    // Signals that the code no longer waits for are left to the next pass.
     run.mailbox.dropReceivers();
   }
   endCleanup(run);
   for (const { response, seq } of run.arrived.splice(0)) {
     run.seen = Math.max(run.seen, seq);
-    // It made the run due in the log too, so the next rest is recorded anew.
+    // The response made the run due in the log too, so the next rest is recorded anew.
     run.isWaiting = false;
     if (response.kind === "child") run.children.delete(response.child);
-    // The next pass, if there is one, is given what nobody here asked for.
+    // The next pass, if there is one, gets the signals that no call has taken.
     if (response.kind === "signal") run.mailbox.deliver(seq, response);
   }
   run.acknowledged.length = 0;
-  // What the code asked for before it ended, such as starts that outlive it.
+  // Requests that the code made before it ended, such as starts that outlive it.
   if (run.journal.hasRequests) return append(run);
   run.journal.dropRecords();
   if (run.children.size === 0) return end(run);
@@ -46,10 +46,10 @@ export function closeAndEnd(run: RunState): boolean {
   return run.isWaiting ? false : append(run);
 }
 
-/** Once for each function: its code is the same in all its runs. */
+/** Warned once per function: its code is the same in all its runs. */
 const warnedOf = new WeakSet<Definition>();
 
-/** A step that nobody awaits does its work, or half of it, and is not recorded. */
+/** Warns of a step without an await: it does its work, or half of it, and is not recorded. */
 function warnOfForgotten({ id, host, steps, settled, definition }: RunState): void {
   const [step] = steps.runningNames;
   if (step === undefined || settled?.kind !== "returned") return;
@@ -63,7 +63,7 @@ function warnOfForgotten({ id, host, steps, settled, definition }: RunState): vo
   );
 }
 
-/** Children that have not ended by the end of the cleanup's time are ended without theirs. */
+/** Ends children that are still running at the end of the cleanup's time, without their cleanup. */
 function endCleanup(run: RunState): void {
   const { cleanupBy, isAbandoned, host } = run;
   if (cleanupBy === undefined || isAbandoned) return;
@@ -73,14 +73,14 @@ function endCleanup(run: RunState): void {
   run.childrenToCancel = [...run.children.keys()].toReversed();
 }
 
-/** What ran has been recorded: another worker may have it, or it stays paused. */
+/** Releases a run whose running steps have been recorded: another worker may have it, or it stays paused. */
 export function leave(run: RunState, reason: string): boolean {
   run.isAppending = true;
   void run.host.release(run, reason);
   return false;
 }
 
-/** The cleanup took too long: the run ends without it, and its children with it. */
+/** Ends a run whose cleanup took too long, without the rest of the cleanup, and its children with it. */
 export function endAbandoned(run: RunState): boolean {
   run.isAbandoned = true;
   run.settled = {
@@ -97,10 +97,10 @@ function end(run: RunState): boolean {
     settled.kind === "returned" && settled.value instanceof Continuation
       ? settled.value
       : undefined;
-  // Its next pass would begin here, though it is paused, or its worker closes.
+  // The next pass would start here, though the run is paused or its worker closes.
   if (continuation !== undefined && run.leaving !== undefined) return leave(run, run.leaving);
   const next = continuation && continued(run, continuation);
-  // It fails when its next pass cannot be recorded.
+  // The run fails if its next pass cannot be recorded.
   const events = next ?? [finished(run, run.settled ?? settled)];
   run.isAppending = true;
   run.isLockingAgain = next !== undefined;
@@ -108,7 +108,7 @@ function end(run: RunState): boolean {
     run.isLockingAgain = false;
     if (done === undefined) return;
     run.isOver = true;
-    // Its timer goes.
+    // Removes the run's timer.
     if (run.cleanupBy !== undefined) run.again();
     host.ended(run, next !== undefined);
   });
@@ -127,7 +127,7 @@ function continued(run: RunState, { input }: Continuation): readonly ExecutionEv
       run.host.lockedAgain(run),
     ];
   } catch (error) {
-    // It says nothing about the input.
+    // A codec error says nothing about the input.
     if (isOfTheCodec(error)) throw error;
     run.settled = {
       kind: "threw",
@@ -158,7 +158,7 @@ function finished(run: RunState, settled: Settled): ExecutionEvent {
   });
 }
 
-/** Why a value cannot be stored, with its path from the value that was returned, not from the result around it. */
+/** The reason why a value cannot be stored, with its path from the returned value, not from the result around it. */
 function refusalOf(values: ExecutionCodec, value: unknown): unknown {
   try {
     values.value(value);
@@ -168,13 +168,13 @@ function refusalOf(values: ExecutionCodec, value: unknown): unknown {
   }
 }
 
-/** The cancellation itself, or that of a child which was asked to end because of it. */
+/** True for the cancellation itself, or for that of a child that was asked to end because of it. */
 function isOfCancellation({ cancelledAt }: RunState, error: unknown): boolean {
   if (isCancellation(error)) return true;
   return cancelledAt !== undefined && isRunFailedError(error) && error.kind === "cancelled";
 }
 
-/** Nothing that its code has asked for is begun any more; what the log has asked for is ended with it. */
+/** Drops requests of the code that are not in the log. Requests in the log end with the run. */
 function keepToLog(run: RunState): void {
   const { replay, children, arrived, journal, unstarted } = run;
   unstarted.clear();
@@ -183,13 +183,13 @@ function keepToLog(run: RunState): void {
     for (const { id } of dropped) children.delete(id);
     return;
   }
-  // The code went another way: neither its children nor what it was given count.
+  // The code took another path: neither its children nor its deliveries count.
   children.clear();
   for (const [child, call] of replay.children) children.set(child, call);
   arrived.unshift(...replay.responses);
 }
 
-/** Not even its end can be recorded, such as while a payload codec fails. */
+/** Gives up a run whose end cannot be recorded, such as while a payload codec fails. */
 function giveUp(run: RunState, why: HoldfastError): boolean {
   const { id, host, definition } = run;
   const { name } = definition;
@@ -201,24 +201,32 @@ function giveUp(run: RunState, why: HoldfastError): boolean {
   return false;
 }
 
+/** False for a codec that fails at every value. That says nothing about the run, so its cleanup is retried. */
+function canEncode({ host }: RunState): boolean {
+  try {
+    host.values.value(null);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const reasonMax = 4_096;
 
-/**
- * Sets a run aside that cannot go on as it is. One that is being cancelled
- * ends instead: its cleanup cannot be run.
- */
+/** Parks a run that cannot continue. A run that is being cancelled ends instead: its cleanup cannot run. */
 export function park(run: RunState, why: HoldfastError): boolean {
   const onlyReplays = run.host.onlyReplays !== undefined;
   if (run.cancellation !== null && !onlyReplays) {
-    if (run.told.has("unended")) return giveUp(run, why);
+    if (run.told.has("unended") || (isOfTheCodec(why) && !canEncode(run))) return giveUp(run, why);
     run.told.add("unended");
     run.poison = undefined;
     run.isAbandoned = true;
     keepToLog(run);
     run.childrenToCancel = [...run.children.keys()].toReversed();
+    const isConvicted = why.code === "RUN_KEEPS_KILLING_WORKERS";
     run.settled = {
       kind: "threw",
-      error: runCancelled(run.id, run.cancellation.reason),
+      error: isConvicted ? why : runCancelled(run.id, run.cancellation.reason),
     };
     run.replay.abandon();
     return true;
@@ -235,14 +243,14 @@ export function park(run: RunState, why: HoldfastError): boolean {
   void host.append(run, { events: [event] }).then((done) => {
     if (done === undefined) return;
     run.isOver = true;
-    // Its timer goes.
+    // Removes the run's timer.
     run.again();
     host.parked(run, why);
   });
   return false;
 }
 
-/** No longer, and no other characters, than a reason may have: what broke the run may say anything. */
+/** Limits a reason to its length and characters: an error of the run may contain anything. */
 function storable(reason: string): string {
   return reason.replaceAll("\0", "").slice(0, reasonMax).toWellFormed();
 }

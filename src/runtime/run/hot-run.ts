@@ -5,6 +5,7 @@ import type { Definition } from "../definition/definitions.ts";
 import type { Drained } from "../drain.ts";
 import { nextWakeAt } from "./append.ts";
 import { broke } from "./broken.ts";
+import { convictedCleanup } from "./cancellation.ts";
 import { LateAbort } from "./late-abort.ts";
 import { roughBytes } from "./held-bytes.ts";
 import type { Holders } from "../loop-watch.ts";
@@ -20,21 +21,20 @@ import type { RunContext } from "./ctx/run-context.ts";
 import type { RunHost } from "./run-host.ts";
 import type { RunState, Settled } from "./run-state.ts";
 import { scriptOf } from "./replay/script.ts";
-import { outside, where } from "./step-context.ts";
+import { keyOf, outside, where } from "./step-context.ts";
 import { continuationLost, isContinuationLost } from "./continuation.ts";
 import { Steps } from "./steps.ts";
 
 /**
- * A run whose code is in memory. Its code goes on only when something is
- * delivered to it: an outcome that it recorded itself, or a response from
- * elsewhere. Between two deliveries it runs until no microtask is left, so
- * what it does follows from the order of deliveries alone; and that order is
- * in the log, since `seen` of each event says which responses came before it.
+ * A run whose code is in memory. Its code continues only after a delivery: an outcome that the
+ * run recorded itself, or a response from elsewhere. Between two deliveries it runs until no
+ * microtask is left, so its actions follow only from the order of deliveries. That order is in
+ * the log, since `seen` of each event tells which responses came before it.
  *
  *   code rests ─ pump: one delivery ─ code runs ─ rests ─ pump: append ─ durable ─ delivery …
  *
- * One append is under way at a time, and nothing is delivered meanwhile, so
- * that `seen` is exact.
+ * One append is under way at a time, and nothing is delivered during it, so that `seen` is
+ * exact.
  */
 export class HotRun implements Drained {
   isAsked = false;
@@ -46,7 +46,7 @@ export class HotRun implements Drained {
     this.state = newState(host, definition, locked, () => host.drain.ask(this));
   }
 
-  /** Begins to run the code, from its start, whatever its log holds. */
+  /** Starts the code from its first line, whatever its log holds. */
   start(): void {
     const { state } = this;
     const { definition, locked } = state;
@@ -54,6 +54,8 @@ export class HotRun implements Drained {
       state.poison = otherKind(locked, definition);
       return state.again();
     }
+    state.poison ??= convictedCleanup(locked);
+    if (state.poison !== undefined) return state.again();
     const ctx = new RefusingContext(state);
     const settle = (settled: Settled): void => {
       if (isContinuationLost(state, settled)) state.poison ??= continuationLost(state);
@@ -92,7 +94,7 @@ export class HotRun implements Drained {
     }
   }
 
-  /** Responses that were read, in order; those that it knows are passed over. */
+  /** Adds responses that were read, in order, and skips known ones. */
   arrive(responses: readonly LoggedResponse<unknown>[]): void {
     const { state } = this;
     for (const logged of responses)
@@ -104,45 +106,45 @@ export class HotRun implements Drained {
     if (state.arrived.length > 0 || state.isClosing) state.again();
   }
 
-  /** It is to be cancelled. */
+  /** Notes that the run is to be cancelled. */
   cancel(cancellation: LoadedExecution["cancellation"]): void {
     const { state } = this;
     state.cancellation ??= cancellation;
-    // It is due in the log, so the next rest is recorded anew.
+    // The run is due in the log, so the next rest is recorded anew.
     state.isWaiting = false;
     state.again();
   }
 
-  /** Nothing new is begun; it is released once what runs has been recorded. */
+  /** Starts nothing new, and releases the run once running steps have been recorded. */
   leave(reason: string): void {
     this.state.leaving ??= reason;
     this.state.again();
   }
 
-  /** True when it waits and has been told of nothing since: it may be forgotten. */
+  /** True while the run waits and nothing has reached it: it may be forgotten. */
   get isAtRest(): boolean {
     const { isWaiting, isAppending, isOver, arrived } = this.state;
     return isWaiting && !isAppending && !isOver && arrived.length === 0;
   }
 
-  /** Whether an instant that it waits for has come. */
+  /** True if an instant that the run waits for has come. */
   get isDue(): boolean {
     const wakeAt = nextWakeAt(this.state);
     return wakeAt !== null && wakeAt <= this.state.host.clock.now();
   }
 
-  /** It has a place: what is due is begun. */
+  /** Starts due work, now that the run has a place. */
   wake(): void {
     this.state.isWaiting = false;
     this.state.again();
   }
 
-  /** Nothing but this lock has happened to it since it began to rest. */
+  /** True if only this lock has changed the run since it began to rest. */
   isAsBefore({ nextVersion }: Pick<LoadedExecution, "nextVersion">): boolean {
     return this.isAtRest && this.state.version === nextVersion - 1;
   }
 
-  /** Nothing more of it is run or recorded. */
+  /** Drops the run: nothing more of it runs or is recorded. */
   drop(reason: Error): void {
     const { state } = this;
     state.isOver = true;
@@ -150,10 +152,10 @@ export class HotRun implements Drained {
     this.#cancelTimer();
   }
 
-  /** A timer for what it waits for besides responses. */
+  /** Sets a timer for the instants that the run waits for. */
   #arm(): void {
     const { isOver, isAppending } = this.state;
-    // During an append nothing is begun, however due it is; behind it this is asked again.
+    // During an append nothing starts, even if it is due. The check is repeated after the append.
     const wakeAt = isOver || isAppending ? null : nextWakeAt(this.state);
     if (wakeAt === this.#wakeAt) return;
     this.#wakeAt = wakeAt;
@@ -205,7 +207,7 @@ function newState(
     steps: new Steps({
       id,
       // Passes of one run number their calls alike.
-      pass: `${id}~${locked.continuations}`,
+      pass: `${keyOf(locked)}~${locked.continuations}`,
       clock: host.clock,
       random: host.random,
       encode: (value) => host.values.value(value),
@@ -217,6 +219,10 @@ function newState(
       broke: (error) => broke(state, error),
       record(record) {
         journal.record(record);
+        again();
+      },
+      transact(attempt) {
+        state.transactions.push(attempt);
         again();
       },
     }),
@@ -237,7 +243,7 @@ function newState(
   return state;
 }
 
-/** What every run has when its code begins. */
+/** The state of a run when its code starts. */
 function atTheStart(
   locked: LoadedExecution,
 ): Omit<
@@ -267,7 +273,7 @@ function atTheStart(
     calls: 0,
     draws: 0,
     seen: 0,
-    // One that was to start later is not in the past when it does.
+    // The clock of a run that starts later must not lag behind its start.
     now: Math.max(locked.startedAt, locked.created.scheduledAt),
     isAwake: false,
     isAppending: false,

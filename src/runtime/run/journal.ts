@@ -2,22 +2,24 @@ import type { ExecutionEvent } from "../../model/execution/event.ts";
 import type { HistoryEvent, HistoryFact } from "../../model/execution/history-event.ts";
 import type { NewExecution } from "../../stores/execution/log/create.ts";
 
-/** A history event before it is known what had been seen when it was appended. */
+/** A history event without the number of responses seen when it is appended. */
 export type Entry = HistoryFact & { readonly call: number };
 
-/** What one append holds. */
+/** The content of one append. */
 export interface Batch {
   readonly events: readonly ExecutionEvent[];
   readonly children?: readonly NewExecution[];
-  /** What each "scheduled" is to start, in their order. */
+  /** The runs that the "scheduled" events start, in their order. */
   readonly starts?: readonly NewExecution[];
-  /** The places of those events that are to be delivered. */
+  /** The indexes of the events that are to be delivered. */
   readonly outcomes: readonly number[];
 }
 
-// What the store takes in one append.
+// The limits of the store for one append.
 const eventsMax = 1_000;
 const charactersMax = 1_048_576;
+/** SQLite creates runs on the event loop, which is blocked for that time: 200 take 10 to 30 ms. */
+const createdMax = 200;
 
 const theFirst: readonly number[] = [0];
 const none: readonly number[] = [];
@@ -28,22 +30,22 @@ interface Request {
 }
 
 /**
- * What a run has to append: requests in the order of their calls, then
- * outcomes in the order in which they came about. In this order a log never
- * has an event whose earlier requests are missing.
+ * The events that a run has to append: requests in the order of their calls, then outcomes in
+ * the order in which they occurred. In this order a log never has an event whose earlier
+ * requests are missing.
  */
 export class Journal {
   #requests: Request[] = [];
   #records: Entry[] = [];
   #externals = 0;
 
-  /** A child, a sleep, a start, a receive or a patch. */
+  /** Queues a child, a sleep, a start, a receive or a patch. */
   request(entry: Entry, child?: NewExecution): void {
     this.#requests.push({ entry, child });
     if (isExternal(child)) this.#externals += 1;
   }
 
-  /** How a step ended, that an attempt failed, that a wait is over. */
+  /** Queues the end of a step, a failed attempt, or a timeout of a wait. */
   record(entry: Entry): void {
     this.#records.push(entry);
   }
@@ -61,12 +63,12 @@ export class Journal {
     return this.#externals > 0;
   }
 
-  /** Outcomes that nobody will be given. */
+  /** Drops outcomes that will not be delivered. */
   dropRecords(): void {
     this.#records = [];
   }
 
-  /** Nothing of it is appended. Answers with what would have been created. */
+  /** Drops everything, and returns the runs that would have been created. */
   drop(): readonly NewExecution[] {
     const dropped = this.#requests.flatMap(({ child }) => child ?? []);
     this.#requests = [];
@@ -75,14 +77,14 @@ export class Journal {
     return dropped;
   }
 
-  /** The next append, as much as fits into one. It is gone from here. */
+  /** Takes the next append, as much as fits into one. */
   take(seen: number): Batch {
     return this.#requests.length === 0 && this.#records.length === 1
       ? this.#takeOne(this.#records[0] as Entry, seen)
       : this.#takeMany(seen);
   }
 
-  /** Most appends are one step. */
+  /** Takes a single record: most appends are one step. */
   #takeOne(entry: Entry, seen: number): Batch {
     this.#records.pop();
     const isOutcome = entry.kind !== "stepAttemptFailed";
@@ -104,6 +106,7 @@ export class Journal {
     for (const { entry, child } of this.#requests) {
       const size = sizeOf(entry) + (child?.created.input.length ?? 0);
       if (!fits(size)) break;
+      if (child !== undefined && children.length + starts.length === createdMax) break;
       characters += size;
       const event = { ...entry, seen } as HistoryEvent;
       if (entry.kind === "scheduled") outcomes.push(events.length);
@@ -129,7 +132,7 @@ export class Journal {
   }
 }
 
-/** Field by field a step's outcome takes 150 bytes, spread 500. */
+/** Copied field by field, a step's outcome takes 150 bytes; spread, it takes 500. */
 function withSeen(entry: Entry, seen: number): HistoryEvent {
   if (entry.kind !== "stepFinished") return { ...entry, seen };
   const { kind, name, inputHash, outcome, value, call } = entry;

@@ -1,6 +1,7 @@
 import type { HoldfastError } from "../../model/errors.ts";
 import { append, transact } from "./append.ts";
 import { beginUnstarted } from "./ctx/calls.ts";
+import { isToBeCancelled } from "./cancellation.ts";
 import { deliverOutcome, deliverResponse } from "./deliver.ts";
 import { closeAndEnd, endAbandoned, leave, park } from "./ending.ts";
 import { isStale, renewFirst } from "./lease.ts";
@@ -8,9 +9,8 @@ import { isResponse } from "./replay/script.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
- * Moves a run on by one thing. Called only when its code is at rest, and never
- * while an append is under way. Tells whether there may be more to do at the
- * next rest.
+ * Advances a run by one step. Called only when its code is at rest, and never during an append.
+ * Returns true if there may be more to do at the next rest.
  */
 export function pump(run: RunState): boolean {
   run.isAwake = false;
@@ -23,7 +23,7 @@ export function pump(run: RunState): boolean {
     writeLateProgress(run);
     return closeAndEnd(run);
   }
-  // What is not delivered is in the log, for whoever has it next.
+  // Undelivered events are in the log, for the next worker that has the run.
   if (run.leaving !== undefined) return moveOn(run);
   beginLate(run);
   const outcome = run.acknowledged.shift();
@@ -40,19 +40,22 @@ export function pump(run: RunState): boolean {
   return moveOn(run);
 }
 
-/** It cannot go on as it is. One that is given back is parked by who has it next: while it is paused nobody can. */
+/**
+ * Parks a run that cannot continue. A run that is being released is parked by its next worker:
+ * a paused run cannot be parked.
+ */
 function setAside(run: RunState, why: HoldfastError): boolean {
   const { leaving, cancellation } = run;
   return leaving === undefined || cancellation !== null ? park(run, why) : leave(run, leaving);
 }
 
-/** What an append has let begin, when its answer came after the lease had ended. */
+/** Starts what an append has allowed, when its answer came after the lease had expired. */
 function beginLate(run: RunState): void {
   const isLive = run.replay.isOver && run.host.onlyReplays === undefined;
   if (isLive && run.unstarted.size > 0) beginUnstarted(run);
 }
 
-/** The next thing that the log says was delivered; behind it the frontier. */
+/** Delivers the next delivery of the log; behind the log comes the frontier. */
 function replayOn(run: RunState): boolean {
   const delivery = run.replay.nextDelivery();
   if (delivery === undefined) reachFrontier(run);
@@ -61,7 +64,7 @@ function replayOn(run: RunState): boolean {
   return true;
 }
 
-/** The whole log has matched. Only now is anything begun that it has no outcome of, in the order of the calls. */
+/** The whole log has matched. Only now do calls without an outcome in the log start, in their order. */
 function reachFrontier(run: RunState): void {
   run.replay.finish(run.calls);
   if (run.poison !== undefined) return;
@@ -71,14 +74,14 @@ function reachFrontier(run: RunState): void {
   beginUnstarted(run);
 }
 
-/** What the code said of its progress behind the last outcome: its worker may have died before that was written. */
+/** Writes progress that the code reported behind the last outcome: its worker may have died before writing it. */
 function writeLateProgress(run: RunState): void {
   const late = run.lateProgress;
   run.lateProgress = undefined;
   if (late !== undefined) run.host.setProgress(run, late.value);
 }
 
-/** Nothing is there to be delivered: what has happened is recorded, or the run rests. */
+/** Records what has happened, or lets the run rest, when there is nothing to deliver. */
 function moveOn(run: RunState): boolean {
   if (run.host.onlyReplays !== undefined) {
     run.host.onlyReplays(run);
@@ -87,7 +90,7 @@ function moveOn(run: RunState): boolean {
   const now = run.host.clock.now();
   if (run.cleanupBy !== undefined && now >= run.cleanupBy) return endAbandoned(run);
   if (run.leaving === undefined) {
-    if (!run.isWaiting) beginDue(run, now);
+    if (!run.isWaiting && !isToBeCancelled(run)) beginDue(run, now);
     recordCancellation(run);
   }
   if (!run.journal.isEmpty) return append(run);
@@ -100,16 +103,16 @@ function moveOn(run: RunState): boolean {
   return append(run);
 }
 
-/** Once: the request cannot know what the code had seen when it heard of it, so the run says it. */
+/** Records the cancellation, once. The request cannot know what the code had seen by then, so the run records it. */
 function recordCancellation(run: RunState): void {
-  if (run.cancellation === null || run.cancelledAt !== undefined) return;
+  if (!isToBeCancelled(run)) return;
   if (run.told.has("cancellation")) return;
   run.told.add("cancellation");
   run.journal.record({ kind: "cancellationDelivered", call: run.calls });
 }
 
 function cancelChildren(run: RunState): void {
-  // Asked at each rest, and nearly always there are none.
+  // Checked at each rest, and nearly always empty.
   if (run.childrenToCancel.length === 0) return;
   const left = run.childrenToCancel.filter((child) => run.children.has(child));
   run.childrenToCancel = [];
@@ -118,13 +121,13 @@ function cancelChildren(run: RunState): void {
   run.host.cancel(left, false);
 }
 
-/** Not of a run that rests: that is woken once it has a place. */
+/** Starts due attempts, except in a run that rests: that is woken once it has a place. */
 function beginDue(run: RunState, now: number): void {
   run.steps.startDue(now);
   expireReceivers(run, now);
 }
 
-/** A signal that was read before the time was over has won: nothing is left to be delivered when this is asked. */
+/** Records timeouts of receives. A signal that was read in time has won: nothing is left to deliver at this point. */
 function expireReceivers(run: RunState, now: number): void {
   const { nextExpiry } = run.mailbox;
   if (nextExpiry === undefined || nextExpiry > now) return;

@@ -4,7 +4,11 @@ import type { ExecutionEvent } from "../../model/execution/event.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type { ExecutionDraft, NewExecution } from "../../stores/execution/log/create.ts";
+import type {
+  ExecutionDraft,
+  NewExecution,
+  RequestedChild,
+} from "../../stores/execution/log/create.ts";
 import type { Drain } from "../drain.ts";
 import type { RunningBodies } from "../running-bodies.ts";
 import type { Speaker } from "../worker/run-log.ts";
@@ -12,25 +16,32 @@ import type { RunLog } from "../definition/workflow-context.ts";
 import type { Entry } from "./journal.ts";
 import type { RunState } from "./run-state.ts";
 
-/** What a run asks to be appended to its log. */
+/** Events and new runs that a run asks its worker to append to its log. */
 export interface AppendDraft {
   readonly events: readonly ExecutionEvent[];
   readonly children?: readonly NewExecution[];
   readonly starts?: readonly NewExecution[];
 }
 
-/** What came of it. */
+/** The outcome of an append. */
 export interface Appended {
-  /** Of the first event. */
+  /** The version of the first event. */
   readonly version: number;
   readonly at: number;
   readonly nextVersion: number;
-  /** That it waits was left out, since it turned out that it is to be cancelled. */
+  /** The `waiting` event was left out, since the run turned out to be cancelled. */
   readonly isAwake?: true;
-  /** How many responses there are, if the run waits and has not seen them all. */
+  /** The number of responses, if the run waits and has not seen them all. */
   readonly responses: number;
-  /** How detached starts among the events went, by version. */
+  /** The outcomes of detached starts among the events, by version. */
   readonly scheduled: ReadonlyMap<number, "created" | "existed" | "conflict">;
+}
+
+/** An attempt of a transaction that stored nothing. */
+export interface RolledBack {
+  readonly thrown: unknown;
+  /** The database could not do its part; it may succeed the next time. */
+  readonly isOfTheDatabase: boolean;
 }
 
 /** A body on the user's tables, to be committed with the event that records it. */
@@ -41,52 +52,57 @@ export interface TransactionDraft {
   readonly body: () => Tx<unknown>;
 }
 
-/** What a run needs of the worker that has it. */
+/** The services that a run needs of its worker. */
 export interface RunHost {
   readonly clock: Clock;
   readonly drain: Drain;
   readonly bodies: RunningBodies;
   readonly values: ExecutionCodec;
   readonly codeVersion: string | null;
-  /** A number below 1. */
+  /** Returns a number below 1. */
   readonly random: () => number;
-  /** A token with which an external can be resolved. */
+  /** Returns the token that resolves an external. */
   readonly tokenOf: (external: ExecutionId) => string;
-  /** Until when a run that begins to wait now stays this worker's. */
+  /** The instant until which a run that starts to wait now belongs to this worker. */
   readonly hotUntil: (run: RunState) => number;
-  /** Checked and encoded. @throws HoldfastError when it is not as it should be. */
+  /** Checks and encodes a draft. @throws HoldfastError when the draft is invalid. */
   readonly newExecution: (draft: ExecutionDraft) => NewExecution;
-  /** Resolves when it is durable. Never rejects: a run that cannot append is dropped or parked. */
+  /** The same for a child. */
+  readonly newChild: (draft: RequestedChild) => NewExecution;
+  /** Resolves when the append is durable. Never rejects: a run that cannot append is dropped or parked. */
   append(run: RunState, draft: AppendDraft): Promise<Appended | undefined>;
-  /** The same for a body and the event that records it. */
+  /** The same for one attempt of a body and the event that records it. */
   transact(
     run: RunState,
     draft: TransactionDraft,
-  ): Promise<(Appended & { readonly entry: Entry }) | undefined>;
+  ): Promise<(Appended & { readonly entry: Entry }) | RolledBack | undefined>;
   /** Asks children to end, in this order. */
   cancel(children: readonly ExecutionId[], force: boolean): void;
   log(speaker: Speaker, level: keyof RunLog, message: string, data: unknown): void;
   setProgress(run: RunState, value: unknown): void;
-  /** The run waits: it holds no place, and may be forgotten. */
+  /** Frees the place of a waiting run, which may be forgotten from now on. */
   rests(run: RunState): void;
-  /** A timer of the run has come: it goes on if it is still this worker's. */
+  /** Resumes a run whose timer has come, if it still belongs to this worker. */
   wakes(run: RunState): void;
-  /** Somebody wrote to its log: it may have been paused or cancelled. */
+  /** Checks a run to whose log another writer appended: it may have been paused or cancelled. */
   interrupted(run: RunState): void;
-  /** Renews its lock, whose lease is over. Never rejects: a run that is another's by now is dropped. */
+  /** Renews the expired lock of a run. Never rejects: a run that belongs to another worker by now is dropped. */
   renew(run: RunState): Promise<void>;
-  /** It cannot append any more. */
+  /** Drops a run that can no longer append. */
   lost(run: RunState, reason: HoldfastError): void;
-  /** There may be responses that it does not know. */
+  /** Fetches responses that the run may not know. */
   fetch(run: RunState): void;
-  /** Gives it back, due at once or when it is unpaused. */
+  /** Releases the run, due at once or when it is unpaused. */
   release(run: RunState, reason: string): Promise<void>;
-  /** It has ended, or begins anew under its id. */
+  /** Handles a run that has ended, or that starts its next pass under its id. */
   ended(run: RunState, isContinued: boolean): void;
   parked(run: RunState, why: HoldfastError): void;
-  /** The event that keeps a run with this worker when it begins anew. */
+  /** The event that keeps a run with this worker when its next pass starts. */
   lockedAgain(run: RunState): ExecutionEvent;
-  /** For replays that change nothing: nothing is begun or recorded, and this is called when all that is known was delivered. */
+  /**
+   * Set for replays that change nothing. Nothing is started or recorded, and this is called
+   * once everything known was delivered.
+   */
   readonly onlyReplays?: (run: RunState) => void;
   warn(message: string, details: Readonly<Record<string, unknown>>): void;
 }

@@ -8,26 +8,25 @@ import type { LateAbort } from "./late-abort.ts";
 import type { Mailbox } from "./mailbox.ts";
 import type { OpenCalls } from "./ctx/open-calls.ts";
 import type { Replay } from "./replay/replay.ts";
-import type { RunHost, TransactionDraft } from "./run-host.ts";
+import type { RunHost } from "./run-host.ts";
 import type { LoggedHistory } from "./replay/script.ts";
-import type { Steps } from "./steps.ts";
+import type { Steps, TransactionAttempt } from "./steps.ts";
 
-/** How the code of a run ended. */
+/** The end of the code of a run. */
 export type Settled =
   | { readonly kind: "returned"; readonly value: unknown }
   | { readonly kind: "threw"; readonly error: unknown };
 
-/** Where a child's end, or a delay's, goes: to the call that waits for it, or to a set. */
+/** The receiver of a child's or a delay's end: the call that waits for it, or a set. */
 export interface Source {
   readonly call: number;
-  /** Told instead of the call, when it is a member of a set. */
+  /** Called instead of settling the call, for a member of a set. */
   readonly deliver?: (logged: LoggedResponse<unknown>) => void;
 }
 
 /**
- * A run whose code is in memory. The files beside this one say what happens
- * to it: `pump.ts` moves it on, `calls.ts` serves its code, `ending.ts` ends
- * it, `hot-run.ts` is what its worker sees.
+ * A run whose code is in memory. The files beside this one act on it: `pump.ts` advances it,
+ * `calls.ts` serves its code, `ending.ts` ends it, and `hot-run.ts` is the worker's view of it.
  */
 export interface RunState {
   readonly host: RunHost;
@@ -41,69 +40,76 @@ export interface RunState {
   readonly mailbox: Mailbox;
   /** Aborted when the cancellation is delivered. */
   readonly abort: LateAbort;
-  /** Steps and transactions that have not begun: the log is being replayed and has no outcome of them so far, or a token that they may tell is not recorded. */
+  /**
+   * Steps and transactions that have not started. The log is being replayed without an outcome
+   * of them so far, or a token that they may reveal is not recorded.
+   */
   readonly unstarted: Map<number, () => void>;
-  readonly transactions: Omit<TransactionDraft, "seen">[];
+  /** Transactions whose next attempt may be made, in order. */
+  readonly transactions: TransactionAttempt[];
   readonly sources: Map<string, Source>;
-  /** Children that have not ended, in the order in which they were asked for. */
+  /** Children that have not ended, in the order in which they were requested. */
   readonly children: Map<ExecutionId, number>;
-  /** Outcomes that are durable and wait to be delivered. */
+  /** Durable outcomes that wait to be delivered. */
   readonly acknowledged: LoggedHistory[];
   /** Responses that wait to be delivered. */
   readonly arrived: LoggedResponse<unknown>[];
   readonly patches: Map<string, boolean>;
 
-  /** Of the last call that was made. */
+  /** The number of the last call. */
   calls: number;
   /** Random values since that call. */
   draws: number;
-  /** Of the last response that was delivered. */
+  /** The number of the last delivered response. */
   seen: number;
-  /** Of the last response that was read. */
+  /** The number of the last response that was read. */
   known: number;
   /** The latest instant that was delivered. */
   now: number;
-  /** Between a delivery and the rest that follows it: only then does the code run. */
+  /** True between a delivery and the rest that follows it: only then does the code run. */
   isAwake: boolean;
   isAppending: boolean;
-  /** The append begins its next pass, and locks it again for that. */
+  /** The append starts the next pass, and locks the run again for it. */
   isLockingAgain: boolean;
-  /** The append says that it waits, and until when it is its worker's: nothing else may say that meanwhile. */
+  /**
+   * The append says that the run waits, and until when it belongs to its worker. No other
+   * append may say that in between.
+   */
   isGoingToRest: boolean;
-  /** The log says that it waits. */
+  /** The log says that the run waits. */
   isWaiting: boolean;
-  /** Nothing of it is run or recorded any more. */
+  /** Nothing of the run is executed or recorded any more. */
   isOver: boolean;
   settled: Settled | undefined;
-  /** It has called `ctx.continueWith`, and must return what that gave. */
+  /** The code has called `ctx.continueWith`, and must return its result. */
   isContinuing: boolean;
-  /** Set when it cannot go on as it is: it is parked at the next rest. */
+  /** Set when the run cannot continue as it is: it is parked at the next rest. */
   poison: HoldfastError | undefined;
   cancellation: LoadedExecution["cancellation"];
-  /** How many calls had been made when the cancellation was delivered. */
+  /** The number of calls that had been made when the cancellation was delivered. */
   cancelledAt: number | undefined;
-  /** After this instant it is ended without waiting for its cleanup. */
+  /** The instant after which the run ends without waiting for its cleanup. */
   cleanupBy: number | undefined;
-  /** Why it is given back once what runs is recorded: it was paused, or its worker closes. */
+  /** The reason to release the run once running steps are recorded: it was paused, or its worker closes. */
   leaving: string | undefined;
-  /** Its end does not wait for anything any more. */
+  /** The end of the run no longer waits for anything. */
   isAbandoned: boolean;
-  /** The version that its next event gets. */
+  /** The version of the next event. */
   version: number;
-  /** About how many bytes of values its code was given: so much it may hold. */
+  /** About the number of bytes of values that the code was given, and may hold. */
   heldBytes: number;
-  /** Until then nobody else locks it. */
+  /** No other worker locks the run before this instant. */
   leaseUntil: number;
   /** Children that are to be asked to end, newest first. */
   childrenToCancel: readonly ExecutionId[];
-  /** Children that its code, or its cancellation, has asked to end and that have not. */
+  /** Running children that the code, or its cancellation, has asked to end. */
   readonly childrenAsked: Set<ExecutionId>;
-  /** What the code said of its progress while it was replayed, if nobody may have written that. */
+  /** Progress that the code reported during replay, if it may not have been written. */
   lateProgress: { readonly value: unknown } | undefined;
-  /** The code has ended, and what it left open is being ended. */
+  /** The code has ended, and the calls that it left open are being ended. */
   isClosing: boolean;
-  /** What was said, or done, once. */
+  /** Marks for messages and actions that happen once. */
   readonly told: Set<string>;
-  /** Has it moved on at the next rest. */
+  /** Asks for the run to be advanced at the next rest. */
   readonly again: () => void;
 }

@@ -1,31 +1,32 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { HoldfastError } from "../../model/errors.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { Tx } from "../../sql/operation.ts";
+import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { StepContext } from "../definition/workflow-context.ts";
 import { LateAbort } from "./late-abort.ts";
 
-/** Whose code is running: of which run, and whether inside a step. */
+/** The run whose code is running, and the step if the code is inside one. */
 export interface Where {
   readonly id: string;
   readonly step?: string;
-  /** Of the step, or of the activity. */
+  /** The attempt of the step, or of the activity. */
   readonly attempt?: number;
-  /** The step has ended; what it left behind, such as a timer, runs on inside of it. */
+  /** The step has ended; work that it left behind, such as a timer, still runs inside it. */
   isStepOver?: boolean;
 }
 
-/** Known wherever the code of a run has come to: it costs 0.1 µs for each await. */
+/** Available everywhere in the code of a run: it costs 0.1 µs per await. */
 export const where: AsyncLocalStorage<Where> = new AsyncLocalStorage();
 
 /**
- * Runs something outside of any context of the caller's. Bodies of workflows
- * and steps run in one that was taken when this module was loaded: what a
- * caller has in an AsyncLocalStorage would be there the first time and gone
- * when the run is replayed.
+ * Runs a function outside of any context of the caller. Bodies of workflows and steps run in a
+ * context that was taken when this module was loaded. A caller's AsyncLocalStorage would be
+ * there the first time and missing when the run is replayed.
  */
 export const outside: <T>(run: () => T) => T = AsyncLocalStorage.snapshot();
 
-/** The same for a body that is run stretch by stretch, by somebody who is not inside. */
+/** The same for a body that is run in stretches by code outside the step. */
 export function* insideStep<T>(inside: Where, start: () => Tx<T>): Tx<T> {
   try {
     const body = where.run(inside, start);
@@ -55,7 +56,12 @@ export function ctxInStep(step: string): HoldfastError {
   );
 }
 
-/** What a step's body is given. Few bodies look at the key, so it is made when one does. */
+/** The id under which a run asks others to do a thing once. A run that retries another uses that run's id. */
+export function keyOf({ id, created }: Pick<LoadedExecution, "id" | "created">): ExecutionId {
+  return created.keysOf ?? id;
+}
+
+/** The context of one attempt of a step. Few bodies read the key, so it is made on first access. */
 export class AttemptContext implements StepContext {
   readonly attempt: number;
   readonly #pass: string;
@@ -77,7 +83,7 @@ export class AttemptContext implements StepContext {
     return this.#abort.signal;
   }
 
-  /** True once the run does not want another attempt. */
+  /** True once the run wants no further attempt. */
   get isCancelled(): boolean {
     return this.#isCancelled;
   }
@@ -86,7 +92,7 @@ export class AttemptContext implements StepContext {
     this.#abort.abort(reason);
   }
 
-  /** Like `abort`, and a failure that follows is the last. */
+  /** Aborts the attempt; a failure that follows is the last. */
   cancel(reason: unknown): void {
     this.#isCancelled = true;
     this.abort(reason);

@@ -3,6 +3,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import { jittered, retryPauseMs, type RetryPolicy } from "../../model/time/retry-policy.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
+import type { Tx } from "../../sql/operation.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
 import type { StepBody } from "../definition/workflow-context.ts";
 import { ByCall } from "./by-call.ts";
@@ -10,6 +11,7 @@ import { AttemptContext, outside, where, type Where } from "./step-context.ts";
 
 /** A call of `ctx.step`. */
 export interface Step {
+  readonly kind: "step";
   readonly call: number;
   readonly name: string;
   readonly body: StepBody<unknown>;
@@ -17,10 +19,27 @@ export interface Step {
   readonly timeoutMs: number | undefined;
 }
 
-/** How a step ended, or that an attempt of it failed: what is to be recorded. */
+/** A call of `ctx.transaction`. */
+interface Transaction {
+  readonly kind: "transaction";
+  readonly call: number;
+  readonly name: string;
+  readonly body: () => Tx<unknown>;
+  readonly retry: RetryPolicy;
+}
+
+export type Task = Step | Transaction;
+
+export interface TransactionAttempt {
+  readonly transaction: Transaction;
+  /** The number of the attempt, from 1. */
+  readonly attempt: number;
+}
+
+/** The outcome of a step or a transaction, or of a failed attempt, as it is recorded. */
 type StepRecord =
   | {
-      readonly kind: "stepFinished";
+      readonly kind: "stepFinished" | "transactionFinished";
       readonly name: string;
       readonly inputHash: null;
       readonly outcome: "completed" | "failed";
@@ -30,13 +49,14 @@ type StepRecord =
   | {
       readonly kind: "stepAttemptFailed";
       readonly name: string;
+      readonly isTransaction?: true;
       readonly attempt: number;
       readonly retryAt: number;
       readonly error: Encoded;
       readonly call: number;
     };
 
-/** What the steps of a run need of it. */
+/** The services that the steps of a run need of the run. */
 export interface StepHost {
   readonly id: string;
   /** Names this pass of the run. */
@@ -44,14 +64,16 @@ export interface StepHost {
   readonly clock: Clock;
   readonly random: () => number;
   readonly encode: (value: unknown) => Encoded;
-  /** Told how long the body of a step ran before it gave way. */
+  /** Reports the time that the body of a step ran before it gave way. */
   readonly took: (step: string, ms: number) => void;
-  /** A body goes on behind its first await; returns the way to say that it has ended. */
+  /** Reports that a body continues behind its first await. Returns a function that reports its end. */
   readonly began: (idempotencyKey: string) => () => void;
-  /** Nothing can be recorded of a step: its run cannot go on as it is. */
+  /** Reports an error that prevents recording a step: the run cannot continue as it is. */
   readonly broke: (error: unknown) => void;
   /** Called as soon as there is something to record. */
   readonly record: (record: StepRecord) => void;
+  /** Queues an attempt of a transaction behind earlier ones: it is an append of the run. */
+  readonly transact: (attempt: TransactionAttempt) => void;
 }
 
 interface Running {
@@ -60,20 +82,20 @@ interface Running {
   readonly attempt: AttemptContext;
   readonly inside: Where;
   cancelTimer: () => void;
-  /** It has ended, or nobody waits for its end any more. */
+  /** Reports that the body has ended, or that its end no longer matters. */
   ended: () => void;
 }
 
 interface Pausing {
-  readonly step: Step;
+  readonly task: Task;
   readonly failures: number;
   readonly retryAt: number;
 }
 
-/** A pause up to this long is waited out in memory; a longer one is the store's to remember. */
+/** The longest pause that is waited out in memory; the store remembers longer pauses. */
 const shortPauseMs = 1_000;
 
-/** The steps of one run that are being done, and those between two attempts. */
+/** The running steps of one run, and its steps and transactions between two attempts. */
 export class Steps {
   readonly #host: StepHost;
   readonly #running = new ByCall<Running>();
@@ -84,7 +106,7 @@ export class Steps {
     this.#host = host;
   }
 
-  /** True while the run must not rest: something is being done, or soon will be. */
+  /** True while the run must not rest: a step is running or will run soon. */
   isBusy(now: number): boolean {
     if (this.#running.size > 0) return true;
     if (this.#pausing.size === 0) return false;
@@ -97,14 +119,14 @@ export class Steps {
     return this.#running.size > 0;
   }
 
-  /** What is being done just now. */
+  /** The names of the running steps. */
   get runningNames(): readonly string[] {
     return this.#running.all().map(({ step }) => step.name);
   }
 
-  /** When the next attempt of those that pause is due. */
+  /** The instant at which the next attempt is due. */
   get nextRetryAt(): number | undefined {
-    // Asked at each rest, where an iterator over nothing shows.
+    // Read at each rest, where an iterator over nothing is measurable.
     if (this.#pausing.size === 0) return undefined;
     let next: number | undefined;
     for (const { retryAt } of this.#pausing.values())
@@ -112,37 +134,54 @@ export class Steps {
     return next;
   }
 
-  /** Begins the next attempt, or waits until it may begin. */
-  start(step: Step, failures: number = 0, retryAt: number = 0): void {
-    if (retryAt > this.#host.clock.now()) this.#pausing.set(step.call, { step, failures, retryAt });
-    else this.#attempt(step, failures + 1);
+  /** Starts the next attempt, or waits until it may start. */
+  start(task: Task, failures: number = 0, retryAt: number = 0): void {
+    if (retryAt > this.#host.clock.now()) this.#pausing.set(task.call, { task, failures, retryAt });
+    else this.#begin(task, failures + 1);
   }
 
-  /** Begins the attempts whose pause is over. */
+  /** Starts the attempts whose pause is over. */
   startDue(now: number): void {
     if (this.#pausing.size === 0) return;
     const due = [...this.#pausing.values()].filter(({ retryAt }) => retryAt <= now);
-    for (const { step, failures } of due) {
-      this.#pausing.delete(step.call);
-      this.#attempt(step, failures + 1);
+    for (const { task, failures } of due) {
+      this.#pausing.delete(task.call);
+      this.#begin(task, failures + 1);
     }
   }
 
-  /** The run was cancelled: what runs is told and records its outcome, what pauses has failed. */
+  /** Cancels all steps: running steps are told and record their outcome, pausing steps fail. */
   cancel(reason: Error): void {
     for (const { attempt } of this.#running.all()) attempt.cancel(reason);
-    for (const { step } of Array.from(this.#pausing.values())) this.fail(step, reason);
+    for (const { task } of Array.from(this.#pausing.values())) this.fail(task, reason);
   }
 
-  /** Records a step as failed that is not running. */
-  fail(step: Step, error: unknown): void {
-    const failures = this.#pausing.get(step.call)?.failures ?? 0;
-    this.#pausing.delete(step.call);
-    const stored = this.#encoded(step, failures, error);
-    if (stored !== undefined) this.#finish(step, "failed", stored);
+  /** Records that a step or a transaction without a running attempt has failed. */
+  fail(task: Task, error: unknown): void {
+    const failures = this.#pausing.get(task.call)?.failures ?? 0;
+    this.#pausing.delete(task.call);
+    const stored = this.#encoded(task, failures, error);
+    if (stored !== undefined) this.#finish(task, "failed", stored);
   }
 
-  /** Nothing that still runs can be recorded any more. The reason is made only if somebody is told: most runs end with nothing running. */
+  /**
+   * Handles an attempt of a transaction that stored nothing. A body's error is its outcome; a
+   * database error is retried.
+   */
+  rolledBack(
+    { transaction, attempt }: TransactionAttempt,
+    error: unknown,
+    mayRetry: boolean,
+  ): void {
+    // A codec error says nothing about the transaction.
+    if (isOfTheCodec(error)) return this.#host.broke(error);
+    this.#recordFailure(transaction, attempt, error, mayRetry);
+  }
+
+  /**
+   * Drops all steps: their outcomes can no longer be recorded. The reason is made only if a
+   * step is running, since most runs end with none.
+   */
   drop(reasonOf: () => Error): void {
     this.#isOver = true;
     this.#pausing.clear();
@@ -156,6 +195,11 @@ export class Steps {
       attempt.abort(reason);
     }
     this.#running.clear();
+  }
+
+  #begin(task: Task, attempt: number): void {
+    if (task.kind === "step") this.#attempt(task, attempt);
+    else this.#host.transact({ transaction: task, attempt });
   }
 
   #attempt(step: Step, number: number): void {
@@ -204,7 +248,7 @@ export class Steps {
     });
   }
 
-  /** False when it had ended before, as after a timeout, or no longer matters. */
+  /** Ends a running attempt. False if it ended before, as after a timeout, or no longer matters. */
   #ends(running: Running): boolean {
     const { step } = running;
     if (this.#isOver || this.#running.get(step.call) !== running) return false;
@@ -223,7 +267,7 @@ export class Steps {
       encoded = this.#host.encode(value);
     } catch (error) {
       if (isOfTheCodec(error)) return this.#host.broke(error);
-      // The same value would be refused again.
+      // The codec would refuse the same value again.
       encoded = this.#encoded(step, attempt.attempt, error);
       if (encoded !== undefined) this.#finish(step, "failed", encoded);
       return;
@@ -234,28 +278,31 @@ export class Steps {
   #failed(running: Running, error: unknown): void {
     if (!this.#ends(running)) return;
     const { step, attempt } = running;
+    const mayRetry = !isNonRetryable(error) && !attempt.isCancelled;
+    this.#recordFailure(step, attempt.attempt, error, mayRetry);
+  }
+
+  #recordFailure(task: Task, attempt: number, error: unknown, mayRetry: boolean): void {
     const { clock, random } = this.#host;
-    const stored = this.#encoded(step, attempt.attempt, error);
+    const stored = this.#encoded(task, attempt, error);
     if (stored === undefined) return;
-    const pauseMs =
-      isNonRetryable(error) || attempt.isCancelled
-        ? undefined
-        : retryPauseMs(step.retry, attempt.attempt);
-    if (pauseMs === undefined) return this.#finish(step, "failed", stored);
+    const pauseMs = mayRetry ? retryPauseMs(task.retry, attempt) : undefined;
+    if (pauseMs === undefined) return this.#finish(task, "failed", stored);
     const retryAt = clock.now() + jittered(pauseMs, random());
-    this.#pausing.set(step.call, { step, failures: attempt.attempt, retryAt });
+    this.#pausing.set(task.call, { task, failures: attempt, retryAt });
     this.#host.record({
       kind: "stepAttemptFailed",
-      name: step.name,
-      attempt: attempt.attempt,
+      name: task.name,
+      ...(task.kind === "transaction" && { isTransaction: true }),
+      attempt,
       retryAt,
       error: stored,
-      call: step.call,
+      call: task.call,
     });
   }
 
-  /** Undefined when nothing can be encoded, which has been told. */
-  #encoded({ name }: Step, attempt: number, error: unknown): Encoded | undefined {
+  /** Undefined when nothing can be encoded, which has been reported. */
+  #encoded({ name }: Task, attempt: number, error: unknown): Encoded | undefined {
     const at = { step: name, attempt: Math.max(attempt, 1) };
     try {
       return recorded(error, at, (stored) => this.#host.encode(stored));
@@ -265,10 +312,10 @@ export class Steps {
     }
   }
 
-  #finish(step: Step, outcome: "completed" | "failed", value: Encoded): void {
-    const { name, call } = step;
+  #finish(task: Task, outcome: "completed" | "failed", value: Encoded): void {
+    const { name, call, kind } = task;
     this.#host.record({
-      kind: "stepFinished",
+      kind: `${kind}Finished`,
       name,
       inputHash: null,
       outcome,

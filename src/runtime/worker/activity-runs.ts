@@ -26,20 +26,20 @@ import { behindInterruptions, cancellationOf } from "./hot/history.ts";
 import { pauseBefore, repeated } from "../pauses.ts";
 import { renewedLock, type HeldLock } from "./renewals.ts";
 import { otherKind } from "../run/other-kind.ts";
-import { outside, where } from "../run/step-context.ts";
+import { keyOf, outside, where } from "../run/step-context.ts";
 import { runLog, writeLine } from "./run-log.ts";
 import { UnnamedChanges } from "./hot/unnamed-changes.ts";
 
-/** How long code that was told to stop may take to do so. */
+/** The time that cancelled code gets to stop. */
 const cancelGraceMs = 10_000;
 
-/** The activities that a worker runs: one attempt each. */
+/** The activities that a worker executes: one attempt each. */
 export class ActivityRuns {
   readonly #parts: WorkerParts;
   readonly #attempts = new Map<ExecutionId, Attempt>();
   readonly #done = new Set<Promise<void>>();
   readonly #unsubscribe: () => void;
-  /** Aborted when the time to close is over: what cannot be recorded by then is not. */
+  /** Aborted at the end of the closing time. An outcome that is unrecorded by then stays unrecorded. */
   readonly #giveUp = new AbortController();
 
   constructor(parts: WorkerParts) {
@@ -60,26 +60,26 @@ export class ActivityRuns {
     );
   }
 
-  /** Runs one attempt of what was just locked, and holds a place. */
+  /** Starts one attempt of a run that was just locked, which holds a place. */
   begin(definition: Definition, locked: LockedExecution): void {
     const attempt = newAttempt(locked);
-    // Its lock has ended without this worker having noticed.
+    // The earlier attempt lost its lock without this worker noticing.
     const before = this.#attempts.get(locked.id);
     if (before !== undefined) lose(before);
     this.#attempts.set(locked.id, attempt);
-    // Somebody may have interrupted it since it was locked.
+    // A caller may have interrupted the run since it was locked.
     if (this.#parts.early.interruptions.has(locked.id)) void this.#interrupted(locked.id);
     const done = this.#run(definition, attempt)
       .catch((error: unknown) => this.#tellUnrecorded(locked, error))
       .finally(() => {
         if (this.#isCurrent(attempt)) this.#attempts.delete(locked.id);
         this.#done.delete(done);
-        this.#parts.slots.give();
+        this.#parts.slots.give(definition.name);
       });
     this.#done.add(done);
   }
 
-  /** Not so when its run was locked again by this very worker. */
+  /** False if this worker has locked the run again since. */
   #isCurrent(attempt: Attempt): boolean {
     return this.#attempts.get(attempt.locked.id) === attempt;
   }
@@ -95,7 +95,7 @@ export class ActivityRuns {
     });
   }
 
-  /** Its lease ends, and the attempt is made again. */
+  /** Reports an unrecorded attempt. Its lease expires, and the attempt is repeated. */
   #tellUnrecorded({ id, function: name }: LockedExecution, error: unknown): void {
     this.#parts.context.tell({
       level: "error",
@@ -112,17 +112,12 @@ export class ActivityRuns {
     tell({ level: "error", message: reason, details: { id, code } });
   }
 
-  /** Whether an attempt of a run is made here under a lock. */
+  /** True if this worker makes an attempt of the run under the lock. */
   holds(held: HeldLockOf): boolean {
     return isUnder(this.#attempts.get(held.id), held);
   }
 
-  /** The functions of those that hold a place. */
-  placed(): readonly string[] {
-    return [...this.#attempts.values()].map(({ locked }) => locked.function);
-  }
-
-  /** Tells those that run to stop once the time is over; what does not end is given back. */
+  /** Tells running attempts to stop once the time is over. Unfinished attempts are released. */
   async close(by: number): Promise<void> {
     const { clock } = this.#parts.context;
     const cancel = clock.wakeAt(by, () => {
@@ -166,7 +161,7 @@ export class ActivityRuns {
       return end({ kind: "refused", why: otherKind(locked, definition) });
     const ctx = await this.#context(attempt);
     await this.#keepLock(attempt);
-    // It was lost, cancelled or timed out before it could begin.
+    // The attempt was lost, cancelled or timed out before it could start.
     if (ctx.abortSignal.aborted) return end({ kind: "released" });
     const { bodies, drain } = this.#parts.context;
     void attempt.ended.then(bodies.begin(ctx.idempotencyKey));
@@ -187,7 +182,7 @@ export class ActivityRuns {
     }));
   }
 
-  /** Its lease may have ended before it could begin: then somebody else may have it. */
+  /** Renews an expired lease before the attempt starts, since another worker may have the run. */
   async #keepLock(attempt: Attempt): Promise<void> {
     const { clock } = this.#parts.context;
     const { locked, controller } = attempt;
@@ -204,21 +199,18 @@ export class ActivityRuns {
       pages: { executions },
       tell,
     } = context;
-    const { id, failures } = locked;
-    const attempt = failures + 1;
+    const { id, attempt } = locked;
     const { clock } = context;
     const lastHeartbeat =
-      failures === 0
+      attempt === 1
         ? undefined
         : (await repeated(clock, this.#giveUp.signal, () => executions.get(id))).progress;
     return {
       id,
       attempt,
       abortSignal: controller.signal,
-      idempotencyKey: id,
-      log: runLog((level, message, data) =>
-        writeLine(context, { ...locked, attempt }, level, message, data),
-      ),
+      idempotencyKey: keyOf(locked),
+      log: runLog((level, message, data) => writeLine(context, locked, level, message, data)),
       lastHeartbeat,
       heartbeat(details) {
         executions.setProgress(id, details ?? null, { fence: holder }).catch((error: unknown) =>
@@ -232,7 +224,7 @@ export class ActivityRuns {
     };
   }
 
-  /** Writes how an attempt ended, until it is known to be written. */
+  /** Records the outcome of an attempt, and retries until the record is known to be written. */
   async #record(definition: Definition, attempt: Attempt, ended: Ended): Promise<void> {
     if (ended.kind === "lost") return;
     const { context, holder } = this.#parts;
@@ -257,8 +249,8 @@ export class ActivityRuns {
           );
           if (next === undefined) return;
           version = next;
-          // The hint of a cancellation may come later than this: a failed
-          // attempt of a run that is to end is its end.
+          // The hint of a cancellation may arrive later than this refusal. A failed attempt of
+          // a cancelled run ends the run.
           attempt.cancellation ??= await repeated(clock, signal, () => cancellationOf(context, id));
           event = this.#eventOf(definition, attempt, ended);
           continue;
@@ -271,11 +263,11 @@ export class ActivityRuns {
 
   #eventOf(
     { retry }: Definition,
-    { locked: { failures }, cancellation }: Attempt,
+    { locked: { failures, attempt }, cancellation }: Attempt,
     ended: Exclude<Ended, { kind: "lost" }>,
   ): GivenEvent {
     const { clock, store } = this.#parts.context;
-    const at = { attempt: failures + 1 };
+    const at = { attempt };
     const failed = (thrown: unknown): GivenEvent =>
       recorded(thrown, at, (error) => {
         const event = finished({ kind: "failed", error });
@@ -285,12 +277,12 @@ export class ActivityRuns {
     if (ended.kind === "returned") {
       try {
         const event = finished({ kind: "completed", value: ended.value });
-        // As it is written: what just fits alone may not fit there.
+        // Checked in its stored form: a value that just fits on its own may not fit there.
         store.values.event(event);
         return event;
       } catch (error) {
         if (isOfTheCodec(error)) throw error;
-        // The same value would be refused again.
+        // The store would refuse the same value again.
         return failed(error);
       }
     }
@@ -315,10 +307,10 @@ export class ActivityRuns {
     });
   }
 
-  /** Tells the code to stop; if it does not, the attempt ends without it. */
+  /** Tells the code to stop. If the code ignores it, the attempt ends without it. */
   #cancel(attempt: Attempt, cancellation: CancellationView, graceMs: number): void {
     const { locked, controller, end } = attempt;
-    // It has been told to stop for another reason.
+    // The attempt was told to stop for another reason.
     if (controller.signal.aborted) return;
     const { clock } = this.#parts.context;
     attempt.cancellation = cancellation;
@@ -326,7 +318,7 @@ export class ActivityRuns {
     attempt.cancelGrace = clock.wakeAt(clock.now() + graceMs, () => end({ kind: "released" }));
   }
 
-  /** Somebody asked for its end. */
+  /** Cancels the attempt of an interrupted run, or drops it if the run has ended. */
   async #interrupted(id: ExecutionId): Promise<void> {
     const attempt = this.#attempts.get(id);
     if (attempt === undefined) return;
@@ -341,7 +333,7 @@ export class ActivityRuns {
       if (interruption === "ended") lose(attempt);
       else if (interruption !== null) this.#cancel(attempt, interruption, cancelGraceMs);
     } catch {
-      // Its end is refused if it has ended elsewhere.
+      // The store refuses this attempt's outcome if the run has ended elsewhere.
     }
   }
 }

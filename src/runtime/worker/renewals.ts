@@ -4,7 +4,10 @@ import type { WorkerParts } from "./worker-parts.ts";
 import { pause, repeated } from "../pauses.ts";
 import type { RunState } from "../run/run-state.ts";
 
-/** A lock that a worker holds, and whom to tell what became of it: the very attempt, not the next one under its id. */
+/**
+ * A lock that a worker holds, and the listeners for its outcome: those of this attempt, not of
+ * the next attempt under its id.
+ */
 export interface HeldLock {
   readonly id: ExecutionId;
   readonly key: number;
@@ -12,10 +15,13 @@ export interface HeldLock {
   readonly lost: () => void;
 }
 
-/** What one statement renews at most. */
+/** The most locks that one statement renews. */
 const locksMax = 1_000;
 
-/** Renews locks, and tells what is lost. Never rejects: what was not renewed is tried again, and an append tells who really lost it. */
+/**
+ * Renews locks and reports lost locks. Never rejects: a failed renewal is retried, and an
+ * append finds out which locks are really lost.
+ */
 export async function renewLocks(
   { context, settings, holder }: WorkerParts,
   held: readonly HeldLock[],
@@ -27,7 +33,7 @@ export async function renewLocks(
   } = context;
   for (let from = 0; from < held.length; from += locksMax) {
     const some = held.slice(from, from + locksMax);
-    // The row says this or later: it is read again when the call comes to its turn.
+    // The row says this instant or a later one: the clock is read again when the call gets its turn.
     const leaseUntil = clock.now() + settings.leaseMs;
     try {
       const { lost } = await executions.renew(
@@ -49,7 +55,7 @@ export async function renewLocks(
   }
 }
 
-/** Renews a lock that must be known to be held; answers with the end of its lease, or undefined when it is lost. */
+/** Renews a lock that must be known to be held. Returns the end of its lease, or undefined if it is lost. */
 export async function renewedLock(
   { context, settings, holder, signal }: WorkerParts,
   { id, key }: Pick<HeldLock, "id" | "key">,
@@ -70,7 +76,7 @@ export async function renewedLock(
   }
 }
 
-/** Renews all locks of what runs at each third of a lease. */
+/** Renews all locks of running work every third of a lease. */
 export async function keepLocks(
   parts: WorkerParts,
   held: () => readonly HeldLock[],
@@ -82,8 +88,16 @@ export async function keepLocks(
   }
 }
 
-/** Of a run that goes on. It may rest, or be locked anew, before the answer comes, which is then about a lock that it had. */
-export function lockOf(state: RunState, lost: () => void): HeldLock {
+/** The part of a run's state on which its lock depends. */
+type LockedState = Pick<RunState, "id" | "leaseUntil" | "isWaiting" | "isOver" | "isAppending"> & {
+  readonly locked: Pick<RunState["locked"], "key">;
+};
+
+/**
+ * The lock of an active run. The run may rest or be locked anew before the answer arrives. The
+ * answer then concerns an older lock.
+ */
+export function lockOf(state: LockedState, lost: () => void): HeldLock {
   const { id, locked, leaseUntil } = state;
   const isSame = (): boolean =>
     state.leaseUntil === leaseUntil && !state.isWaiting && !state.isOver;
@@ -99,7 +113,7 @@ export function lockOf(state: RunState, lost: () => void): HeldLock {
   };
 }
 
-/** Of a run that is to go on. Lost, it rests: it may be on its way back to this worker. */
+/** The lock of a run that is about to resume. If it is lost, the run rests: it may be on its way back to this worker. */
 export function lockOfResting(state: RunState): HeldLock {
   const { id, locked } = state;
   return {

@@ -7,9 +7,9 @@ import type { RuntimeContext } from "../runtime-context.ts";
 import type { Notice } from "../runtime-event.ts";
 
 /**
- * Lets time pass: answers sleeps that are over, takes locks that ran out, ends
- * what missed its deadline, and takes from the dead what they held. Sleeps
- * exactly until the next instant, so a million sleeping runs cost nothing.
+ * Handles due times: answers sleeps that are over, takes expired locks, ends runs that missed
+ * their deadline, and releases what dead processes held. It sleeps exactly until the next
+ * instant, so a million sleeping runs cost nothing.
  */
 export async function keepTime(
   context: RuntimeContext,
@@ -20,7 +20,7 @@ export async function keepTime(
   const stop = database.subscribe((hint) => {
     if (hint.kind === "death") void releaseDead(context, hint.owner, signal);
   });
-  // An idle worker only listens, which fails never: nobody else would tell.
+  // An idle worker only listens, which never fails: nothing else would report an outage.
   const stopWatching = database.watchOutages((outage) =>
     tell(outage === undefined ? regained : unreached(outage)),
   );
@@ -59,7 +59,7 @@ async function expireUntil(
         signal,
       });
       tellParked(tell, parked);
-      // What nobody can deal with stays due: it must not be asked for without pause.
+      // Rows that no worker can handle stay due: they must not be retried without a pause.
       const isStuck = damaged.length > 0 && delays + locks + deadlines === 0;
       if (isStuck) await pauseBefore(clock, 10, signal);
       failures = 0;
@@ -77,10 +77,11 @@ async function expireUntil(
     }
 }
 
-/** None of their code runs that could tell it: who has parked them does. */
+/** Reports parked runs. None of their code runs that could report it, so the process that parked them does. */
 export function tellParked(tell: RuntimeContext["tell"], parked: readonly Parked[]): void {
   for (const { id, code, reason } of parked)
-    tell({ level: "error", message: reason, details: { id, code } });
+    // The reason is the same for every run, and a process warning shows no details.
+    tell({ level: "error", message: `Run ${id} is parked. ${reason}`, details: { id, code } });
 }
 
 async function releaseDead(

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { where } from "../run/step-context.ts";
 import type { Notice } from "../runtime-event.ts";
@@ -6,14 +7,28 @@ import { watchRejections } from "./unhandled-rejections.ts";
 const event = "unhandledRejection";
 const reason = new Error("of the app");
 
-/** As Node tells of it; throws what a listener throws. */
-function reject(given: unknown = reason): void {
+/** Emits a rejection as Node does; throws what a listener throws. */
+function reject(given: unknown = reason): { readonly promise: Promise<never> } {
   const promise = Promise.reject(given);
   promise.catch(() => undefined);
   process.emit(event, given, promise);
+  return { promise };
 }
 
-/** What another copy of the package has there. */
+const handled = "rejectionHandled";
+
+/** Emits the late await as Node does; returns the warnings. */
+async function awaitLate(promise: Promise<unknown>): Promise<readonly string[]> {
+  const warned: string[] = [];
+  const listener = ({ name }: Error): void => void warned.push(name);
+  process.on("warning", listener);
+  process.emit(handled, promise);
+  await setImmediate();
+  process.off("warning", listener);
+  return warned;
+}
+
+/** A listener of another copy of the package. */
 function copy(isOfItsRun: boolean) {
   const mark = Symbol.for("holdfast.isRejectionOfRun");
   return Object.assign(vi.fn(), { [mark]: () => isOfItsRun });
@@ -69,7 +84,7 @@ describe("a rejection that nobody awaits", () => {
     expect(() => reject()).toThrow(reason);
     process.off(event, other);
     process.prependListener(event, other);
-    // Then it is for the other to throw.
+    // The other listener throws it then.
     expect(() => reject()).not.toThrow();
     process.off(event, other);
   });
@@ -83,7 +98,29 @@ describe("a rejection that nobody awaits", () => {
     expect(told).toEqual([]);
   });
 
-  // Strictly, Node has thrown it before it asks.
+  test("inside a run is told of once, also when it is awaited late", async () => {
+    const { promise } = where.run({ id: "a" }, () => reject());
+    expect(await awaitLate(promise)).toEqual([]);
+    expect(told).toHaveLength(1);
+  });
+
+  test("outside is warned of by Node when it is awaited late, and once beside another copy", async () => {
+    const foreign = Promise.resolve();
+    expect(await awaitLate(foreign)).toEqual(["PromiseRejectionHandledWarning"]);
+    const other = copy(false);
+    process.prependListener(handled, other);
+    // The other listener warns then.
+    expect(await awaitLate(foreign)).toEqual([]);
+    process.off(handled, other);
+    const listener = vi.fn();
+    process.on(handled, listener);
+    expect(await awaitLate(foreign)).toEqual([]);
+    process.off(handled, listener);
+    stop();
+    expect(process.listenerCount(handled)).toBe(0);
+  });
+
+  // In strict mode Node has thrown it before it asks.
   test.each(["warn", "none", "strict"])(
     "outside is thrown by nobody else where Node was told %s",
     (mode) => {

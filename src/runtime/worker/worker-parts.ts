@@ -1,27 +1,29 @@
 import type { Fence } from "../../stores/execution/checks.ts";
+import type { AloneRuns } from "./alone.ts";
 import type { EarlyHints } from "./early-hints.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { Slots } from "./slots.ts";
 
-/** How a worker is to work, checked. */
+/** The checked settings of a worker. */
 export interface WorkerSettings {
   readonly concurrency: number;
   readonly codeVersion: string | undefined;
-  /** How long a lock lasts without being renewed: after it another machine may take over. */
+  /** The time for which a lock lasts without renewal. After it another machine may take over. */
   readonly leaseMs: number;
-  /** How many runs that wait are kept in memory. */
+  /** The most waiting runs kept in memory. */
   readonly hotRunsMax: number;
-  /** About how many bytes those may hold together. */
+  /** About the most bytes that the waiting runs may hold together. */
   readonly hotBytesMax: number;
 }
 
-/** What the parts of a worker share. */
+/** The objects that the parts of a worker share. */
 export interface WorkerParts {
   readonly context: RuntimeContext;
   readonly settings: WorkerSettings;
   readonly holder: Fence;
   readonly slots: Slots;
   readonly early: EarlyHints;
+  readonly alone: AloneRuns;
   /** Aborted when the worker has closed. */
   readonly signal: AbortSignal;
 }

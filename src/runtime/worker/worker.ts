@@ -6,9 +6,11 @@ import type { HeldLockOf } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 import type { FunctionDraft } from "../../stores/execution/lock/places.ts";
 import type { ExecutionDraft } from "../../stores/execution/log/create.ts";
+import type { LockPendingOutcome } from "../../stores/execution/lock/lock-pending.ts";
 import type { Damaged } from "../../stores/damage.ts";
 import { retryPolicyFor } from "../../model/time/retry-policy.ts";
 import { ActivityRuns } from "./activity-runs.ts";
+import { AloneRuns } from "./alone.ts";
 import type { Definition } from "../definition/definitions.ts";
 import { EarlyHints } from "./early-hints.ts";
 import { HotRuns } from "./hot/hot-runs.ts";
@@ -17,25 +19,29 @@ import { isDoneBy, pauseBefore } from "../pauses.ts";
 import { keepLocks } from "./renewals.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { removeOld } from "./retention.ts";
+import type { FoundRun } from "./shares.ts";
 import { Slots } from "./slots.ts";
 import { keepTime, tellParked } from "./timers.ts";
-import { Turns } from "./turns.ts";
 import { UntoldLocks } from "./untold-locks.ts";
 import { watchRejections } from "./unhandled-rejections.ts";
 import type { WorkerParts, WorkerSettings } from "./worker-parts.ts";
 
-/** What one call locks at most. */
+/** The most runs that one call locks. */
 const lockMax = 100;
 
-/** How long the last calls may take to be answered once the time to close is over. */
+/** The time for the last calls to be answered once the closing time is over. */
 const answerMs = 5_000;
 
-/** How many rows are told of that cannot be read. */
+/** The most unreadable rows that are reported. */
 const damagedMax = 1_000;
 
+/** Needed, since a process that lives on and runs nothing goes unnoticed. */
+const stopAdvice =
+  " Until then this process runs nothing: close and open again, or end the process, so that its supervisor starts it anew.";
+
 /**
- * Runs workflows and activities of some functions: locks what is due, as much
- * as there are places for, keeps the locks, and lets time pass for all.
+ * Runs workflows and activities of some functions: locks due runs as far as there are places,
+ * renews the locks, and handles due times for all.
  */
 export class Worker {
   readonly functions: ReadonlyMap<string, Definition>;
@@ -44,7 +50,7 @@ export class Worker {
   readonly #holder: Fence;
   readonly #slots: Slots;
   readonly #early = new EarlyHints();
-  readonly #turns = new Turns();
+  readonly #alone: AloneRuns;
   readonly #parts: WorkerParts;
   readonly #runs: HotRuns;
   readonly #activities: ActivityRuns;
@@ -53,12 +59,12 @@ export class Worker {
   readonly #served: readonly FunctionDraft[];
   /** Starts that may bring a run with them. */
   readonly #starting = new Set<Promise<unknown>>();
-  /** Rows that were told of. */
+  /** Unreadable rows that were reported. */
   readonly #damaged = new Set<string>();
-  /** Gives back locks of which nobody here was told. */
+  /** Releases locks that this worker was not told about. */
   readonly #untold: UntoldLocks;
   #locking: Promise<void> = Promise.resolve();
-  /** The last round of it. */
+  /** The last round of the worker's loop. */
   #round: Promise<unknown> = Promise.resolve();
   #loops: Promise<unknown> = Promise.resolve();
   #letEnd: () => void = () => undefined;
@@ -78,8 +84,8 @@ export class Worker {
       executor: ids.nextId("Exr") satisfies ExecutorId,
       run: ids.nextId("Run") satisfies RunId,
     };
-    this.#slots = new Slots(settings.concurrency);
-    this.#parts = {
+    this.#slots = new Slots(settings.concurrency, functions.keys(), () => context.clock.now());
+    const parts = {
       context,
       settings,
       holder: this.#holder,
@@ -87,6 +93,8 @@ export class Worker {
       early: this.#early,
       signal: this.#stop.signal,
     };
+    this.#alone = new AloneRuns(parts, context.places, (id) => this.#isHere(id));
+    this.#parts = { ...parts, alone: this.#alone };
     this.#runs = new HotRuns(this.#parts);
     this.#activities = new ActivityRuns(this.#parts);
     this.#untold = new UntoldLocks(
@@ -97,13 +105,13 @@ export class Worker {
     this.#served = [...functions.values()].map(servedFunction);
   }
 
-  /** Resolves once it listens for work. */
+  /** Resolves once the worker listens for work. */
   async start(): Promise<void> {
     const {
       database,
       pages: { executions },
     } = this.#context;
-    // A worker that only waits is somebody's reason to keep the process.
+    // A worker that only waits is a reason to keep the process.
     this.#letEnd = database.keepAlive();
     const stopWatching = watchRejections(this.#context.tell);
     const onFinal = (error: HoldfastError): void => this.#leave(error);
@@ -113,10 +121,10 @@ export class Worker {
       stopMoveWatch();
     };
     this.#runs.listen();
-    // There may have been nobody to notice the death of others.
+    // There may have been no worker to notice the death of others.
     tellParked(this.#context.tell, (await executions.releaseDead()).parked);
     if (this.#closing !== undefined) throw holdfastClosed();
-    this.#locking = this.#lockLoop();
+    this.#locking = this.#lockLoop().finally(() => this.#slots.rest());
     this.#loops = Promise.all([
       this.#locking,
       keepLocks(this.#parts, () => [...this.#runs.running(), ...this.#activities.running()]),
@@ -125,7 +133,7 @@ export class Worker {
     ]);
   }
 
-  /** Creates a run and begins it here, when there is a place for it; undefined when others are to have it. */
+  /** Creates a run and starts it here if a place is free. Undefined if other workers are to take it. */
   startHere(draft: ExecutionDraft): Promise<ExecutionId> | undefined {
     const definition = this.functions.get(draft.function);
     if (definition === undefined || !this.#canStart(definition, draft)) return undefined;
@@ -135,7 +143,8 @@ export class Worker {
   }
 
   async #startHere(definition: Definition, draft: ExecutionDraft): Promise<ExecutionId> {
-    this.#slots.take();
+    const { name } = definition;
+    this.#slots.take(name);
     try {
       const created = await this.#context.pages.executions.createLocked(
         draft,
@@ -143,12 +152,13 @@ export class Worker {
       );
       const { id, locked, existed } = created;
       if (locked !== undefined && !existed) this.#adopt(locked);
-      else this.#slots.give();
-      // One that was there before goes on where it is, here too: it was started twice. If it is not here, the answer to its lock was lost.
+      else this.#slots.give(name);
+      // A run that existed before continues where it is: it was started twice. If it is not
+      // here, the answer to its lock was lost.
       if (locked !== undefined && existed && !this.#isHere(id)) this.#untold.look();
       return id;
     } catch (error) {
-      this.#slots.give();
+      this.#slots.give(name);
       this.#untold.mayBe(error);
       throw error;
     }
@@ -158,12 +168,12 @@ export class Worker {
     return this.#runs.holds(held) || this.#activities.holds(held);
   }
 
-  /** Under whatever lock. */
+  /** True if this worker has the run, under any lock. */
   #isHere(id: ExecutionId): boolean {
     return this.#holds({ id, lockVersion: null });
   }
 
-  /** Limits of functions are counted where work is locked, and later is for later. */
+  /** True if a run may start here. Limits of functions are counted at the lock, and a later start is not due yet. */
   #canStart(
     { concurrency, concurrencyPerKey }: Definition,
     { startAt = "now" }: ExecutionDraft,
@@ -179,21 +189,24 @@ export class Worker {
   }
 
   /**
-   * Stops taking work, lets what runs come to a point where it can be given
-   * back, and gives back the rest when the time is over.
-   * @returns whether the database answered.
+   * Stops taking work, lets running code reach a point at which its run can be released, and
+   * releases the rest when the time is over.
+   * @returns true if the database answered.
    */
   close(timeoutMs: number): Promise<boolean> {
     this.#closing ??= this.#close(timeoutMs);
     return this.#closing;
   }
 
-  /** The database was moved away or must be opened anew: what runs here is continued there, and nothing of it can be given back. */
+  /**
+   * Leaves a database that was moved or must be opened anew. Its runs continue there, and none
+   * of them can be released here.
+   */
   #leave({ message, code }: HoldfastError): void {
     if (this.#closing !== undefined) return;
     this.#context.tell({
       level: "error",
-      message: `This worker stops. ${message}`,
+      message: `This worker stops. ${message}${code === "MOVED_TO_POSTGRES" ? "" : stopAdvice}`,
       details: { code },
     });
     void this.close(0);
@@ -203,8 +216,10 @@ export class Worker {
     this.#stopLocking.abort();
     const { clock, tell } = this.#context;
     const by = clock.now() + timeoutMs;
+    // The run is not to blame for a kill that follows the signal to close.
+    await isDoneBy(clock, by, this.#alone.end());
     const given = this.#giveBack(by);
-    // A call that the database never answers must not keep who closes.
+    // A call that the database never answers must not hold up the close.
     const isAnswered = await isDoneBy(clock, by + answerMs, given);
     if (!isAnswered)
       tell({
@@ -214,14 +229,16 @@ export class Worker {
       });
     this.#stop.abort();
     await isDoneBy(clock, by + answerMs, this.#loops);
+    this.#alone.leave();
     this.#letEnd();
     this.#stopWatching();
     return isAnswered;
   }
 
   async #giveBack(by: number): Promise<void> {
-    // What is being locked just now is given back like the rest.
+    // Runs that are being locked just now are released like the rest.
     await Promise.allSettled([this.#locking, ...this.#starting]);
+    await this.#alone.end();
     await this.#untold.looked;
     await Promise.all([this.#runs.close(by), this.#activities.close(by)]);
   }
@@ -248,14 +265,19 @@ export class Worker {
         const round = this.#early.during(() => this.#lockSome());
         this.#round = round;
         const found = await round;
-        if (found === "nothing") await this.#somethingDue(signal);
-        // They stay due, so waiting for something due would not wait.
-        if (found === "damage") await pauseBefore(clock, failures, signal);
+        if (found === "nothing" && !this.#slots.isAsked) await this.#somethingDue(signal);
+        if (found === "damage") {
+          this.#slots.rest();
+          // They stay due, so waiting for due work would not wait.
+          await pauseBefore(clock, failures, signal);
+        }
         failures = found === "damage" ? failures + 1 : 0;
       } catch (error) {
         if (signal.aborted) return;
+        this.#slots.rest();
         const { message, code } = error as HoldfastError;
-        // It is not opened again under this worker, which is no reason any more to keep the process.
+        // The database is not opened again under this worker, which is no longer a reason to
+        // keep the process.
         if (code === "DATABASE_CLOSED") return this.#letEnd();
         if (isFinal(error)) return this.#leave(error);
         this.#untold.mayBe(error);
@@ -272,33 +294,40 @@ export class Worker {
   async #lockSome(): Promise<"work" | "damage" | "nothing"> {
     const { executions } = this.#context.pages;
     const { leaseMs, codeVersion } = this.#settings;
-    const wanted = Math.min(this.#slots.free, lockMax);
-    // The place that was free has been taken since.
-    if (wanted === 0) return "work";
-    for (let taken = 0; taken < wanted; taken += 1) this.#slots.take();
-    let used = 0;
+    const claim = this.#slots.claim(lockMax);
+    // The free place was taken in between.
+    if (claim === undefined) return "work";
+    const isReserved = this.#alone.reserve(this.#slots, claim.count);
+    let found: FoundRun[] | undefined;
+    let outcome: LockPendingOutcome | undefined;
     try {
-      const { locked, damaged } = await executions.lockPending({
-        functions: this.#withLoads(),
-        limit: wanted,
+      outcome = await executions.lockPending({
+        functions: this.#withLoads(claim.functions),
+        limit: claim.count,
+        suspects: isReserved ? "alone" : this.#alone.wanted(),
         holder: this.#holder,
         lease: leaseMs,
         signal: this.#stopLocking.signal,
         ...(codeVersion !== undefined && { codeVersion }),
       });
+      const { locked, damaged, parked } = outcome;
+      found = [];
       for (const row of damaged) this.#tellDamaged(row);
+      tellParked(this.#context.tell, parked);
       for (const one of locked) {
-        used += 1;
+        found.push({ name: one.function, hasBegun: one.hasBegun });
+        this.#slots.begin(one.function);
         this.#adopt(one);
       }
-      if (locked.length > 0) return "work";
+      if (locked.length + parked.length > 0) return "work";
       return damaged.length > 0 ? "damage" : "nothing";
     } finally {
-      for (let left = used; left < wanted; left += 1) this.#slots.give();
+      this.#alone.looked(isReserved, outcome);
+      this.#slots.looked(claim, found);
     }
   }
 
-  /** Once for each row, or it would be told of as often as somebody looks for work. */
+  /** Reports each row once, or every look for work would report it. */
   #tellDamaged(row: Damaged): void {
     if (this.#damaged.has(row.key) || this.#damaged.size >= damagedMax) return;
     this.#damaged.add(row.key);
@@ -309,39 +338,45 @@ export class Worker {
     });
   }
 
-  /** Functions share the places: one with thousands of runs leaves some to the others. */
-  #withLoads(): readonly FunctionDraft[] {
-    const running = new Map<string, number>();
-    for (const names of [this.#runs.placed(), this.#activities.placed()])
-      for (const name of names) running.set(name, (running.get(name) ?? 0) + 1);
-    return this.#served.map((served) => ({
-      ...served,
-      load: this.#turns.loadOf(served.name, running.get(served.name) ?? 0),
-    }));
+  /** Functions share the places: a function with thousands of runs leaves some to the others. */
+  #withLoads(names: ReadonlySet<string>): readonly FunctionDraft[] {
+    return this.#served
+      .filter(({ name }) => names.has(name))
+      .map((served) => ({
+        ...served,
+        load: this.#slots.loadOf(served.name),
+        debt: this.#slots.debtOf(served.name),
+      }));
   }
 
   async #somethingDue(signal: AbortSignal): Promise<void> {
     const { executions } = this.#context.pages;
     const { codeVersion } = this.#settings;
-    await executions.waitForPending(this.#served, {
-      signal,
-      ...(codeVersion !== undefined && { codeVersion }),
-    });
+    this.#slots.rest();
+    await this.#alone.during(signal, (suspects, stop) =>
+      executions.waitForPending(this.#served, {
+        signal: stop,
+        suspects,
+        ...(codeVersion !== undefined && { codeVersion }),
+      }),
+    );
+    this.#slots.told();
   }
 
   #adopt(locked: LockedExecution): void {
     const definition = this.functions.get(locked.function);
     if (definition === undefined) throw new Error(`Nobody serves ${locked.function} here.`);
-    // The answer came too late: the run is anybody's, and its timers say so, or this worker has closed.
+    // The answer came too late. Either the lease has expired and any worker may lock the run,
+    // or this worker has closed.
     const { clock } = this.#context;
-    if (locked.leaseUntil <= clock.now() || this.#stop.signal.aborted) return this.#slots.give();
-    this.#turns.add(definition.name);
+    if (locked.leaseUntil <= clock.now() || this.#stop.signal.aborted)
+      return this.#slots.give(definition.name);
     if (locked.role === "activity") this.#activities.begin(definition, locked);
     else this.#runs.adopt(definition, locked);
   }
 }
 
-/** What is asked of it comes too late. */
+/** The error for a call after the close. */
 export function holdfastClosed(): HoldfastError {
   return new HoldfastError(
     "DATABASE_CLOSED",

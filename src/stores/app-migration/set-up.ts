@@ -8,10 +8,10 @@ import { sql } from "../../sql/statement.ts";
 import type { AppMigration, Database, SetUpReport, WaitOptions } from "../../sql/database.ts";
 import { waitNames } from "../given.ts";
 
-/** What `setUp` needs of a database. */
+/** The parts of a database that `setUp` needs. */
 export interface SetUpContext extends Pick<Database, "read" | "write"> {
   readonly clock: Clock;
-  /** Lets one process at a time go on, where writing alone does not. */
+  /** Admits one process at a time, on databases where a write does not. */
   readonly lock: () => Tx<void>;
 }
 
@@ -25,9 +25,8 @@ interface SetUp {
 const migrationsMax = 10_000;
 
 /**
- * Looks first, so that a database that is set up already is not written to and
- * no lock is asked for; then again under the lock, since another process may
- * have been faster.
+ * Reads first, so that a database that is set up already needs no write and no lock. Reads again
+ * under the lock, since another process may have been faster.
  */
 export async function setUp(
   { read, write, clock, lock }: SetUpContext,
@@ -61,7 +60,10 @@ const applyMigrations: Operation<SetUp, SetUpReport> = plainOperation("setUp", {
   },
 });
 
-/** Its own errors reach the caller as they are; those of statements also say where they happened. */
+/**
+ * Runs one migration. Its own errors reach the caller unchanged; errors of its statements also name
+ * the migration.
+ */
 function* applied(app: string, { name, up }: AppMigration): Tx<void> {
   try {
     yield* startedBody(`setUp ${name}`, up);
@@ -77,9 +79,8 @@ function* applied(app: string, { name, up }: AppMigration): Tx<void> {
 }
 
 /**
- * Those that are not recorded yet. Older code is welcome in a database that
- * newer code has set up, as it happens while one is replaced by the other:
- * what it gives is then the beginning of what is recorded.
+ * Migrations that are not recorded yet. Older code may open a database that newer code has set up,
+ * as happens during a rolling update. Its migrations are then the beginning of the recorded ones.
  */
 function* missingMigrations(
   app: string,
@@ -97,16 +98,19 @@ function* missingMigrations(
 function setUpConflict(app: string, index: number, recorded: string, given: string): HoldfastError {
   return new HoldfastError(
     "SET_UP_CONFLICT",
-    `The database records ${excerpt(recorded)} as migration ${index + 1} of ${excerpt(app)}, the given list has ${excerpt(given)} there. ` +
-      "Keep what was applied in the list, in its order and under its names, and add new migrations at the end. Nothing was changed.",
+    `The database records ${excerpt(recorded)} as migration ${index + 1} of ${excerpt(app)}, but the given list has ${excerpt(given)} there. ` +
+      "Keep applied migrations in the list, with their order and names, and add new migrations at the end. Nothing was changed.",
     { app, position: index, recorded, given },
   );
 }
 
-/** A copy: the caller may change its list meanwhile. @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID` */
+/**
+ * Copies the list, since the caller may change it during the call.
+ * @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`
+ */
 function checkedMigrations(migrations: readonly AppMigration[]): readonly AppMigration[] {
   const names = new Set<string>();
-  // From the list's own length: a hole in it is a missing migration, which map would pass over.
+  // Uses the list's own length: a hole in the list is a missing migration, which map would skip.
   const given = Array.from(givenList("migrations", migrations, migrationsMax));
   return given.map((migration, index) => {
     const place = `migrations[${index}]`;
@@ -123,7 +127,7 @@ function checkedMigrations(migrations: readonly AppMigration[]): readonly AppMig
     if (names.has(name))
       throw migrationInvalid(
         `${place}.name`,
-        `Two migrations are called ${excerpt(name)}, and each is applied once by its name`,
+        `Two migrations are called ${excerpt(name)}, but each is applied once by its name`,
       );
     names.add(name);
     // Called as a method, since it may refer to its neighbours by `this`.

@@ -3,6 +3,7 @@ import { lists, type Page, type PageOptions } from "../list.ts";
 import { writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
 import type { SessionName } from "../session-name.ts";
+import { lockReadSession } from "../session-row.ts";
 import type { Attachment, AttachmentDescription } from "./attachment-row.ts";
 import { commitAttachments, givenCommit } from "./commit.ts";
 import { attachmentContext, type AttachmentOptions } from "./context.ts";
@@ -24,11 +25,11 @@ import {
 
 /** Bytes that belong to sessions: images, documents. */
 export interface Attachments {
-  /** Whether what is put survives a crash. */
+  /** True when stored bytes survive a crash. */
   readonly isDurable: boolean;
   /**
-   * Stores bytes for a session. They stay only if a commit of the session
-   * stamps them, or `commit` does, before the sweep's time is over.
+   * Stores bytes for a session. They stay only if a commit of the session, or `commit`, stamps them
+   * before the sweep's time is over.
    * @throws HoldfastError `VALUE_TOO_LARGE`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ATTACHMENT_FAILED`, `DISK_FULL`, `OPTION_INVALID`, `NAME_INVALID`
    * @example
    * const { id } = await files.put("chat-7", png, { mediaType: "image/png" });
@@ -40,7 +41,7 @@ export interface Attachments {
     description: AttachmentDescription,
   ): Promise<Attachment>;
   /**
-   * The bytes of an attachment, verified.
+   * Returns the verified bytes of an attachment.
    * @throws HoldfastError `ATTACHMENT_NOT_FOUND`, `CORRUPT_ROW`, `ID_MALFORMED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   get(session: SessionName, id: string): Promise<LoadedAttachment>;
@@ -50,7 +51,7 @@ export interface Attachments {
    */
   readonly list: Method<[session: SessionName, options?: PageOptions], Page<Attachment>>;
   /**
-   * Those put up to an instant that no commit has stamped, oldest first.
+   * Attachments stored up to an instant and not yet stamped by a commit, oldest first.
    * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly listUncommitted: Method<
@@ -58,9 +59,8 @@ export interface Attachments {
     Page<Attachment>
   >;
   /**
-   * Stamps attachments outside a turn commit, 1,000 at most; answers with the
-   * ids that it cannot stamp: the session does not have them, or their bytes
-   * never arrived.
+   * Stamps up to 1,000 attachments outside a turn commit. Returns the ids that it cannot stamp: the
+   * session does not have them, or their bytes never arrived.
    * @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly commit: Method<
@@ -68,28 +68,27 @@ export interface Attachments {
     readonly string[]
   >;
   /**
-   * Forgets an attachment that no commit refers to; false when the session has
-   * none of that id.
+   * Removes an attachment that no commit refers to; false when the session has none with that id.
    * @throws HoldfastError `ATTACHMENT_COMMITTED`, `ID_MALFORMED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly forget: Method<[session: SessionName, id: string, wait?: WaitOptions], boolean>;
-  /** A session's own view, which remembers what its next commit has to stamp. */
+  /** A session's own view, which remembers the attachments that its next commit must stamp. */
   ofSession(session: SessionName): SessionAttachments;
   /**
-   * Removes what was put and never committed, in small transactions.
+   * Removes attachments that were never committed, in small transactions.
    * @throws HoldfastError `ABORTED`, `OPTION_INVALID`, `DURATION_INVALID`
    */
   sweep(options?: SweepAttachmentsOptions): Promise<SweepReport>;
   /**
-   * Removes the bytes of what was forgotten already, as after deleting a
-   * session whose attachments are in files.
+   * Removes the bytes of attachments that are forgotten already. Deleting a session whose
+   * attachments are in files leaves such bytes.
    * @throws HoldfastError `ABORTED`, `OPTION_INVALID`
    */
   removeForgotten(options?: SweepOptions<SweepReport>): Promise<SweepReport>;
 }
 
 /**
- * Bytes as they are given: encrypt first what must not be readable.
+ * Attachments are stored exactly as given: encrypt confidential bytes first.
  *
  * @throws HoldfastError `OPTION_INVALID`
  * @example const files = attachments(database, { bytes: attachmentFiles("/var/lib/app/files") });
@@ -101,8 +100,8 @@ export function attachments(database: Database, options?: AttachmentOptions): At
     put: async (session, content, description) =>
       putAttachment(context, session, content, description),
     get: async (session, id) => getAttachment(context, session, id),
-    list: lists(context, attachmentList),
-    listUncommitted: lists(context, uncommittedList),
+    list: lists(context, attachmentList, lockReadSession),
+    listUncommitted: lists(context, uncommittedList, lockReadSession),
     commit: writes(context, commitAttachments, givenCommit),
     forget: writes(context, forgetAttachment, givenForget),
     ofSession: (session) => sessionAttachments(context, session),

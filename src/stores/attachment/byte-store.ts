@@ -1,33 +1,44 @@
 import { HoldfastError } from "../../model/errors.ts";
+import { excerpt } from "../../model/values/excerpt.ts";
 import type { Database } from "../../sql/database.ts";
 
 /**
- * Where the bytes of attachments are. It keeps them under names that it is
- * given: each is recorded in the database before its bytes are written and is
- * never given twice, so whatever a crash leaves is known by name and can be
- * removed at any later time without hitting anything newer.
+ * A store for the bytes of attachments. It keeps them under given names. Each name is recorded in
+ * the database before its bytes are written, and is never used twice. So the remains of a crash are
+ * known by name, and can be removed at any later time without affecting newer bytes.
  */
 export interface ByteStore {
-  /** Recorded with every name, so that bytes are looked for where they are: "database", or "files:" and the id of a folder. Two places have two kinds. */
+  /**
+   * The kind of the place, recorded with every name, so that bytes are looked up where they are:
+   * "database", or "files:" and the id of a folder. Two places have two kinds.
+   */
   readonly kind: string;
-  /** Whether what it has acknowledged survives a crash. */
+  /**
+   * True when acknowledged bytes survive a crash. Only a database in memory accepts a store that is
+   * not durable.
+   */
   readonly isDurable: boolean;
   /** Larger attachments are refused before anything is recorded. */
   readonly bytesMax: number;
-  /** Stores bytes under a new name, and resolves with the SHA-256 of what it stored once that is safe. */
+  /**
+   * Stores bytes under a new name. Resolves with the SHA-256 of the stored bytes once they are
+   * safe.
+   */
   put(name: string, bytes: Uint8Array): Promise<string>;
-  /** Undefined when it has nothing of that name. */
+  /** Undefined for an unknown name. */
   get(name: string): Promise<Uint8Array | undefined>;
-  /** Also what an interrupted put has left. No error when there is nothing. */
+  /** Removes bytes, including those of an interrupted put. No error for an unknown name. */
   remove(name: string): Promise<void>;
 }
 
 /**
- * A store that names bytes itself, or cannot remove them, has no use for
- * intents, and what a crash leaves in it would stay for ever.
+ * Validates a byte store. A store that names bytes itself, or cannot remove them, cannot use
+ * intents: the remains of a crash would stay in it forever. A store that is not durable only fits a
+ * database that is not durable either. Turns and effects in any other database are permanent, and
+ * would refer to missing bytes.
  * @throws HoldfastError `OPTION_INVALID`
  */
-export function checkedByteStore(store: ByteStore): ByteStore {
+export function checkedByteStore(store: ByteStore, durability: Database["durability"]): ByteStore {
   const isWhole =
     typeof store?.kind === "string" &&
     store.kind !== "" &&
@@ -37,29 +48,36 @@ export function checkedByteStore(store: ByteStore): ByteStore {
     typeof store.put === "function" &&
     typeof store.get === "function" &&
     typeof store.remove === "function";
-  if (isWhole) return store;
+  if (isWhole && (store.isDurable || durability === "memory")) return store;
+  if (isWhole)
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      `The byte store ${excerpt(store.kind)} is not durable, but this database is: recorded turns and effects would outlive the bytes that they refer to. ` +
+        "Leave the option out to keep bytes in the database, or use attachmentFiles(folder). If put of your store resolves only once the bytes survive a crash, set isDurable: true.",
+      { option: "bytes" },
+    );
   throw new HoldfastError(
     "OPTION_INVALID",
-    "A byte store keeps bytes under the names that intents have recorded: it needs kind, isDurable, bytesMax, put(name, bytes), get(name) and remove(name). " +
+    "A byte store keeps bytes under recorded names: it needs kind, isDurable, bytesMax, put(name, bytes), get(name) and remove(name). " +
       "Leave the option out to keep bytes in the database, or use attachmentFiles(folder).",
     { option: "bytes" },
   );
 }
 
-/** The error for bytes that could not be stored; the intent stays, and the sweep finds it. */
+/** The error for bytes that could not be stored. The intent stays, and the sweep finds it. */
 export function attachmentFailed(id: string, why: string, cause?: unknown): HoldfastError {
   return new HoldfastError(
     "ATTACHMENT_FAILED",
-    `The bytes of attachment ${id} were not stored: ${why}. Put them again; nothing refers to what may be left of them.`,
+    `The bytes of attachment ${id} were not stored: ${why}. Put them again; nothing refers to any remains.`,
     { id },
     cause === undefined ? undefined : { cause },
   );
 }
 
-/** What is hashed without a pause: about two milliseconds. */
+/** The number of bytes that are hashed without a pause: about two milliseconds. */
 export const bytesPerStep = 1_048_576;
 
-/** The SHA-256 of bytes, however many, without holding up everybody else meanwhile. */
+/** Computes the SHA-256 of any number of bytes without blocking other work. */
 export async function hashed(
   database: Pick<Database, "bytes" | "pause">,
   bytes: Uint8Array,

@@ -1,5 +1,5 @@
 import { parseBlobHash } from "../../model/blob.ts";
-import { checkedCount, givenList } from "../../model/shape.ts";
+import { givenList } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { onlyWait, type Call } from "../method.ts";
@@ -11,7 +11,7 @@ import type { AttachmentContext } from "./context.ts";
 interface CommitAttachments {
   readonly session: SessionRef;
   readonly ids: readonly string[];
-  /** When they were committed. */
+  /** The instant of the commit. */
   readonly at: number;
 }
 
@@ -24,17 +24,18 @@ export function givenCommit(
   ids: readonly string[],
   wait?: WaitOptions,
 ): Call<CommitAttachments> {
-  const { length } = givenList("ids", ids);
-  checkedCount("The number of attachments", length, { max: idsPerCommitMax });
   const input = {
     session: sessionNamed(session),
-    ids: ids.map(parseBlobHash),
+    ids: givenList("ids", ids, idsPerCommitMax).map(parseBlobHash),
     at: clock.now(),
   };
   return { input, wait: onlyWait(wait) };
 }
 
-/** Stamps attachments outside a turn commit. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Stamps attachments outside a turn commit.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const commitAttachments: StoreOperation<
   AttachmentContext,
   CommitAttachments,

@@ -8,11 +8,14 @@ import type { AttachmentDescription } from "./attachment-row.ts";
 import { checkedByteStore, type ByteStore } from "./byte-store.ts";
 import { attachmentsInDatabase } from "./in-database.ts";
 
-/** Those of `StoreOptions` that are missing here mean nothing for bytes, which are stored as they are given. */
+/**
+ * Options of attachments. Other `StoreOptions` do not apply, since bytes are stored exactly as
+ * given.
+ */
 export interface AttachmentOptions {
   readonly clock?: Clock;
   readonly entropy?: Entropy;
-  /** Where bytes are kept; defaults to the database. */
+  /** The store of the bytes; defaults to the database. */
   readonly bytes?: ByteStore;
 }
 
@@ -27,13 +30,16 @@ export function attachmentContext(
   const { bytes, ...given } = optionsOf(options, ["clock", "entropy", "bytes"]);
   return {
     ...storeContext(database, given),
-    bytes: checkedByteStore(bytes === undefined ? attachmentsInDatabase(database) : bytes),
+    bytes: checkedByteStore(
+      bytes === undefined ? attachmentsInDatabase(database) : bytes,
+      database.durability,
+    ),
   };
 }
 
 const tokenBytes = 12;
 
-/** A name for a copy that nobody has had before. */
+/** A unique name for a new copy. */
 export function newName({ entropy }: AttachmentContext, id: string): string {
   return `${id}.${hexOf(entropy.bytes(tokenBytes))}`;
 }

@@ -12,14 +12,14 @@ interface NewBytes {
   readonly content: Uint8Array;
 }
 
-/** Only for a put that nobody has given up: nothing would remove them later. */
+/** Stores bytes only for an active put: nothing would remove other bytes later. */
 const putBytes: Operation<NewBytes, void> = plainOperation("putAttachmentBytes", {
   key: (input: NewBytes) => input.name,
   *one({ name, content }) {
     const copy = yield* row<{ id: string; state: string }>(sql`
       SELECT id, state FROM holdfast_attachment_copy WHERE name = ${name} ${lockRow}`);
     if (copy?.state !== "writing")
-      throw attachmentFailed(copy?.id ?? name, "a sweep has given the put up meanwhile");
+      throw attachmentFailed(copy?.id ?? name, "a sweep abandoned the put in the meantime");
     yield* run(sql`
       INSERT INTO holdfast_attachment_bytes (name, content) VALUES (${name}, ${content})
       ON CONFLICT (name) DO NOTHING`);
@@ -49,7 +49,7 @@ const removeBytes: Operation<{ readonly name: string }, void> = plainOperation(
   },
 );
 
-/** How many attachments have their bytes in another store, such as files. */
+/** Counts the attachments whose bytes are in another store, such as files. */
 export function* attachmentsElsewhere(): Tx<number> {
   const found = yield* row<{ readonly count: number }>(sql`
     SELECT COUNT(*) AS count FROM holdfast_attachment_copy
@@ -57,11 +57,14 @@ export function* attachmentsElsewhere(): Tx<number> {
   return found?.count ?? 0;
 }
 
-/** Bytes in a table, beside everything else: one file to back up. For attachments of some megabytes. */
+/**
+ * Stores bytes in a table of the database, so that there is one file to back up. For attachments of
+ * some megabytes.
+ */
 export function attachmentsInDatabase(
   database: Database,
   options?: {
-    /** Larger attachments are refused; defaults to 16 MiB. */
+    /** The size limit in bytes; larger attachments are refused. Defaults to 16 MiB. */
     readonly bytesMax?: number;
   },
 ): ByteStore {

@@ -29,10 +29,13 @@ const keyOf = ({ id }: ManifestRow): string => id;
 /** @throws HoldfastError `CORRUPT_ROW` */
 function itemOf(_: AttachmentContext, found: ManifestRow): Attachment {
   if (isBlobHash(found.id)) return attachmentOf(found);
-  throw corruptRow(table, found.id, "has an id that is no hash");
+  throw corruptRow(table, found.id, "has an id that is not a hash");
 }
 
-/** The attachments of a session, in the order of their ids. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * The attachments of a session, in the order of their ids.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const attachmentList: List<
   AttachmentContext,
   [session: SessionName, options?: PageOptions],
@@ -70,7 +73,10 @@ interface UncommittedFilter {
   readonly until: number;
 }
 
-/** Intents of a session up to an instant that no commit has stamped, oldest first. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Unstamped intents of a session up to an instant, oldest first.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const uncommittedList: List<
   AttachmentContext,
   [session: SessionName, until: number, options?: PageOptions],

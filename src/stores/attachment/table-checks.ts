@@ -21,15 +21,15 @@ const manifest = tableCheck<ManifestRow>({
   order: sql`t.session, t.id`,
   behind: (last) => sql`(t.session, t.id) > (${last.session}, ${last.id})`,
   keyOf: (row) => `${row.session}/${row.id}`,
-  judge: ({ id }) => (isBlobHash(id) ? undefined : "Its id is no hash."),
+  judge: ({ id }) => (isBlobHash(id) ? undefined : "Its id is not a hash."),
   *partners(found) {
     const sizes = yield* storedSizes(distinct(found, ({ id }) => id));
     return yield* inSessions(found, (row) => {
-      // An intent may have no bytes yet, or none any more.
+      // An intent may not have bytes yet, or may have lost them.
       if (row.committed_at === null) return undefined;
       const size = sizes.get(row.id);
       if (size === undefined) return "No copy of its bytes is stored.";
-      return size === row.size ? undefined : "Its bytes are of another size.";
+      return size === row.size ? undefined : "Its bytes have another size.";
     });
   },
 });
@@ -60,8 +60,8 @@ const copy = tableCheck<CopyRow>({
   behind: ({ name }) => sql`t.name > ${name}`,
   keyOf: ({ name }) => name,
   judge(row) {
-    if (!states.includes(row.state)) return "Its state is none that there is.";
-    // Bytes elsewhere are for those who have the store: reads verify them.
+    if (!states.includes(row.state)) return "Its state is unknown.";
+    // Bytes elsewhere are not checked here: reads through their store verify them.
     const isHere = row.store === "database" && row.state === "stored";
     return isHere && row.has_bytes === 0 ? "Its bytes are missing." : undefined;
   },
@@ -83,10 +83,10 @@ const bytes = tableCheck<BytesRow>({
   weight: sql`length(t.content)`,
   keyOf: ({ name }) => name,
   judge(row, tools) {
-    if (row.id === null) return "The copy that they are the bytes of is missing.";
+    if (row.id === null) return "The copy that these bytes belong to is missing.";
     return row.content.length === row.size && tools.bytes.sha256Hex(row.content) === row.id
       ? undefined
-      : "They have another hash.";
+      : "They do not match their hash.";
   },
 });
 

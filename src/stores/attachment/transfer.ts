@@ -8,16 +8,16 @@ import { attachmentFailed, hashed } from "./byte-store.ts";
 import { checkedDescription, newName, type AttachmentContext } from "./context.ts";
 import { locateAttachment, recordIntent, recordStored, type Located } from "./manifest.ts";
 
-/** An attachment with its bytes, which are those that were put. */
+/** An attachment with its verified bytes. */
 export interface LoadedAttachment {
   readonly attachment: Attachment;
   readonly content: Uint8Array;
 }
 
 /**
- * Intent, bytes, and that they are stored: whatever crash comes in between is
- * found by the sweep. Bytes that are stored already are looked at: putting
- * them again mends what was lost.
+ * Records the intent, writes the bytes, and records that they are stored. The sweep finds the
+ * remains of a crash at any point in between. Bytes that are stored already are verified: putting
+ * them again repairs a lost copy.
  */
 export async function putAttachment(
   context: AttachmentContext,
@@ -28,7 +28,7 @@ export async function putAttachment(
   const { database, clock, bytes } = context;
   const session = sessionNamed(named);
   const description = checkedDescription(draft);
-  // A copy, since the caller may change its bytes while they are written.
+  // A copy, since the caller may change its bytes during the write.
   const content = new Uint8Array(checkedBytes(given, bytes.bytesMax));
   const id = await hashed(database, content);
   const lost: string[] = [];
@@ -65,13 +65,13 @@ async function writeCopy(
 ): Promise<void> {
   const { id, name, content, lost } = copy;
   const kept = await tried(id, bytes.put(name, content));
-  if (kept !== id) throw attachmentFailed(id, `the byte store has kept others, ${kept}`);
+  if (kept !== id) throw attachmentFailed(id, `the byte store has stored other bytes, ${kept}`);
   if (await database.write(recordStored, { name, lost })) return;
   await bytes.remove(name);
-  throw attachmentFailed(id, "a sweep has given the put up meanwhile");
+  throw attachmentFailed(id, "a sweep abandoned the put in the meantime");
 }
 
-/** What a byte store answers; what it throws has a code. */
+/** Awaits a byte store, and gives its error a code. */
 async function tried<T>(id: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -102,9 +102,9 @@ export async function getAttachment(
       const isTheirs =
         content.length === attachment.size && (await hashed(database, content)) === id;
       if (isTheirs) return { attachment, content };
-      throw corruptCopy(name, "has bytes that are not those that were put");
+      throw corruptCopy(name, "has other bytes than those that were put");
     }
-    // Swept and put again since we looked, or lost.
+    // Swept and put again since the lookup, or lost.
     place = await locate();
     if (place.name === name) throw corruptCopy(name, "has no bytes");
   }
@@ -124,7 +124,7 @@ function whole(
     throw corruptRow(
       "holdfast_attachment",
       id,
-      `is referred to by a commit and has no complete copy of its bytes in the store "${store}"`,
+      `is committed but has no complete copy of its bytes in the store "${store}"`,
     );
   throw new HoldfastError(
     "ATTACHMENT_NOT_FOUND",
@@ -140,9 +140,9 @@ export interface SessionAttachments {
   /** Stores bytes and remembers them for the next commit. */
   put(content: Uint8Array, description: AttachmentDescription): Promise<Attachment>;
   get(id: string): Promise<LoadedAttachment>;
-  /** What the next commit has to stamp, in the order in which it was put. */
+  /** The ids that the next commit must stamp, in the order of their puts. */
   readonly pending: readonly string[];
-  /** Says that a commit has stamped these; what was put since stays pending. */
+  /** Reports that a commit has stamped these. Attachments put since then stay pending. */
   committed(ids: readonly string[]): void;
 }
 

@@ -3,6 +3,7 @@ import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { checkedText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
+import { lockRow } from "../../sql/dialect.ts";
 import {
   row,
   rows,
@@ -27,6 +28,7 @@ import { newBlob, type BlobContext, type BlobPutOptions } from "./context.ts";
 import type { PutBlob } from "./put.ts";
 import { shownBlob, type LoadedBlob } from "./read.ts";
 import { artifactKey, type ArtifactName } from "./root-row.ts";
+import type { VerifiedBlobs } from "./verified.ts";
 
 interface PutArtifact extends ArtifactName {
   readonly blob: NewBlob;
@@ -46,7 +48,7 @@ export function givenArtifact(
   return { input: { ...named, blob }, wait };
 }
 
-/** Stores a blob and lets the name point to it, whatever it pointed to before. */
+/** Stores a blob, and makes the name point to it, replacing any earlier blob. */
 export const putArtifact: StoreOperation<BlobContext, PutArtifact, void> = storeOperation(
   "putArtifact",
   {
@@ -76,31 +78,63 @@ export function givenName(
   return { input: checkedName(namespace, name), wait: onlyWait(wait) };
 }
 
+export interface ArtifactContext extends BlobContext {
+  readonly verified: VerifiedBlobs;
+}
+
+/** The blob of an artifact: verified before, or still to verify. */
+type FoundArtifact =
+  | { readonly kind: "verified"; readonly blob: LoadedBlob }
+  | { readonly kind: "stored"; readonly blob: StoredBlob };
+
+/** Locks the name that a read is about, if it exists. */
+export function* lockReadArtifact({ namespace, name }: ArtifactName): Tx<void> {
+  yield* row(sql`
+    SELECT name FROM holdfast_artifact
+    WHERE namespace = ${namespace} AND name = ${name} ${lockRow}`);
+}
+
 /**
- * The blob that a name points to, yet to be verified; undefined without one.
- * @throws HoldfastError `CORRUPT_ROW` when it points to nothing.
+ * The blob that a name points to; undefined for an unknown name.
+ * @throws HoldfastError `CORRUPT_ROW` for a missing blob.
  */
-export const findArtifact: StoreOperation<BlobContext, ArtifactName, StoredBlob | undefined> =
-  storeOperation("findArtifact", {
-    key: artifactKey,
-    *one(_: BlobContext, input: ArtifactName) {
-      const { namespace, name } = input;
-      const pointer = yield* row<{ readonly blob: string }>(sql`
+export const findArtifact: StoreOperation<
+  ArtifactContext,
+  ArtifactName,
+  FoundArtifact | undefined
+> = storeOperation("findArtifact", {
+  key: artifactKey,
+  *one({ verified }: ArtifactContext, input: ArtifactName) {
+    const { namespace, name } = input;
+    const pointer = yield* row<{ readonly blob: string }>(sql`
       SELECT blob FROM holdfast_artifact WHERE namespace = ${namespace} AND name = ${name}`);
-      if (pointer === undefined) return undefined;
-      const stored = yield* readBlob(pointer.blob);
-      if (stored !== undefined) return stored;
-      throw corruptArtifact(input, "points to a blob that is missing");
-    },
-  });
+    if (pointer === undefined) return undefined;
+    const known = verified.get(pointer.blob);
+    if (known !== undefined) return { kind: "verified", blob: known };
+    const stored = yield* readBlob(pointer.blob);
+    if (stored !== undefined) return { kind: "stored", blob: stored };
+    throw corruptArtifact(input, "points to a blob that is missing");
+  },
+});
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function shownFoundArtifact(
+  context: ArtifactContext,
+  found: FoundArtifact | undefined,
+): LoadedBlob | undefined {
+  if (found?.kind === "verified") return found.blob;
+  const loaded = shownBlob(context, found?.blob);
+  if (loaded !== undefined) context.verified.add(loaded);
+  return loaded;
+}
 
 /** @throws HoldfastError `ARTIFACT_NOT_FOUND`, `CORRUPT_ROW` */
 export function shownArtifact(
-  context: BlobContext,
-  stored: StoredBlob | undefined,
+  context: ArtifactContext,
+  answer: FoundArtifact | undefined,
   { namespace, name }: ArtifactName,
 ): LoadedBlob {
-  const found = shownBlob(context, stored);
+  const found = shownFoundArtifact(context, answer);
   if (found !== undefined) return found;
   const key = artifactKey({ namespace, name });
   throw new HoldfastError("ARTIFACT_NOT_FOUND", `There is no artifact "${key}". Put it first.`, {
@@ -109,7 +143,7 @@ export function shownArtifact(
   });
 }
 
-/** Removes the name; its blob is collected once nothing else refers to it. */
+/** Removes the name. Its blob is collected once nothing else refers to it. */
 export const removeArtifact: StoreOperation<BlobContext, ArtifactName, boolean> = storeOperation(
   "removeArtifact",
   {
@@ -123,7 +157,7 @@ export const removeArtifact: StoreOperation<BlobContext, ArtifactName, boolean> 
   },
 );
 
-/** A name, and what it points to. */
+/** A name, and its blob. */
 export interface ListedArtifact {
   readonly name: string;
   readonly hash: string;
@@ -132,7 +166,7 @@ export interface ListedArtifact {
 
 interface ArtifactRow extends ArtifactName, ListedArtifact {}
 
-/** The names of a namespace in their order. */
+/** The names of a namespace, in order. */
 export const artifactList: List<
   BlobContext,
   [namespace: string, options?: PageOptions],
@@ -151,7 +185,7 @@ export const artifactList: List<
   itemOf(_, found: ArtifactRow) {
     const { name, hash, putAt } = found;
     if (isBlobHash(hash)) return { name, hash, putAt };
-    throw corruptArtifact(found, "points to what is no hash");
+    throw corruptArtifact(found, "points to an invalid hash");
   },
 });
 

@@ -18,7 +18,7 @@ import { holdBlobs } from "./blob-row.ts";
 import type { BlobContext } from "./context.ts";
 import { keepKey, type BlobKeepRef } from "./root-row.ts";
 
-/** A blob, who in the app keeps it, and since when. */
+/** A kept blob, its owner in the app, and the start of the keep. */
 export interface BlobKeep {
   readonly hash: string;
   readonly owner: string;
@@ -41,8 +41,8 @@ export function givenKeep(
 }
 
 /**
- * Keeps a blob for an owner: a root, like an artifact. False when that owner
- * keeps it already; nothing is changed then.
+ * Keeps a blob for an owner, which makes a root, like an artifact. False when that owner keeps it
+ * already; nothing changes then.
  *
  * @throws HoldfastError `BLOB_NOT_FOUND`
  */
@@ -69,8 +69,8 @@ export function givenRelease(
 }
 
 /**
- * Ends what `keepBlob` began; false when that owner did not keep it. The blob
- * stays until a collection finds that nothing else refers to it.
+ * Ends a keep; false when that owner does not keep the blob. The blob stays until a collection
+ * finds that nothing else refers to it.
  */
 export const releaseBlob: StoreOperation<BlobContext, BlobKeepRef, boolean> = storeOperation(
   "releaseBlob",
@@ -86,9 +86,9 @@ export const releaseBlob: StoreOperation<BlobContext, BlobKeepRef, boolean> = st
 );
 
 export interface BlobKeepsOptions extends PageOptions {
-  /** Only who keeps this blob. */
+  /** Only keeps of this blob. */
   readonly hash?: string;
-  /** Only what this owner keeps. */
+  /** Only keeps of this owner. */
   readonly owner?: string;
 }
 
@@ -97,7 +97,7 @@ interface KeepFilter {
   readonly owner: string | undefined;
 }
 
-/** Keeps by hash and owner; of one owner, or of one blob, by the other. */
+/** Keeps, by hash and owner. A list of one owner or of one blob is ordered by the other column. */
 export const keepList: List<BlobContext, [options?: BlobKeepsOptions], BlobKeep> = list(
   "listBlobKeeps",
   {
@@ -117,7 +117,7 @@ export const keepList: List<BlobContext, [options?: BlobKeepsOptions], BlobKeep>
     keyOf: keepKey,
     itemOf(_, keep: BlobKeep) {
       if (isBlobHash(keep.hash)) return keep;
-      throw corruptRow("holdfast_blob_keep", keepKey(keep), "keeps what is no hash");
+      throw corruptRow("holdfast_blob_keep", keepKey(keep), "keeps an invalid hash");
     },
   },
 );

@@ -24,7 +24,7 @@ const blob = tableCheck<BlobRow>({
   },
 });
 
-/** A table whose rows refer to a blob each. */
+/** Checks a table in which each row refers to a blob. */
 function referring<R extends { readonly blob: string }>(description: {
   readonly table: string;
   readonly select: Statement;
@@ -35,7 +35,7 @@ function referring<R extends { readonly blob: string }>(description: {
 }): TableCheck {
   return tableCheck<R>({
     ...description,
-    judge: (row) => (isBlobHash(row.blob) ? undefined : "It refers to what is no hash."),
+    judge: (row) => (isBlobHash(row.blob) ? undefined : "It refers to an invalid hash."),
     *partners(found) {
       const there = yield* blobsThere(distinct(found, (row) => row.blob));
       return (row) => (there.has(row.blob) ? undefined : "The blob that it refers to is missing.");

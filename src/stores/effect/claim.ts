@@ -45,37 +45,42 @@ import {
 import { aggregateOf, keptScope, type EffectScope, type EffectScopeRef } from "./scope.ts";
 
 /**
- * An effect is a row for each attempt. Whoever asks first claims it: a token,
- * a fence and an instant at which the claim ends. `decideEffect` says what a
- * caller gets: the claim, the recorded outcome, who runs it, or when it is due;
- * the clock is read once the row is locked, so a call that waited for longer
- * than a claim lasts is refused. A due time is fixed by who asks first, and
- * until then nobody holds the row: a sleep costs nothing.
+ * An effect has one row for each attempt. The first caller claims it with a token, a fence and the
+ * instant at which the claim ends. `decideEffect` picks the answer to a caller: the claim, the
+ * recorded outcome, the current holder, or the due time. The clock is read after the row is locked,
+ * so a call that waited longer than its claim lasts is refused. The first caller also sets the due
+ * time. Until then nobody holds the row, so a sleep costs nothing.
  */
 
 export interface ClaimEffectOptions extends WaitOptions {
-  /** Which attempt; defaults to 1. */
+  /** The number of the attempt; defaults to 1. */
   readonly attempt?: number;
-  /** For how long; defaults to 30 seconds. */
+  /** The length of the claim; defaults to 30 seconds. */
   readonly lease?: Duration;
-  /** Not before so long after it was first asked for. */
+  /** The earliest start, counted from the first call. */
   readonly delay?: Duration;
-  /** One that nobody can guess, so that the same call made again after a lost answer has the same claim; defaults to a new one. */
+  /**
+   * Must be unguessable; defaults to a new token. Pass it again when you retry after a lost
+   * response, to get the same claim.
+   */
   readonly token?: string;
 }
 
 export interface ClaimEffect {
   readonly effect: EffectRequest;
-  /** Whose death ends the claim; `null` lets only time end it. */
+  /** The process whose death ends the claim; with `null` only time ends it. */
   readonly process: OwnerId | null;
-  /** For a new claim; a caller that shows the token of the claim there is has it already. */
+  /**
+   * The token for a new claim. A caller that presents the token of the current claim already holds
+   * it.
+   */
   readonly token: string;
   readonly leaseMs: number;
-  /** A holder that was seen, and whose process has provably died since. */
+  /** A previous holder whose process is proven dead. */
   readonly death?: ProvenDeath | undefined;
 }
 
-/** The right to run an effect, as its holder has it. */
+/** The right to run an effect, as its holder presents it. */
 export interface EffectClaim extends EffectRef, EffectFence {
   readonly key: number;
   readonly claimedAt: number;
@@ -83,7 +88,7 @@ export interface EffectClaim extends EffectRef, EffectFence {
   readonly dueAt: number | null;
 }
 
-/** What a caller gets that asks for an effect. */
+/** The answer of `claim`. */
 export type ClaimedEffect =
   | { readonly kind: "claimed"; readonly claim: EffectClaim }
   | { readonly kind: "busy"; readonly holder: EffectHolder }
@@ -95,7 +100,7 @@ export type ClaimedEffect =
       readonly isTransient: boolean;
     };
 
-/** What of a holder is enough to prove its death. */
+/** The fields of a holder that are needed to prove its death. */
 export type SeenEffectHolder = Pick<EffectHolder, "process" | "fence">;
 
 /** @throws HoldfastError those of `effectRequest`, `OPTION_INVALID`, `NAME_INVALID`, `DURATION_INVALID` */
@@ -118,7 +123,10 @@ export function givenClaim(
   return { input, wait };
 }
 
-/** A holder as `claim` and `get` show it. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
+/**
+ * Validates a holder returned by `claim` or `get`.
+ * @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED`
+ */
 export function checkedHolder(holder: SeenEffectHolder): SeenEffectHolder {
   const given: unknown = holder;
   if (isRecord(given) && Number.isSafeInteger(given["fence"])) {
@@ -148,7 +156,7 @@ export type ClaimEffectOutcome =
       readonly dueAt: number;
     }
   | { readonly kind: "settled"; readonly effect: SettledEffect }
-  /** The key was used before for something else, which is this. */
+  /** The key was used before with another envelope, which is this one. */
   | {
       readonly kind: "conflict";
       readonly key: number;
@@ -157,8 +165,7 @@ export type ClaimEffectOutcome =
     };
 
 /**
- * Takes an effect to run it, or tells what is recorded or which worker runs it.
- *
+ * Claims an effect to run it, or returns the recorded result or the worker that runs it.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
 export const claimEffect: StoreOperation<EffectContext, ClaimEffect, ClaimEffectOutcome> =
@@ -182,13 +189,16 @@ export const claimEffect: StoreOperation<EffectContext, ClaimEffect, ClaimEffect
       const found = yield* row<EffectRow>(sql`
       SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
       if (found === undefined) throw removedMeanwhile(effect);
-      // The transaction that had it locked may have taken longer than its claim lasts.
+      // The transaction that had locked the row may have taken longer than its claim lasts.
       const then = { ...input, now: instantOf(() => clock.now()) };
       return yield* claimRecorded(scope, found, then);
     },
   });
 
-/** @throws HoldfastError `EFFECT_CONFLICT`, `CORRUPT_ROW` */
+/**
+ * Maps the outcome of a claim to the caller's answer.
+ * @throws HoldfastError `EFFECT_CONFLICT`, `CORRUPT_ROW`
+ */
 export function shownClaim(
   context: EffectContext,
   outcome: ClaimEffectOutcome,
@@ -197,7 +207,7 @@ export function shownClaim(
   return outcome.kind === "claimed" ? outcome : shownAnswer(context, outcome, request);
 }
 
-/** The same of one that was not claimed. */
+/** Maps every outcome but a new claim to the caller's answer. */
 export function shownAnswer(
   context: EffectContext,
   outcome: Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>,
@@ -223,15 +233,15 @@ export function shownAnswer(
   }
 }
 
-/** The same at an instant. */
+/** A claim request at an instant. */
 interface ClaimEffectAt extends ClaimEffect {
   readonly now: number;
 }
 
 function questionOf(input: ClaimEffectAt): EffectQuestion {
   const { effect, now, token, death } = input;
-  const { hash, dueAt } = effect;
-  return { hash, dueAt, now, token, death };
+  const { hash, clearHash, dueAt } = effect;
+  return { hash, clearHash, dueAt, now, token, death };
 }
 
 export function removedMeanwhile(ref: EffectRef): HoldfastError {
@@ -242,7 +252,7 @@ export function removedMeanwhile(ref: EffectRef): HoldfastError {
   );
 }
 
-/** The row of a new effect; undefined when there is one. */
+/** Inserts the row of a new effect; undefined when the row exists. */
 function* insertEffect(
   session: number,
   input: ClaimEffectAt,
@@ -289,7 +299,7 @@ function* claimRecorded(
   }
 }
 
-/** What is answered without changing anything. */
+/** The answers that change nothing. */
 export function answerOf(
   found: EffectRow,
   decision: Exclude<
@@ -317,7 +327,7 @@ export function answerOf(
   }
 }
 
-/** The envelope is only read for the error that names what differs. */
+/** Reads the envelope, which only this error needs, to name the difference. */
 export function* conflictWith(
   found: Pick<EffectRow, "key" | "hash">,
 ): Tx<Extract<ClaimEffectOutcome, { readonly kind: "conflict" }>> {

@@ -7,6 +7,7 @@ import {
 } from "../../model/effect/envelope.ts";
 import type { EffectOutcome } from "../../model/effect/effect.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
+import { isSealed } from "../../model/values/payload-mark.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import { expiryAt } from "../../model/lease.ts";
 import { isStoredError, restoredFailure } from "../../model/values/restored-error.ts";
@@ -15,22 +16,32 @@ import { isRecord } from "../../model/values/spoken-kind.ts";
 import { storedError } from "../../model/values/stored-error.ts";
 import type { ValueCodec } from "../../model/values/value-codec.ts";
 import type { Database } from "../../sql/database.ts";
-import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../context.ts";
+import {
+  isUnchanged,
+  storeCodec,
+  storeContext,
+  withChecksum,
+  type StoreContext,
+  type StoreOptions,
+} from "../context.ts";
 import { corruptEffect, namesOf, type EffectRequest, type SettledEffect } from "./effect-row.ts";
 import { Frontier } from "./frontier.ts";
 import { checkedEffect, isName, type EffectScope } from "./scope.ts";
 
-/** What effects may be told; by default they take the database's own things. */
+/** Options of effects; unset ones default to those of the database. */
 export interface EffectOptions extends StoreOptions {
-  /** How long a worker that runs an effect may be silent; defaults to 30 seconds. It is renewed three times as often. */
+  /**
+   * The longest time that a worker may run an effect without renewing its claim; defaults to 30
+   * seconds. The claim is renewed three times per lease.
+   */
   readonly lease?: Duration;
-  /** Strict replay: nothing is run, and what is not recorded is an error. */
+  /** Strict replay: nothing runs, and an unrecorded effect is an error. */
   readonly replayOnly?: boolean;
 }
 
-/** What operations on effects are given besides their input. */
+/** The context of operations on effects. */
 export interface EffectContext extends StoreContext {
-  /** For errors, which are bounded by themselves: no limit is meant for them. */
+  /** For errors, which have their own bounds, so no size limit applies. */
   readonly ownCodec: ValueCodec;
   readonly leaseMs: number;
   readonly isStrict: boolean;
@@ -58,7 +69,7 @@ export function effectContext(
   };
 }
 
-/** How long a claim lasts, in milliseconds. @throws HoldfastError `DURATION_INVALID` */
+/** The duration of a claim in milliseconds. @throws HoldfastError `DURATION_INVALID` */
 export function leaseMsOf(
   { leaseMs }: Pick<EffectContext, "leaseMs">,
   lease: Duration | undefined,
@@ -70,8 +81,7 @@ const kindCharactersMax = 128;
 const bytesTag = '"$holdfast":"bytes"';
 
 /**
- * An effect as operations take it.
- *
+ * Validates the arguments that name an effect and encodes its envelope.
  * @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`,
  *   `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, `ID_MALFORMED`
  */
@@ -90,7 +100,7 @@ export function effectRequest(
 ): EffectRequest {
   const ref = checkedEffect(scope, key, attempt);
   const { kind, input } = checkedEnvelope(envelope);
-  const { text, stored, hash } = codec.canonical("effect", 1, { kind, input });
+  const { text, stored, hash, clearHash } = codec.canonical("effect", 1, { kind, input });
   if (text.includes(bytesTag)) refuseBytes({ kind, input });
   return {
     scope: ref.scope,
@@ -99,6 +109,7 @@ export function effectRequest(
     kind,
     envelope: stored as Encoded,
     hash,
+    clearHash,
     dueAt: delay === undefined ? null : expiryAt(clock.now(), durationMs(delay, "delay")),
   };
 }
@@ -113,7 +124,9 @@ function checkedEnvelope(envelope: EffectEnvelope): EffectEnvelope {
   );
 }
 
-/** The error for a key that was used before for something else, with the place where they differ. */
+/**
+ * The error for a key that was used before with another envelope. It names the first difference.
+ */
 export function conflictOf(
   { codec }: Pick<EffectContext, "codec">,
   request: EffectRequest,
@@ -137,43 +150,54 @@ export function conflictOf(
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function readEnvelope(
   { codec }: Pick<EffectContext, "codec">,
-  { key, envelope }: { readonly key: number; readonly envelope: Encoded },
+  {
+    key,
+    envelope,
+    hash,
+  }: { readonly key: number; readonly envelope: Encoded; readonly hash: string },
 ): unknown {
+  let read: unknown;
   try {
-    return codec.decode(envelope);
+    read = codec.decode(envelope);
   } catch (cause) {
+    if (isSealed(cause)) throw cause;
     throw corruptEffect(key, "has an envelope that cannot be read", { cause });
   }
+  if (codec.agrees("effect", 1, read, hash)) return read;
+  throw corruptEffect(key, "has an envelope that does not match its hash");
 }
 
-/** The value that an effect returned. @throws HoldfastError `CORRUPT_ROW` */
+/** Decodes the value that an effect returned. @throws HoldfastError `CORRUPT_ROW` */
 export function readValue(
-  { codec }: Pick<EffectContext, "codec">,
+  { codec, database }: Pick<EffectContext, "codec" | "database">,
   { key, value }: Pick<SettledEffect, "key" | "value">,
 ): unknown {
+  if (!isUnchanged(database, value))
+    throw corruptEffect(key, "has a value that does not match its hash");
   try {
-    return codec.decode(value);
+    return codec.decode(value.text);
   } catch (cause) {
+    if (isSealed(cause)) throw cause;
     throw corruptEffect(key, "has a value that cannot be read", { cause });
   }
 }
 
-/** What a function threw, as it is recorded. */
+/** Encodes a thrown error as a recorded failure. */
 export function failureOf(
-  { ownCodec }: Pick<EffectContext, "ownCodec">,
+  { ownCodec, database }: Pick<EffectContext, "ownCodec" | "database">,
   thrown: unknown,
   isTransient: boolean,
 ): EffectOutcome {
-  const value = ownCodec.encode(storedError(thrown)) as Encoded;
+  const value = withChecksum(database, ownCodec.encode(storedError(thrown)) as Encoded);
   return { status: "failed", isTransient, value };
 }
 
-/** The error that an effect threw, as it was recorded. @throws HoldfastError `CORRUPT_ROW` */
+/** Restores the recorded error of a failed effect. @throws HoldfastError `CORRUPT_ROW` */
 export function readFailure(
-  { codec }: Pick<EffectContext, "codec">,
+  context: Pick<EffectContext, "codec" | "database">,
   effect: Pick<SettledEffect, "key" | "value" | "isTransient">,
 ): Error {
-  const stored = readValue({ codec }, effect);
+  const stored = readValue(context, effect);
   if (!isStoredError(stored)) throw corruptEffect(effect.key, "has a failure that is no error");
   const error = restoredFailure(stored);
   return effect.isTransient ? Object.assign(error, { transient: true }) : error;

@@ -9,23 +9,25 @@ import { sql, type Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
 import type { EffectScopeRef } from "./scope.ts";
 
-/** What waiters listen for: the effect whose row has that key was settled, or is no longer held. */
+/** The topic of waiters: the effect with this row key was settled or is no longer held. */
 export const effectChanged = "effect.changed";
 
-/** An effect as callers name it. */
+/** The scope, key and attempt that name an effect. */
 export interface EffectRef {
   readonly scope: EffectScopeRef;
   readonly replayKey: string;
   readonly attempt: number;
 }
 
-/** The same with what is asked for. */
+/** The names of an effect with its envelope. */
 export interface EffectRequest extends EffectRef {
   readonly kind: string;
   /** Kind and input in canonical form. */
   readonly envelope: Encoded;
   readonly hash: string;
-  /** Not to be run before; for an effect that is recorded already, what was said first counts. */
+  /** The hash of the unencrypted envelope, where the payload codec has a key. */
+  readonly clearHash?: string | undefined;
+  /** The earliest time to run it. For a recorded effect the first value counts. */
   readonly dueAt: number | null;
 }
 
@@ -33,13 +35,16 @@ export function namesOf({ scope, replayKey, attempt }: EffectRef): EffectNames {
   return { scopeKind: scope.kind, scope: scope.id, replayKey, attempt };
 }
 
-/** An effect that is done with. */
+/** A settled effect. */
 export interface SettledEffect extends EffectOutcome {
   readonly key: number;
   readonly settledAt: number;
 }
 
-/** The columns of `holdfast_effect` that operations read; the envelope is only read when it matters. */
+/**
+ * The columns of `holdfast_effect` that operations read. The envelope is read only where it is
+ * needed.
+ */
 export interface EffectRow {
   readonly key: number;
   readonly hash: string;
@@ -54,20 +59,22 @@ export interface EffectRow {
   readonly settled_at: number | null;
   readonly is_transient: number | null;
   readonly outcome: Encoded | null;
+  /** The checksum of the outcome. */
+  readonly checksum: string | null;
 }
 
 export const effectColumns: Statement = sql`
   key, hash, status, due_at, fence, process, token, claimed_at, renewed_at, expires_at,
-  settled_at, is_transient, outcome`;
+  settled_at, is_transient, outcome, checksum`;
 
-/** Picks one attempt out of a session's effects. */
+/** Selects one attempt of an effect in a session. */
 export function whichEffect(session: number, ref: EffectRef): Statement {
   const { scope, replayKey, attempt } = ref;
   return sql`session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
     AND replay_key = ${replayKey} AND attempt = ${attempt}`;
 }
 
-/** An effect by its row, locked until the transaction ends. */
+/** Reads an effect by its row key and locks it until the transaction ends. */
 export function* lockedEffect(key: number): Tx<EffectRow | undefined> {
   return yield* row<EffectRow>(sql`
     SELECT ${effectColumns} FROM holdfast_effect WHERE key = ${key} ${lockRow}`);
@@ -82,15 +89,15 @@ export function stateOf(found: EffectRow | undefined): EffectState {
       return { kind: "inProgress", hash, dueAt, fence, claim: claimOf(found) };
     case "completed":
     case "failed": {
-      const { outcome: value, settled_at: settledAt, token } = found;
-      if (value === null || settledAt === null || token === null)
+      const { outcome: text, checksum, settled_at: settledAt, token } = found;
+      if (text === null || checksum === null || settledAt === null || token === null)
         throw corruptEffect(found.key, "is settled but lacks its outcome");
       const isTransient = found.is_transient === 1;
-      const outcome = { status, isTransient, value } as const;
+      const outcome = { status, isTransient, value: { text, checksum } } as const;
       return { kind: "settled", hash, dueAt, outcome, settledAt, token };
     }
     default:
-      throw corruptEffect(found.key, "has a status that there is not");
+      throw corruptEffect(found.key, "has an unknown status");
   }
 }
 
@@ -117,18 +124,20 @@ export function corruptEffect(
   );
 }
 
-/** An attempt at an effect that is settled. */
+/** A settled attempt of an effect. */
 interface SettledAttempt extends SettledEffect {
   readonly attempt: number;
 }
 
-/** One attempt, or the first that nothing follows: a transient failure below the last that is allowed is tried again. */
+/**
+ * Either one recorded attempt, or the first final one: a transient failure below the given attempt
+ * is retried, so it is not final.
+ */
 type WhichAttempt = { readonly recorded: number } | { readonly retriedBelow: number };
 
 /**
- * The outcome of an effect, for a group that waits for several; undefined
- * while it may still change. Later attempts do not matter: the outcome of the
- * first that counts was to be seen before they began.
+ * The outcome of an effect for a group, or undefined while it may still change. Later attempts do
+ * not matter: the outcome of the first attempt that counts was visible before they started.
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
@@ -153,7 +162,7 @@ export function* settledAttempt(
   return { ...state.outcome, settledAt: state.settledAt, key, attempt };
 }
 
-/** What goes with a session: the effects of its scopes. */
+/** The effects that a session owns, which are removed with it. */
 export const effectsOwned: readonly OwnedRows[] = [
   {
     table: "holdfast_effect",

@@ -3,7 +3,7 @@ import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import type { Database, Durability, WaitOptions } from "../../sql/database.ts";
 import { provenDeath } from "../lease/context.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
-import { reads, writes, type Method } from "../method.ts";
+import { nothingToLock, readsLocking, writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
 import {
   checkedHolder,
@@ -31,6 +31,7 @@ import {
   givenRenew,
   releaseEffect,
   renewEffect,
+  shownComplete,
   shownRenewal,
   type FailEffectOptions,
   type RenewEffectOptions,
@@ -39,6 +40,7 @@ import { forgetInSlices } from "./forget.ts";
 import {
   effectList,
   givenGet,
+  lockReadEffect,
   readEffect,
   replayEffect,
   shownEffect,
@@ -58,24 +60,24 @@ import type { EffectScope } from "./scope.ts";
 import { transact, type EffectBody, type EffectTransactOptions } from "./transact.ts";
 
 /**
- * The effects of a database: calls whose results are recorded. Prepared,
- * `record` may be a part of any transaction, the others of one that is
- * `readCommitted`.
+ * The effects of a database: calls whose results are recorded. Prepared, `record` may be part of
+ * any transaction. The other methods may only be part of a `readCommitted` one.
  */
 export interface Effects {
-  /** What an acknowledgement promises: that of the database. */
+  /** The promise of an acknowledgement: that of the database. */
   readonly durability: Durability;
   /**
-   * The result of an effect: as it is recorded, or by running it and recording
-   * what it returned or threw, which every later call gets. Another worker
-   * that runs the same is waited for, and relieved when its process dies or
-   * its lease runs out. Whatever else goes wrong leaves it to the next call to
-   * run it. A function that asks for its own key waits for itself, until its
-   * signal or timeout ends that: nothing tells it from any other caller.
+   * Returns the recorded result of an effect, or runs the function and records what it returned or
+   * threw. Every later call gets the recorded result. While another worker runs the effect, the
+   * call waits, and takes over when that worker's process dies or its lease expires. After any
+   * other failure the next call runs the function again. A function that calls its own key waits
+   * for itself until its signal or timeout ends the wait, since the store cannot tell it from any
+   * other caller.
    *
-   * What was thrown comes back as an error with name, message, code, cause and
-   * stack, in this call as in later ones; what Holdfast refused as a
-   * HoldfastError with its details.
+   * A thrown error is rethrown with name, message, code, cause and stack, by this call and by later
+   * ones. A refusal by Holdfast is rethrown as a HoldfastError with its details. A value above the
+   * size limit is recorded as the failure `VALUE_TOO_LARGE`, so the function does not run again
+   * because of it.
    *
    * @throws HoldfastError `EFFECT_CONFLICT` when the key is recorded with
    *   another envelope, `EFFECT_LEASE_LOST`, `EFFECT_RESULT_UNSTORABLE`,
@@ -94,7 +96,7 @@ export interface Effects {
     options?: EffectExecuteOptions<T>,
   ): Promise<T>;
   /**
-   * Strict replay: what is recorded, and nothing is ever run.
+   * Strict replay: returns the recorded result, and never runs anything.
    * @throws HoldfastError `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`, `EFFECT_CONFLICT`
    */
   replay<T>(
@@ -104,11 +106,10 @@ export interface Effects {
     options?: EffectReplayOptions<T>,
   ): Promise<T>;
   /**
-   * The same for what is done in this very database: the body and the record
-   * of it are one transaction, so it happens exactly once. A body that throws
-   * leaves nothing but the record of what it threw. Like every body of yours
-   * it is serializable; `isolation: "readCommitted"` is for those that lock
-   * what they decide by with `lockRow`.
+   * Runs a body in this database, in one transaction with its record, so the work happens exactly
+   * once. A body that throws leaves only the record of its error. The transaction is serializable
+   * by default, like every user body. Use `isolation: "readCommitted"` for bodies that lock with
+   * `lockRow` the rows they decide by.
    *
    * @throws HoldfastError as `execute`, and `ISOLATION_MISMATCH`
    * @example
@@ -123,13 +124,18 @@ export interface Effects {
     body: EffectBody<T>,
     options?: EffectTransactOptions,
   ): Promise<T>;
-  /** Resolves so long after it was first called, whichever worker calls it again. Nothing is held meanwhile. */
+  /**
+   * Resolves the given time after the first call, no matter which worker calls it again. No claim,
+   * lock or connection is held while waiting.
+   */
   sleep(scope: EffectScope, key: string, duration: Duration, wait?: WaitOptions): Promise<void>;
   /**
-   * Takes an effect to run it, or tells what is recorded or which worker runs
-   * it: a part of `execute`, for those who run effects in a way of their own.
-   * In strict replay it only tells what is recorded.
-   * @throws HoldfastError `EFFECT_CONFLICT`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`
+   * Claims an effect to run it, or returns the recorded result or the worker that runs it. This is
+   * one part of `execute`, for callers that run effects in their own way. In strict replay it only
+   * returns what is recorded.
+   *
+   * @throws HoldfastError `EFFECT_CONFLICT`, `SESSION_NOT_FOUND`, `SESSION_DELETED`,
+   *   `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`
    * @example
    * const outcome = await effects.claim(turn, "model-1", { kind: "llm", input: prompt });
    * if (outcome.kind === "claimed") await effects.complete(outcome.claim, await model.call(prompt));
@@ -139,8 +145,9 @@ export interface Effects {
     ClaimedEffect
   >;
   /**
-   * The same, and takes it from the holder that was seen if the process of
-   * that has provably died. Of several callers that saw it one wins.
+   * Does the same as `claim`, and takes the effect from the observed holder if its process is
+   * proven dead. One of several callers that observed the same holder wins.
+   *
    * @throws HoldfastError those of `claim`
    */
   reclaim(
@@ -150,11 +157,18 @@ export interface Effects {
     observed: SeenEffectHolder,
     options?: ClaimEffectOptions,
   ): Promise<ClaimedEffect>;
-  /** Extends a claim; it never gets shorter. @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Extends a claim; never shortens it.
+   * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly renew: Method<[claim: EffectClaim, options?: RenewEffectOptions], EffectClaim>;
   /**
-   * Records the value of an effect. By the same claim it may be repeated.
-   * @throws HoldfastError `EFFECT_LEASE_LOST`, `EFFECT_RESULT_UNSTORABLE`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * Records the value of an effect. It may be repeated with the same claim. A value above the size
+   * limit is recorded as a failure, and this call throws that failure. Prepared, the call throws
+   * and records nothing.
+   *
+   * @throws HoldfastError `EFFECT_LEASE_LOST`, `EFFECT_RESULT_UNSTORABLE`, `VALUE_TOO_LARGE`,
+   *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * const complete = effects.complete.prepare(claim, { invoice: 42 });
    * await database.write("bill", function* () {
@@ -163,17 +177,25 @@ export interface Effects {
    * }, { isolation: "readCommitted" });
    */
   readonly complete: Method<[claim: EffectClaim, value: unknown, wait?: WaitOptions], void>;
-  /** Records an error in its place. @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Records an error instead of a value.
+   * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly fail: Method<[claim: EffectClaim, error: unknown, options?: FailEffectOptions], void>;
-  /** Releases a claim, so that the next caller runs the effect; false when it was no longer held. */
+  /**
+   * Releases a claim, so that the next caller runs the effect. Returns false when the claim was no
+   * longer held, for example because it had expired.
+   */
   readonly release: Method<[claim: EffectClaim, wait?: WaitOptions], boolean>;
   /**
-   * Records the value of an effect that was done without a claim, unless it is
-   * recorded already or a worker runs it: then it answers what `claim` would.
-   * Meant to be prepared, so that what is done and the record of it are one
-   * transaction; `transact` does that for a body that only has to run once. In
-   * strict replay it only tells what is recorded.
-   * @throws HoldfastError `EFFECT_CONFLICT`, `EFFECT_RESULT_UNSTORABLE`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`
+   * Records the value of an effect that was done without a claim. If the effect is already
+   * recorded, or a worker runs it, nothing is recorded and the answer is that of `claim`. It is
+   * meant to be prepared, so that the work and its record are one transaction. `transact` does the
+   * same for a body that only has to run once. In strict replay it only returns what is recorded. A
+   * value above the size limit is treated as by `complete`.
+   *
+   * @throws HoldfastError `EFFECT_CONFLICT`, `EFFECT_RESULT_UNSTORABLE`, `VALUE_TOO_LARGE`,
+   *   `SESSION_NOT_FOUND`, `SESSION_DELETED`, `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`
    * @example
    * const record = effects.record.prepare(turn, "reserve", { kind: "reserve", input: 4 }, { seat: 4 });
    * await database.write("reserve", function* () {
@@ -192,16 +214,23 @@ export interface Effects {
     ],
     RecordedEffect
   >;
-  /** One effect, or nothing. @throws HoldfastError `CORRUPT_ROW`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Returns one effect, or undefined.
+   * @throws HoldfastError `CORRUPT_ROW`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly get: Method<
     [scope: EffectScope, key: string, options?: GetEffectOptions],
     EffectView | undefined
   >;
-  /** A scope's effects without their values, in the order of their keys. @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Lists the effects of a scope without their values, in the order of their keys.
+   * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly list: Method<[scope: EffectScope, options?: PageOptions], Page<EffectSummary>>;
   /**
-   * Removes all effects of a scope, in small transactions: for one that will
-   * not be run again. Those of sessions go with their session by themselves.
+   * Removes all effects of a scope that will not run again, in small transactions. The effects of a
+   * session are removed with their session.
+   *
    * @throws HoldfastError `ABORTED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   forget(
@@ -210,11 +239,13 @@ export interface Effects {
   ): Promise<{ readonly effects: number }>;
 }
 
+/** A recorded effect does not change, so there is nothing to lock. */
+const replays = readsLocking(nothingToLock);
+
 /**
- * Calls to the world outside whose results are recorded, so that a run of the
- * same again gets what was recorded and does nothing twice. Holds nothing but
- * subscriptions and guesses, so there may be any number of these over one
- * database.
+ * Calls to the outside world with recorded results. A second run of the same scope gets the
+ * recorded results and does nothing twice. The object holds only subscriptions and guesses, so a
+ * database may have any number of them.
  */
 export function effects(database: Database, options?: EffectOptions): Effects {
   const context = effectContext(database, options);
@@ -227,24 +258,26 @@ export function effects(database: Database, options?: EffectOptions): Effects {
       transact(context, scope, key, envelope, body, given),
     sleep: async (scope, key, duration, wait) => sleep(context, scope, key, duration, wait),
     claim: context.isStrict
-      ? reads(context, replayEffect, givenClaim, shownClaim)
+      ? replays(context, replayEffect, givenClaim, shownClaim)
       : writes(context, claimEffect, givenClaim, shownClaim),
     reclaim: async (scope, key, envelope, observed, given) =>
       reclaim(context, scope, key, envelope, observed, given),
     renew: writes(context, renewEffect, givenRenew, shownRenewal),
-    complete: writes(context, finishEffect, givenComplete, () => undefined),
+    complete: writes(context, finishEffect, givenComplete, shownComplete),
     fail: writes(context, finishEffect, givenFail, () => undefined),
     release: writes(context, releaseEffect, givenRelease),
     record: context.isStrict
-      ? reads(context, replayEffect, givenRecord, shownRecorded)
+      ? replays(context, replayEffect, givenRecord, shownRecorded)
       : writes(context, recordEffect, givenRecord, shownRecorded),
-    get: reads(context, readEffect, givenGet, shownEffect),
+    get: readsLocking(lockReadEffect)(context, readEffect, givenGet, shownEffect),
     list: lists(context, effectList),
     forget: async (scope, given) => forgetInSlices(context, scope, given),
   };
 }
 
-/** Not one operation: whether a process lives is asked outside of a transaction. */
+/**
+ * Uses more than one operation: the check whether a process is alive happens outside a transaction.
+ */
 async function reclaim(
   context: EffectContext,
   scope: EffectScope,
@@ -262,6 +295,7 @@ async function reclaim(
   }
   const death = await provenDeath(database, seen);
   const claim = { ...input, death };
-  const outcome = await database.write(claimEffect(context), claim, wait);
+  const operation = context.seal.knowing(claimEffect(context), "write", true);
+  const outcome = await database.write(operation, claim, wait);
   return shownClaim(context, outcome, claim);
 }

@@ -35,7 +35,7 @@ import {
 } from "./run.ts";
 import { deletionOf, type EffectScope } from "./scope.ts";
 
-/** How often a transient failure is tried again. */
+/** The retry policy for transient failures. */
 interface EffectRetry {
   /** Up to 1,000. */
   readonly maxRetries: number;
@@ -45,22 +45,31 @@ interface EffectRetry {
   readonly backoffMax?: Duration;
 }
 
-/** The timeout is for waiting: for another worker that runs the effect, or for its due time. */
+/**
+ * Options of `replay`. The timeout limits the wait for another worker that runs the effect, or for
+ * its due time.
+ */
 export interface EffectReplayOptions<T> extends WaitOptions {
-  /** Which attempt; defaults to 1. */
+  /** The number of the attempt; defaults to 1. */
   readonly attempt?: number;
-  /** Whether a value is one that you can use, returned or recorded; others are `EFFECT_RESULT_REFUSED`. */
+  /**
+   * Returns true for a value that you can use, whether just returned or recorded. Any other value
+   * is refused with `EFFECT_RESULT_REFUSED`.
+   */
   readonly accept?: (value: unknown) => value is T;
-  /** How often a transient failure is tried again, as further attempts; defaults to never. */
+  /** The policy for retrying transient failures as further attempts; defaults to no retries. */
   readonly retry?: EffectRetry;
 }
 
 export interface EffectExecuteOptions<T> extends EffectReplayOptions<T> {
-  /** How long the worker that runs it may be silent; defaults to 30 seconds. */
+  /** The longest time that the worker may go without renewing its claim; defaults to 30 seconds. */
   readonly lease?: Duration;
-  /** Not before so long after it was first asked for. */
+  /** The earliest start, counted from the first call. */
   readonly delay?: Duration;
-  /** Which failures another attempt may mend; defaults to errors with `transient: true`. None, where this throws. */
+  /**
+   * Returns true for failures that another attempt may fix; defaults to errors with `transient:
+   * true`. A predicate that throws counts as false.
+   */
   readonly isTransient?: (error: unknown) => boolean;
 }
 
@@ -160,7 +169,7 @@ function resultOf<T>(
   throw effectResultRefused(namesOf(request), "recorded");
 }
 
-/** What is done about an effect; without terms of running it nothing is run. */
+/** Settings for one effect; without `running` nothing is run. */
 interface ExecuteTerms<T> {
   readonly running: RunTerms<T> | undefined;
   readonly retry: RetryPolicy;
@@ -168,9 +177,9 @@ interface ExecuteTerms<T> {
 }
 
 /**
- * The outcome of an effect: as it is recorded, or by running it and recording
- * that. A transient failure is tried again as the next attempt, as often as
- * the policy says; each attempt is recorded, so that a replay makes the same.
+ * Returns the recorded outcome of an effect, or runs the effect and records its outcome. A
+ * transient failure is retried as the next attempt, as often as the policy allows. Each attempt is
+ * recorded, so that a replay makes the same attempts.
  *
  * @throws HoldfastError see `Effects.execute`
  */
@@ -226,33 +235,33 @@ async function tryToClaim(
   const { database, entropy } = context;
   const token = newToken(entropy);
   const input = { effect, process: database.owner, token, leaseMs, death };
-  const claim = claimEffect(context);
+  const claim = context.seal.knowing(claimEffect(context), "write", true);
   try {
     return stepOf(context, effect, await database.write(claim, input, { signal }));
   } catch (error) {
     if (!isHoldfastError(error) || error.code !== "OUTCOME_UNKNOWN") throw error;
-    // With the same token a claim that was made is had again; nobody would know of it otherwise.
+    // The same token gets the same claim again. Otherwise no worker would know of a claim that was
+    // committed.
     return stepOf(context, effect, await database.write(claim, input));
   }
 }
 
-/** What a caller has that asked for an effect: its outcome, or the right to run it. */
+/** The answer to a caller: the outcome, or the right to run the effect. */
 type Ready =
   | { readonly kind: "settled"; readonly effect: SettledEffect }
   | { readonly kind: "claimed"; readonly claim: EffectClaim };
 
 export type Step =
   | Ready
-  /** It is held, or not due. */
+  /** Another worker holds it, or it is not due. */
   | { readonly kind: "later"; readonly key: number; readonly again: number };
 
-/** What is done about an effect that is not held, or whose holder has died; undefined in strict replay. */
+/** Handles an effect that is free or whose holder is dead; undefined in strict replay. */
 type Attempt = ((death: ProvenDeath | undefined) => Promise<Step>) | undefined;
 
 /**
- * Asks for an effect until it is settled or claimed: at once if it can be,
- * else when its holder has settled it, releases it, runs out of time or dies,
- * or when it is due.
+ * Asks for an effect until it is settled or claimed. It retries when the holder settles or releases
+ * the effect, when the holder's lease expires or its process dies, and when the effect is due.
  *
  * @throws HoldfastError `EFFECT_CONFLICT`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`, those of `waitUntil`, and in strict
@@ -269,8 +278,8 @@ export async function readyEffect(
 }
 
 /**
- * Reads first, unless what is asked for is new by all appearances: what is
- * settled needs no transaction that writes.
+ * Reads first, unless the effect is most likely new, since a settled effect needs no write
+ * transaction.
  */
 function nextStep(
   context: EffectContext,
@@ -352,7 +361,8 @@ function waitForStep(
         const step = await nextStep(context, request, attempt, signal);
         if (step.kind === "later") return { isThere: false, again: step.again };
         if (step.kind === "claimed" && signal?.aborted === true) {
-          // No caller waits for it any more: it would keep others away until it runs out.
+          // No caller waits for this claim any longer, and it would block other workers until it
+          // expires.
           await release(context, step.claim);
           return { isThere: false };
         }

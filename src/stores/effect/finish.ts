@@ -2,7 +2,7 @@ import { instantOf } from "../../model/time/clock.ts";
 import type { Duration } from "../../model/time/durations.ts";
 import { effectLeaseLost, effectResultUnstorable } from "../../model/effect/errors.ts";
 import { standingOf, type EffectLoss, type EffectOutcome } from "../../model/effect/effect.ts";
-import { HoldfastError } from "../../model/errors.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { extended } from "../../model/lease.ts";
 import { givenFlag } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
@@ -21,7 +21,7 @@ import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
 import { isLivingSession } from "../session-row.ts";
 import { claimed, writeClaim, type EffectClaim } from "./claim.ts";
-import { failureOf, leaseMsOf, type EffectContext } from "./context.ts";
+import { failureOf, leaseMsOf, readFailure, type EffectContext } from "./context.ts";
 import {
   corruptEffect,
   effectChanged,
@@ -29,6 +29,7 @@ import {
   namesOf,
   stateOf,
   type EffectRef,
+  type SettledEffect,
 } from "./effect-row.ts";
 import { aggregateOf, checkedEffect, livingSessionOf } from "./scope.ts";
 
@@ -37,9 +38,9 @@ interface FinishEffect {
   readonly outcome: EffectOutcome;
 }
 
-/** What is recorded of an effect by its claim. */
+/** The recorded end of an effect. */
 interface FinishedEffect {
-  /** What counts: by the same claim it may have been recorded before. */
+  /** The outcome that counts. The same claim may have recorded it in an earlier call. */
   readonly outcome: EffectOutcome;
   readonly settledAt: number;
 }
@@ -52,25 +53,72 @@ export function givenComplete(
   wait?: WaitOptions,
 ): Call<FinishEffect> {
   const held = checkedClaim(claim);
-  const outcome = completedWith(context, held, value);
+  const outcome = outcomeOf(context, held, value);
   return { input: { claim: held, outcome }, wait: onlyWait(wait) };
 }
 
-/** What a function returned, as it is recorded. @throws HoldfastError `EFFECT_RESULT_UNSTORABLE` */
+/**
+ * The outcome of a function that returned a value.
+ * @throws HoldfastError `EFFECT_RESULT_UNSTORABLE`, `VALUE_TOO_LARGE`
+ */
 export function completedWith(
-  { encode }: Pick<EffectContext, "encode">,
+  { encodeChecked }: Pick<EffectContext, "encodeChecked">,
   effect: EffectRef,
   value: unknown,
 ): EffectOutcome {
   try {
-    return { status: "completed", isTransient: false, value: encode(value) };
+    return { status: "completed", isTransient: false, value: encodeChecked(value) };
   } catch (cause) {
+    if (isHoldfastError(cause) && cause.code === "VALUE_TOO_LARGE") throw cause;
     throw effectResultUnstorable(namesOf(effect), cause);
   }
 }
 
+/**
+ * The outcome of a function that has run. A value above the limits becomes a failure. Unrecorded,
+ * the function and its side effect would run again at every call.
+ *
+ * @throws HoldfastError `EFFECT_RESULT_UNSTORABLE`
+ */
+export function outcomeOf(
+  context: Pick<EffectContext, "encodeChecked" | "ownCodec" | "database">,
+  effect: EffectRef,
+  value: unknown,
+): EffectOutcome {
+  try {
+    return completedWith(context, effect, value);
+  } catch (error) {
+    if (!isHoldfastError(error) || error.code !== "VALUE_TOO_LARGE") throw error;
+    return failureOf(context, error, false);
+  }
+}
+
+/**
+ * Throws the recorded failure to a caller whose value was recorded as a failure. In the caller's
+ * own transaction this rolls back the work done beside it.
+ *
+ * @throws HoldfastError `VALUE_TOO_LARGE`, `CORRUPT_ROW`
+ */
+export function refuseFailed(
+  context: Pick<EffectContext, "codec" | "database">,
+  draft: EffectOutcome,
+  recorded: Pick<SettledEffect, "key" | "status" | "value" | "isTransient">,
+): void {
+  if (draft.status === "failed" && recorded.status === "failed")
+    throw readFailure(context, recorded);
+}
+
+/** @throws HoldfastError `VALUE_TOO_LARGE`, `CORRUPT_ROW` */
+export function shownComplete(
+  context: EffectContext,
+  { outcome }: FinishedEffect,
+  { claim: { key }, outcome: draft }: FinishEffect,
+): void {
+  refuseFailed(context, draft, { ...outcome, key });
+}
+
 export interface FailEffectOptions extends WaitOptions {
-  /** Whether another attempt may succeed; defaults to false. */
+  /** True if another attempt may succeed; defaults to false. */
   readonly isTransient?: boolean;
 }
 
@@ -89,8 +137,8 @@ export function givenFail(
 }
 
 /**
- * A claim as a caller shows it: all its parts are there. Whether it counts is
- * for the database to say. Nothing of it is repeated in the error.
+ * Validates that a claim has all its parts. The database decides if the claim is still valid. The
+ * error repeats no part of the claim.
  *
  * @throws HoldfastError `OPTION_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`
  */
@@ -116,9 +164,8 @@ function checkedClaim(claim: EffectClaim): EffectClaim {
 }
 
 /**
- * Records the outcome of an effect, once, by the holder of its claim. A claim
- * that is found to have run out is ended for good: its holder was told so, and
- * a clock that is set back must not let it pass later.
+ * Records the outcome of an effect once, by the holder of its claim. A claim found to have expired
+ * is ended for good: its holder was told so, and a clock that is set back must not revive it.
  *
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
@@ -147,10 +194,10 @@ export const finishEffect: StoreOperation<EffectContext, FinishEffect, FinishedE
   });
 
 /**
- * Finishes an effect in one statement, since nearly always it is held. Only
- * with this is its row locked: having waited for that, the caller asks the
- * time again, and takes back what nobody has seen yet. So with the token,
- * which is compared here and not by the database, in a time that tells nothing.
+ * Finishes an effect in one statement, since the claim is nearly always still held. Only this
+ * statement locks the row. After waiting for the lock, the caller reads the time again, and reverts
+ * the write, which nobody has seen yet, if the claim has expired. The token is checked the same
+ * way. It is compared here in constant time, not by the database.
  */
 function* writeEnd(
   { key, fence }: EffectClaim,
@@ -158,7 +205,7 @@ function* writeEnd(
   now: number,
 ): Tx<{ readonly token: string; readonly expires_at: number } | undefined> {
   return yield* row(sql`
-    UPDATE holdfast_effect SET status = ${status}, outcome = ${value},
+    UPDATE holdfast_effect SET status = ${status}, outcome = ${value.text}, checksum = ${value.checksum},
       is_transient = ${isTransient ? 1 : 0}, settled_at = ${now}
     WHERE key = ${key} AND fence = ${fence}
       AND status = 'inProgress' AND expires_at > ${now} AND expires_at > renewed_at
@@ -168,15 +215,16 @@ function* writeEnd(
 
 function* takeBack(key: number): Tx<void> {
   yield* run(sql`
-    UPDATE holdfast_effect SET status = 'inProgress', outcome = NULL, is_transient = NULL, settled_at = NULL
+    UPDATE holdfast_effect SET status = 'inProgress', outcome = NULL, checksum = NULL, is_transient = NULL, settled_at = NULL
     WHERE key = ${key}`);
 }
 
 const isOfLivingSession = isLivingSession(sql`holdfast_effect.session`);
 
 /**
- * Why an effect could not be finished at once, by a clock that was not before
- * an instant. On Postgres a renewal may have been about to commit: then it can.
+ * Finds the reason why an effect could not be finished at once. The clock it uses is never earlier
+ * than `since`. On Postgres a renewal may have been about to commit; then the effect is finished
+ * now.
  */
 function* finishLate(
   context: EffectContext,
@@ -204,7 +252,10 @@ function* finishLate(
   }
 }
 
-/** The error for a claim that is lost. One that ran out is recorded as over once the call has rolled back, and before its caller learns of it. */
+/**
+ * The error for a lost claim. An expired claim is recorded as ended after the call has rolled back,
+ * and before its caller gets the error.
+ */
 function* lossOf(
   context: EffectContext,
   claim: EffectClaim,
@@ -216,7 +267,8 @@ function* lossOf(
     const record = (): Promise<unknown> => database.write(endClaim(context), { claim, at });
     yield* afterwards({
       refused: record,
-      // The body has caught the error and goes on: its caller has learned of the end all the same.
+      // The body caught the error and continued, but its caller has already learned that the claim
+      // ended.
       durable: () => void record().catch(() => undefined),
     });
   }
@@ -225,11 +277,14 @@ function* lossOf(
 
 interface EndClaim {
   readonly claim: EffectClaim;
-  /** When it was found to have run out. */
+  /** The instant at which the claim was found to have expired. */
   readonly at: number;
 }
 
-/** Records that a claim had run out at an instant, unless it was taken over, settled or renewed since. */
+/**
+ * Records that a claim had expired at an instant, unless it was taken over, settled or renewed in
+ * the meantime.
+ */
 const endClaim: StoreOperation<EffectContext, EndClaim, void> = storeOperation("endEffectClaim", {
   key: ({ claim }: EndClaim) => aggregateOf(claim),
   *one(_: EffectContext, { claim: { key, fence }, at }) {
@@ -241,7 +296,7 @@ const endClaim: StoreOperation<EffectContext, EndClaim, void> = storeOperation("
 });
 
 export interface RenewEffectOptions extends WaitOptions {
-  /** For how long from now on; defaults to 30 seconds. */
+  /** The new length, counted from now; defaults to 30 seconds. */
   readonly lease?: Duration;
 }
 
@@ -252,7 +307,7 @@ interface RenewEffect {
 
 type EffectRenewal =
   | { readonly kind: "renewed"; readonly claim: EffectClaim }
-  /** Its holder has settled or released it. */
+  /** The holder has settled or released it. */
   | { readonly kind: "over" };
 
 /** @throws HoldfastError `OPTION_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `DURATION_INVALID` */
@@ -317,7 +372,11 @@ export function givenRelease(
   return { input: { claim: checkedClaim(claim) }, wait: onlyWait(wait) };
 }
 
-/** Releases a claim, so that the next caller runs the effect; false, and no error, when it was no longer held. */
+/**
+ * Releases a claim, so that the next caller runs the effect. Returns false, without an error, when
+ * it was no longer held. An expired claim is cleared anyway: its holder was told, and a clock that
+ * is set back must not revive it.
+ */
 export const releaseEffect: StoreOperation<EffectContext, ReleaseEffect, boolean> = storeOperation(
   "releaseEffect",
   {
@@ -326,15 +385,15 @@ export const releaseEffect: StoreOperation<EffectContext, ReleaseEffect, boolean
       const state = stateOf(yield* lockedEffect(claim.key));
       const now = instantOf(() => clock.now());
       const standing = standingOf(state, claim, now);
-      const isOwn =
-        standing.kind === "held" || (standing.kind === "lost" && standing.reason === "expired");
-      if (!isOwn) return false;
+      const isHeld = standing.kind === "held";
+      const isExpired = standing.kind === "lost" && standing.reason === "expired";
+      if (!isHeld && !isExpired) return false;
       yield* run(sql`
       UPDATE holdfast_effect SET process = NULL, token = NULL, claimed_at = NULL, renewed_at = NULL,
         expires_at = NULL
       WHERE key = ${claim.key}`);
       yield* announce(effectChanged, String(claim.key));
-      return true;
+      return isHeld;
     },
   },
 );

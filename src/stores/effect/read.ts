@@ -7,6 +7,7 @@ import {
 } from "../../model/effect/effect.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import type { WaitOptions } from "../../sql/database.ts";
+import { lockRow } from "../../sql/dialect.ts";
 import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {
@@ -44,19 +45,19 @@ interface AskEffect {
   readonly isStrict: boolean;
 }
 
-/** What is known of an effect without claiming it. */
+/** The answers that involve no claim. */
 type Unclaimed = Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>;
 
 type EffectAnswer =
   | Unclaimed
-  /** It is not recorded, or not held: the caller may claim it. */
+  /** The effect is not recorded or not held, so the caller may claim it. */
   | { readonly kind: "free"; readonly key: number | undefined }
   | { readonly kind: "missing" }
   | { readonly kind: "unfinished" };
 
 /**
- * What claiming an effect would answer, without a claim: what is settled is
- * replayed without writing anything.
+ * Returns the answer that a claim would get, without claiming. A settled effect is replayed without
+ * any write.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
@@ -75,8 +76,8 @@ function* effectAnswer(
   const session = yield* livingSessionOf(effect.scope);
   const found = yield* row<EffectRow>(sql`
     SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)}`);
-  const { hash, dueAt } = effect;
-  const question = { hash, dueAt, now: clock.now(), isStrict };
+  const { hash, clearHash, dueAt } = effect;
+  const question = { hash, clearHash, dueAt, now: clock.now(), isStrict };
   const decision = decideEffect(stateOf(found), question);
   if (decision.kind === "missing" || decision.kind === "unfinished") return { kind: decision.kind };
   if (found === undefined) return { kind: "free", key: undefined };
@@ -93,8 +94,8 @@ function* effectAnswer(
 }
 
 /**
- * What claiming or recording an effect answers in strict replay: what is
- * recorded, and nothing is written.
+ * The answer of `claim` and `record` in strict replay. It reads what is recorded and writes
+ * nothing.
  *
  * @throws HoldfastError `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
@@ -114,7 +115,7 @@ export const replayEffect: StoreOperation<
   },
 });
 
-/** An effect as it is stored, with what was asked for and its outcome. */
+/** An effect as it is stored, with its envelope and outcome. */
 interface StoredEffect {
   readonly key: number;
   readonly replayKey: string;
@@ -133,7 +134,7 @@ interface FullRow extends EffectRow {
   readonly envelope: Encoded;
 }
 
-/** What is known of an effect. */
+/** An effect as `get` returns it. */
 export interface EffectView {
   readonly replayKey: string;
   readonly attempt: number;
@@ -162,7 +163,7 @@ export interface EffectView {
 }
 
 export interface GetEffectOptions extends WaitOptions {
-  /** Which attempt; defaults to 1. */
+  /** The number of the attempt; defaults to 1. */
   readonly attempt?: number;
 }
 
@@ -178,8 +179,16 @@ export function givenGet(
 }
 
 /**
- * One effect, or nothing.
- *
+ * Locks the effect of a read, if it exists.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
+export function* lockReadEffect(ref: EffectRef): Tx<void> {
+  const session = yield* livingSessionOf(ref.scope);
+  yield* row(sql`SELECT key FROM holdfast_effect WHERE ${whichEffect(session, ref)} ${lockRow}`);
+}
+
+/**
+ * Reads one effect, or undefined.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
 export const readEffect: StoreOperation<EffectContext, EffectRef, StoredEffect | undefined> =
@@ -201,7 +210,7 @@ export function shownEffect(
 ): EffectView | undefined {
   if (found === undefined) return undefined;
   const { key, replayKey, attempt, kind, createdAt, state } = found;
-  const envelope = readEnvelope(context, found);
+  const envelope = readEnvelope(context, { ...found, hash: state.hash });
   const { input } = Object(envelope) as { readonly input?: unknown };
   const { hash, dueAt } = state;
   return {
@@ -257,7 +266,7 @@ function knownState(found: EffectRow): StoredEffect["state"] {
   return state;
 }
 
-/** What a list shows of an effect: all but its values, which may be large. */
+/** An effect in a list, without its values, which may be large. */
 export interface EffectSummary {
   readonly replayKey: string;
   readonly attempt: number;
@@ -274,7 +283,10 @@ export interface EffectSummary {
 
 type ListedRow = Omit<FullRow, "envelope">;
 
-/** A scope's effects, in the order of their keys. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Lists the effects of a scope in the order of their keys.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const effectList: List<
   EffectContext,
   [scope: EffectScope, options?: PageOptions],
@@ -289,7 +301,7 @@ export const effectList: List<
   itemOf: (_, found) => summaryOf(found),
 });
 
-/** Reads no outcomes: they may be large, and the list does not show them. */
+/** Reads no outcomes, since they may be large and the list does not show them. */
 function* effectSlice(
   _: EffectContext,
   scope: EffectScopeRef,
@@ -303,7 +315,7 @@ function* effectSlice(
       const [replayKey, attempt] = after ?? ["", 0];
       return yield* rows<ListedRow>(sql`
         SELECT key, hash, status, due_at, fence, process, token, claimed_at, renewed_at, expires_at,
-          settled_at, is_transient, CASE WHEN outcome IS NULL THEN NULL ELSE '' END AS outcome,
+          settled_at, is_transient, CASE WHEN outcome IS NULL THEN NULL ELSE '' END AS outcome, checksum,
           replay_key, attempt, kind, created_at
         FROM holdfast_effect
         WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}

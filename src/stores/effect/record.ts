@@ -33,26 +33,29 @@ import {
   type EffectRow,
   type SettledEffect,
 } from "./effect-row.ts";
-import { completedWith } from "./finish.ts";
+import { outcomeOf, refuseFailed } from "./finish.ts";
 import { aggregateOf, keptScope, type EffectScope } from "./scope.ts";
 
 export interface RecordEffectOptions extends WaitOptions {
-  /** Which attempt; defaults to 1. */
+  /** The number of the attempt; defaults to 1. */
   readonly attempt?: number;
 }
 
-/** What a caller gets that records an effect. */
+/** The answer of `record`. */
 export type RecordedEffect =
   | { readonly kind: "recorded" }
-  /** It was not: what claiming it would have answered. Roll back what was done for it. */
+  /**
+   * The effect was not recorded. This is the answer a claim would have got; roll back the work done
+   * for the effect.
+   */
   | Exclude<ClaimedEffect, { readonly kind: "claimed" }>;
 
 export interface RecordEffect {
   readonly effect: EffectRequest;
   readonly outcome: EffectOutcome;
-  /** What a claim would have shown; by it a repetition is known. */
+  /** Plays the part of a claim's token; identifies a repeated call. */
   readonly token: string;
-  /** A holder that was seen, and whose process has provably died since. */
+  /** A previous holder whose process is proven dead. */
   readonly death?: ProvenDeath | undefined;
 }
 
@@ -67,7 +70,7 @@ export function givenRecord(
 ): Call<RecordEffect> {
   const { options, wait } = optionsAndWait(given, ["attempt"]);
   const effect = effectRequest(context, scope, key, envelope, options);
-  const outcome = completedWith(context, effect, value);
+  const outcome = outcomeOf(context, effect, value);
   return { input: { effect, outcome, token: newToken(context.entropy) }, wait };
 }
 
@@ -76,8 +79,8 @@ export type RecordEffectOutcome =
   | Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>;
 
 /**
- * Records an effect that was done in the same transaction, unless it is
- * recorded or held. A caller that composes it rolls back what was done then.
+ * Records an effect that was done in the same transaction, unless it is already recorded or held.
+ * In that case a caller that composes this operation rolls back its work.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
@@ -99,15 +102,15 @@ export const recordEffect: StoreOperation<EffectContext, RecordEffect, RecordEff
     },
   });
 
-/** @throws HoldfastError `EFFECT_CONFLICT`, `CORRUPT_ROW` */
+/** @throws HoldfastError `EFFECT_CONFLICT`, `VALUE_TOO_LARGE`, `CORRUPT_ROW` */
 export function shownRecorded(
   context: EffectContext,
-  outcome: RecordEffectOutcome,
-  { effect: request }: { readonly effect: EffectRequest },
+  answer: RecordEffectOutcome,
+  { effect, outcome }: Pick<RecordEffect, "effect" | "outcome">,
 ): RecordedEffect {
-  return outcome.kind === "recorded"
-    ? { kind: "recorded" }
-    : shownAnswer(context, outcome, request);
+  if (answer.kind !== "recorded") return shownAnswer(context, answer, effect);
+  refuseFailed(context, outcome, answer.effect);
+  return { kind: "recorded" };
 }
 
 function* insertSettled(
@@ -119,9 +122,10 @@ function* insertSettled(
   const inserted = yield* row<{ readonly key: number }>(sql`
     INSERT INTO holdfast_effect
       (session, scope_kind, scope, replay_key, attempt, kind, hash, envelope, status, created_at, due_at,
-       fence, token, settled_at, is_transient, outcome)
+       fence, token, settled_at, is_transient, outcome, checksum)
     VALUES (${session}, ${scope.kind}, ${scope.id}, ${replayKey}, ${attempt}, ${kind}, ${hash}, ${envelope},
-      ${outcome.status}, ${now}, ${dueAt}, 1, ${token}, ${now}, ${outcome.isTransient ? 1 : 0}, ${outcome.value})
+      ${outcome.status}, ${now}, ${dueAt}, 1, ${token}, ${now}, ${outcome.isTransient ? 1 : 0},
+      ${outcome.value.text}, ${outcome.value.checksum})
     ON CONFLICT (session, scope_kind, scope, replay_key, attempt) DO NOTHING RETURNING key`);
   return inserted?.key;
 }
@@ -132,19 +136,19 @@ function* recordFound(
   now: number,
 ): Tx<RecordEffectOutcome> {
   const { key } = found;
-  const { hash, dueAt } = effect;
+  const { hash, clearHash, dueAt } = effect;
   const state = stateOf(found);
   if (state.kind === "settled" && isSameToken(state.token, token)) {
     const { settledAt } = state;
     return { kind: "recorded", effect: { ...state.outcome, key, settledAt } };
   }
-  const decision = decideEffect(state, { hash, dueAt, now, death });
+  const decision = decideEffect(state, { hash, clearHash, dueAt, now, death });
   switch (decision.kind) {
     case "claim":
     case "takeover":
     case "reenter":
       yield* run(sql`
-        UPDATE holdfast_effect SET status = ${outcome.status}, outcome = ${outcome.value},
+        UPDATE holdfast_effect SET status = ${outcome.status}, outcome = ${outcome.value.text}, checksum = ${outcome.value.checksum},
           is_transient = ${outcome.isTransient ? 1 : 0}, settled_at = ${now}, fence = fence + 1, token = ${token},
           process = NULL, claimed_at = NULL, renewed_at = NULL, expires_at = NULL
         WHERE key = ${key}`);

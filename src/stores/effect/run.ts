@@ -7,21 +7,27 @@ import { sleepUntil } from "../wait.ts";
 import type { EffectClaim } from "./claim.ts";
 import { failureOf, leaseMsOf, type EffectContext } from "./context.ts";
 import { namesOf, type SettledEffect } from "./effect-row.ts";
-import { completedWith, finishEffect, releaseEffect, renewEffect } from "./finish.ts";
+import { outcomeOf, finishEffect, releaseEffect, renewEffect } from "./finish.ts";
 
-/** What a function that is run knows. */
+/** The argument of an effect's function. */
 export interface EffectCall {
-  /** Aborts when the caller gives up or the claim is lost: what is returned then may not be recorded. */
+  /**
+   * Aborts when the caller gives up or the claim is lost. A value returned after that may not be
+   * recorded.
+   */
   readonly signal: AbortSignal;
   /** 1, and one more for each retry of a transient failure. */
   readonly attempt: number;
-  /** This attempt was begun before and not finished: what it does outside may have happened. */
+  /**
+   * True if this attempt was started before and did not finish. Its outside work may already have
+   * happened.
+   */
   readonly isRepeat: boolean;
 }
 
 export type EffectFunction<T> = (call: EffectCall) => T | Promise<T>;
 
-/** How an effect is run. */
+/** Settings for running one effect. */
 export interface RunTerms<T> {
   readonly leaseMs: number;
   readonly everyMs: number;
@@ -67,15 +73,13 @@ export function checkedFunction<F>(option: string, given: F): F {
 }
 
 /**
- * Runs an effect that was claimed and records its outcome. Only what the
- * function returned or threw is recorded: when it cannot be stored, the claim
- * is lost, the caller gives up or the database closes, the effect stays in
- * progress for the next call.
+ * Runs a claimed effect and records its outcome. Only what the function returned or threw is
+ * recorded. The effect stays in progress for the next call if the outcome cannot be stored, the
+ * claim is lost, the caller gives up or the database closes.
  *
- * The caller is told at once when the claim is lost or the signal aborts. A
- * function that goes on regardless keeps the claim until it ends, so that no
- * worker runs the same beside it; if it returns something after all, that is
- * recorded.
+ * The caller's promise rejects at once when the claim is lost or the signal aborts. A function that
+ * runs on keeps the claim until it ends, so no other worker runs the effect at the same time. If it
+ * still returns a value, that value is recorded.
  *
  * @throws HoldfastError `ABORTED`, `EFFECT_LEASE_LOST`,
  *   `EFFECT_RESULT_UNSTORABLE`, `EFFECT_RESULT_REFUSED`, and those of the store
@@ -88,7 +92,10 @@ export function runClaimed<T>(
   return new Running(context, claim, terms).settled;
 }
 
-/** What a function is given. Its signal is made when it asks for it: most end before anything would abort it. */
+/**
+ * The argument of a function. The signal is created on first use, since most functions end before
+ * anything would abort it.
+ */
 class OwnCall implements EffectCall {
   readonly attempt: number;
   readonly isRepeat: boolean;
@@ -105,7 +112,7 @@ class OwnCall implements EffectCall {
   }
 }
 
-/** One run of a function, and how its caller learns of the end. */
+/** One run of a function; settles the promise of its caller. */
 class Running<T> {
   readonly settled: Promise<SettledEffect>;
   readonly #context: EffectContext;
@@ -133,7 +140,7 @@ class Running<T> {
     return this.#controller.signal;
   }
 
-  /** The caller is told at once; the function goes on until it notices. */
+  /** Rejects the caller's promise at once. The function runs on until it notices the abort. */
   #stop(error: HoldfastError): void {
     this.#stopped ??= error;
     this.#reject(error);
@@ -160,7 +167,7 @@ class Running<T> {
   }
 
   async #outcome(): Promise<EffectOutcome> {
-    // Nothing was begun, so nothing is to be recorded.
+    // Nothing has started, so there is nothing to record.
     if (this.#stopped !== undefined) throw this.#stopped;
     const { run, isTransient } = this.#terms;
     let value: unknown;
@@ -178,11 +185,14 @@ class Running<T> {
     const { accept } = this.#terms;
     if (accept !== undefined && !accept(value))
       throw effectResultRefused(namesOf(this.#keeper.held), "returned");
-    return completedWith(this.#context, this.#keeper.held, value);
+    return outcomeOf(this.#context, this.#keeper.held, value);
   }
 }
 
-/** What cannot be told is not transient: what the function threw is recorded, whatever is wrong with the question. */
+/**
+ * Asks the caller's `isTransient`, and returns false when that throws. A faulty predicate must not
+ * keep the function's error from being recorded.
+ */
 function saidBy(isTransient: RunTerms<unknown>["isTransient"], thrown: unknown): boolean {
   try {
     return isTransient(thrown);
@@ -224,7 +234,10 @@ function isLoss(error: unknown): error is HoldfastError {
   return isHoldfastError(error) && error.code === "EFFECT_LEASE_LOST";
 }
 
-/** Tries until it is done or the claim is lost: what was computed is worth more than an error that passes. */
+/**
+ * Retries until the outcome is recorded or the claim is lost. A computed outcome is worth more than
+ * a passing error.
+ */
 async function record(
   context: EffectContext,
   keeper: Keeper,
@@ -253,7 +266,10 @@ function isPassing(error: unknown): boolean {
   return isHoldfastError(error) && error.retryable && !isLoss(error);
 }
 
-/** So that the next call need not wait for the lease to run out. Its failure must not hide why. */
+/**
+ * Releases the claim, so that the next call does not have to wait until the lease expires. A
+ * failure here must not hide the original error.
+ */
 export async function release(context: EffectContext, claim: EffectClaim): Promise<void> {
   await context.database.write(releaseEffect(context), { claim }).catch(() => undefined);
 }

@@ -13,9 +13,14 @@ import {
 } from "../../model/shape.ts";
 import { spokenKind } from "../../model/values/spoken-kind.ts";
 
-/** What callers may give, checked where it enters. Text without a NUL or half a character, since no column takes those. */
+/**
+ * Checks of callers' input. Text must not contain a NUL or a lone surrogate, since no column
+ * accepts them.
+ */
 
 const tagsMax = 32;
+/** Duplicates are allowed. */
+const tagsGivenMax = 1_000;
 const metadataMax = 32;
 
 const roles: Readonly<Record<ExecutionRole, true>> = {
@@ -33,9 +38,9 @@ export function checkedRole(role: ExecutionRole): ExecutionRole {
   );
 }
 
-/** Each once, in order. */
+/** The distinct tags, in order. */
 export function checkedTags(tags: readonly string[]): readonly string[] {
-  const given = Array.from(givenList("tags", tags), (tag) => checkedText("A tag", tag));
+  const given = givenList("tags", tags, tagsGivenMax).map((tag) => checkedText("A tag", tag));
   const unique = [...new Set(given)].toSorted();
   if (unique.length <= tagsMax) return unique;
   throw new HoldfastError(
@@ -45,7 +50,7 @@ export function checkedTags(tags: readonly string[]): readonly string[] {
   );
 }
 
-/** A version is a place in a log, from 0 on. */
+/** Checks a version: a position in a log, from 0 on. */
 export function checkedVersion(version: number): number {
   return checkedCount("version", version);
 }
@@ -76,10 +81,10 @@ export function checkedRetry(retry: RetryPolicy): RetryPolicy {
   };
 }
 
-/** Who holds an execution: a worker, and the round in which it locked. */
+/** The holder of an execution: a worker, and the round in which it locked. */
 export type Fence = Pick<Holder, "executor" | "run">;
 
-/** The holder of a locked execution will do: its owner is left out. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
+/** Checks a fence. The holder of a locked execution is accepted too; its owner is left out. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
 export function checkedFence(option: "fence" | "holder", fence: Fence): Fence {
   const { executor, run } = draftOf<Fence & Partial<Holder>>(option, fence, [
     "executor",
@@ -89,7 +94,7 @@ export function checkedFence(option: "fence" | "holder", fence: Fence): Fence {
   return { executor: parseExecutorId(executor), run: parseRunId(run) };
 }
 
-/** What a log message or a stack may take: notes are for people, not for data. */
+/** The size limit of a log message or a stack: these are notes for people, not data. */
 const textBytesMax = 64 * 1024;
 
 /**
@@ -97,7 +102,7 @@ const textBytesMax = 64 * 1024;
  *   `TEXT_INVALID` for one that no column takes.
  */
 export function assertFits(what: string, text: string): void {
-  // Every UTF-16 unit takes a byte at least, so what is far too long need not be read.
+  // Each UTF-16 unit takes at least one byte, so a text that is far too long need not be encoded.
   if (typeof text === "string" && text.length > textBytesMax)
     throw textTooLarge(what, text.length, "at least ");
   if (!isStorable(text))

@@ -6,7 +6,7 @@ import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "
 
 export type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
 
-/** The results that the store itself may have to give, in the form in which they are stored. */
+/** The results that the store itself may have to give, in their stored form. */
 export interface Endings {
   readonly timedOut: Finished;
   readonly cancelled: Finished;
@@ -14,24 +14,22 @@ export interface Endings {
 }
 
 export interface ExecutionContext extends StoreContext {
-  /** How values in events and responses are written and read. */
+  /** The codec of values in events and responses. */
   readonly values: ExecutionCodec;
-  /** The hash that a value was stored with, also of one that is larger than may be stored today. */
-  readonly hashOf: (value: unknown) => string;
   readonly endings: Endings;
   /** A number below 1. */
   readonly random: () => number;
   /**
-   * For each function the concurrency key up to which `lockPending` has come.
-   * Only a place to go on from: without it some keys would wait longer.
+   * For each function, the concurrency key that `lockPending` has reached. It is only a position to
+   * resume from: without it some keys would wait longer.
    */
   readonly walks: Map<FunctionName, string>;
 }
 
 /**
- * The instant at which a body that has locked its execution judges leases and
- * due times, and which it records: time may have passed since the call, and a
- * clock that was set back must not revive what was over.
+ * The instant at which a body that has locked its execution judges leases and due times, and which
+ * it records. Time may have passed since the call. A clock that was set back must not revive an
+ * expired lease.
  */
 export function judgedAt({ clock }: Pick<ExecutionContext, "clock">, askedAt: number): number {
   return Math.max(askedAt, clock.now());
@@ -41,7 +39,7 @@ export function executionContext(database: Database, options?: StoreOptions): Ex
   const context = storeContext(database, options);
   const { entropy, codec } = context;
   const { payload } = options ?? {};
-  // Also for the store's own results, which are no user's values: no limit is meant for them.
+  // Also for the store's own results: they are not user values, so no limit applies to them.
   const unlimited = executionCodec(
     storeCodec(database, {
       ...(payload && { payload }),
@@ -51,18 +49,20 @@ export function executionContext(database: Database, options?: StoreOptions): Ex
   return {
     ...context,
     values: executionCodec(codec),
-    hashOf: (value) => unlimited.hash(value),
     endings: {
       timedOut: unlimited.finished({ kind: "timedOut" }),
       cancelled: unlimited.finished({ kind: "cancelled" }),
-      ownerDied: unlimited.finished({
-        kind: "failed",
-        error: {
-          name: "OwnerDied",
-          message: "The process that ran it died, and no retries were left.",
-          code: "OWNER_DIED",
-        },
-      }),
+      // Encoded on first use: a context is also created without the codec.
+      get ownerDied() {
+        return unlimited.finished({
+          kind: "failed",
+          error: {
+            name: "OwnerDied",
+            message: "The process that ran it died, and no retries were left.",
+            code: "OWNER_DIED",
+          },
+        });
+      },
     },
     random: () => new DataView(entropy.bytes(4).buffer).getUint32(0) / 2 ** 32,
     walks: new Map(),

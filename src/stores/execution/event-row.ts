@@ -18,12 +18,11 @@ import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 
 /**
- * Events and responses as rows. What people and decisions read of an event is
- * in `body`; the user's value is in `payload`, which only its codec can read.
- * `responses` says how many there were before the event, so that both can be
- * read as one story; `inbox` and `ordinal` let the n-th question to a join set
- * or a signal find its n-th response without counting. The result of a child
- * is not copied into a response: it is joined from the child's log.
+ * Events and responses as rows. The parts of an event that people and decisions read are in `body`.
+ * The user's value is in `payload`, which only its codec can read. `responses` is the number of
+ * responses before the event, so that both can be read as one story. With `inbox` and `ordinal`,
+ * the n-th question to a join set or a signal finds its n-th response without counting. The result
+ * of a child is not copied into a response: it is joined from the child's log.
  */
 
 /** A row of `holdfast_execution_event`. */
@@ -40,10 +39,13 @@ export interface EventRow {
 
 export const eventColumns: Statement = sql`version, at, responses, kind, call, seen, body, payload`;
 
-/** How large that of an event is which users fill. Of bare columns, since a database then need not read them. */
+/**
+ * The size of the user's parts of an event. The columns are bare, since a database then need not
+ * read them.
+ */
 export const eventBytes: Statement = sql`octet_length(body) + COALESCE(octet_length(payload), 0)`;
 
-/** The row without its body and value when they are large. */
+/** The row without its body and value if they are large. */
 export interface SizedEventRow extends Omit<EventRow, "body"> {
   readonly body: string | null;
   readonly bytes: number;
@@ -55,7 +57,7 @@ export function sizedEventColumns(smallMax: number): Statement {
     CASE WHEN ${eventBytes} <= ${smallMax} THEN payload END AS payload`;
 }
 
-/** The columns that an event fills by itself. */
+/** The columns that depend only on the event. */
 export interface EventColumns {
   readonly kind: string;
   readonly call: number;
@@ -64,7 +66,10 @@ export interface EventColumns {
   readonly payload: Encoded | null;
 }
 
-/** The body is what people and decisions read; the user's value is apart, since only its codec can read it. */
+/**
+ * The body is what people and decisions read. The user's value is separate, since only its codec
+ * can read it.
+ */
 export function eventColumnsOf(event: ExecutionEvent): EventColumns {
   const { kind } = event;
   if (kind === "stepFinished" || kind === "transactionFinished") return outcomeColumnsOf(event);
@@ -73,7 +78,7 @@ export function eventColumnsOf(event: ExecutionEvent): EventColumns {
   let call = 0;
   let seen = 0;
   const fields: Record<string, unknown> = {};
-  // Copied one by one: an object that `delete` was used on is slow to write out.
+  // Copied one by one: an object from which a property was deleted is slow to serialize.
   for (const name of Object.keys(event)) {
     const value = (event as unknown as Readonly<Record<string, unknown>>)[name];
     if (name === field) payload = (value as Encoded | undefined) ?? null;
@@ -89,10 +94,10 @@ type StepOutcome = Extract<
   { readonly kind: "stepFinished" | "transactionFinished" }
 >;
 
-/** What nearly all outcomes of steps and transactions are; their bodies leave it out. */
+/** The usual outcome of a step or transaction, which its body leaves out. */
 const usualOutcome = { inputHash: null, outcome: "completed" } as const;
 
-/** Most events are these: in a third of the time of the loop above. */
+/** The columns of the most frequent events, in a third of the time of the loop above. */
 function outcomeColumnsOf(event: StepOutcome): EventColumns {
   const { kind, name, inputHash, outcome, value, call, seen } = event;
   const isUsual = inputHash === null && outcome === "completed";
@@ -105,7 +110,7 @@ function outcomeColumnsOf(event: StepOutcome): EventColumns {
   };
 }
 
-/** Steps of one name come again and again. */
+/** Bodies by step name: the same names recur. */
 const usualBodies = new Map<string, string>();
 const usualBodiesMax = 1_000;
 
@@ -119,13 +124,13 @@ function usualBody(name: string): string {
   return body;
 }
 
-/** Of the body of a step's or transaction's outcome. */
+/** The outcome in the body of a step's or transaction's outcome event. */
 export function outcomeIn(body: string): string {
   const { outcome } = { ...usualOutcome, ...(JSON.parse(body) as object) };
   return outcome;
 }
 
-/** Where an event goes, and the place among the questions to an inbox that it takes, if any. */
+/** The place of an event, and its place among the questions to an inbox, if any. */
 export interface EventPlace {
   readonly execution: number;
   readonly version: number;
@@ -144,7 +149,7 @@ export function* insertEvent(place: EventPlace, event: ExecutionEvent): Tx<void>
       ${place.inbox ?? null}, ${place.ordinal ?? null}, ${body}, ${payload})`);
 }
 
-/** The event of a version, or undefined when it is not there. @throws HoldfastError `CORRUPT_ROW` */
+/** The event of a version, or undefined if it is missing. @throws HoldfastError `CORRUPT_ROW` */
 export function* eventAt(execution: number, version: number): Tx<LoggedEvent | undefined> {
   const found = yield* row<EventRow>(sql`
     SELECT ${eventColumns} FROM holdfast_execution_event
@@ -172,7 +177,7 @@ function parsedBody(found: EventRow): object {
     const body: unknown = JSON.parse(found.body);
     if (typeof body === "object" && body !== null) return body;
   } catch {
-    // Said below, without the text: it may hold what is nobody's business.
+    // Reported below, without the text: it may hold private data.
   }
   throw corruptRow(
     "holdfast_execution_event",
@@ -195,19 +200,28 @@ export interface ResponseRow {
 
 const responseFields: Statement = sql`r.seq, r.at, r.kind, r.inbox, r.source, r.outcome, r.finished_version`;
 
-/** Of a child the value is the result in the child's log. */
-export const responseColumns: Statement = sql`${responseFields}, COALESCE(r.payload, e.payload) AS payload`;
+/** A row with its value. The value of a child is the result in the child's log. */
+export interface ValuedResponseRow extends ResponseRow {
+  readonly value_hash: string | null;
+  /** The body of the event that holds the result of a child, with its hash. */
+  readonly result_body: string | null;
+}
 
-/** The row without its value when that is large. */
-export interface SizedResponseRow extends ResponseRow {
+const hashFields: Statement = sql`r.value_hash, e.body AS result_body`;
+
+export const responseColumns: Statement = sql`
+  ${responseFields}, ${hashFields}, COALESCE(r.payload, e.payload) AS payload`;
+
+/** The row without its value if that is large. */
+export interface SizedResponseRow extends ValuedResponseRow {
   readonly bytes: number;
 }
 
-/** How large the value is. Of bare columns, since a database then need not read them. */
+/** The size of the value. The columns are bare, since a database then need not read them. */
 export const responseBytes: Statement = sql`COALESCE(octet_length(r.payload), octet_length(e.payload), 0)`;
 
 export function sizedResponseColumns(smallMax: number): Statement {
-  return sql`${responseFields}, ${responseBytes} AS bytes,
+  return sql`${responseFields}, ${hashFields}, ${responseBytes} AS bytes,
     CASE WHEN ${responseBytes} <= ${smallMax} THEN COALESCE(r.payload, e.payload) END AS payload`;
 }
 
@@ -217,6 +231,33 @@ export const responseTables: Statement = sql`
 
 export function responseOf(found: ResponseRow): LoggedResponse {
   return { seq: found.seq, at: found.at, response: responseBody(found) };
+}
+
+/** A response, and the hash stored with its value; null when it has no value. */
+export interface StoredResponse extends LoggedResponse {
+  readonly hash: string | null;
+}
+
+export function storedResponseOf(found: ValuedResponseRow): StoredResponse {
+  const { payload, value_hash: hash, result_body: body } = found;
+  return {
+    ...responseOf(found),
+    hash: payload === null ? null : (hash ?? resultHashIn(body)),
+  };
+}
+
+/**
+ * The hash of a result in the body of the event that holds it. Empty, which is no valid hash, if
+ * the body has none.
+ */
+export function resultHashIn(body: string | null): string {
+  try {
+    const { resultHash } = Object(JSON.parse(body ?? "")) as { readonly resultHash?: unknown };
+    if (typeof resultHash === "string") return resultHash;
+  } catch {
+    // An unreadable body has no hash.
+  }
+  return "";
 }
 
 function responseBody(found: ResponseRow): ExecutionResponse {

@@ -2,7 +2,7 @@ import type { Created, LoggedEvent, LoggedResponse } from "../../model/execution
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
-import { reads, writes, type Method } from "../method.ts";
+import { readsLocking, writes, type Method } from "../method.ts";
 import {
   cancellingList,
   type CancellingExecution,
@@ -49,25 +49,28 @@ import { responseList, type ListResponsesOptions } from "./read/responses.ts";
 import type { ExecutionSummary } from "./read/summary.ts";
 import { executionTree } from "./read/tree.ts";
 import type { ExecutionContext } from "./context.ts";
+import { lockReadExecution } from "./state-row.ts";
+
+const reads = readsLocking(lockReadExecution);
 
 type OfOne<Out> = Method<[id: string, wait?: WaitOptions], Out>;
 
-/** The half of the page that shows what there is, and keeps what people note about it. */
+/** The half of the page that reads executions and keeps people's notes about them. */
 export interface ExecutionReads {
-  /** Where an execution stands. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
+  /** Returns an execution with its status. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly get: OfOne<ExecutionView>;
   /**
-   * What a lock would give of an execution, its first history events and
-   * responses included, without locking it: for replaying it. Also of one that
-   * has ended, or that somebody else has.
+   * Returns the same as a lock would, including the first history events and responses, without
+   * locking the execution: use it for replay. The execution may have ended or be locked by another
+   * worker.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`, `VALUE_MALFORMED`, `PAYLOAD_CODEC_FAILED`
    * @example
    * const { input, seed, history, responses } = await log.load("order-42");
    */
   readonly load: OfOne<LoadedExecution>;
-  /** What it was created with. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
+  /** The input and options of its creation. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly created: OfOne<Created<unknown>>;
-  /** How it ended; undefined while it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
+  /** The result; undefined while the execution has not finished. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly result: OfOne<ExecutionResult | undefined>;
   /**
    * The event of a version.
@@ -77,8 +80,8 @@ export interface ExecutionReads {
   /** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly lastEvent: OfOne<LoggedEvent<unknown>>;
   /**
-   * Events by version, with the hash of their backtrace when asked for. To
-   * follow a log, ask again from the version after the last one known.
+   * Events by version, with the hash of their backtrace if requested. To follow a log, ask again
+   * from the version after the last known one.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
    * @example
    * const { items, next } = await log.events("order-42", { kinds: ["stepFinished"] });
@@ -98,10 +101,11 @@ export interface ExecutionReads {
     Page<LoggedResponse<unknown>>
   >;
   /**
-   * Executions, newest first, each with its status, until when it sleeps, and
-   * why it is paused, being cancelled or parked. A page may be short and have a
-   * next one: it looks at 2,000 rows and no more; those that are run, or were
-   * interrupted, it finds without looking at others.
+   * Executions, newest first, each with its status, the end of its sleep, and the reason why it is
+   * paused, being cancelled or parked. A filter without an index of its own searches 10,000
+   * executions per page. A page may then be short or empty and still have a next one: `looked` is
+   * the number of executions it searched. Running, paused, cancelling and parked executions are
+   * found without a search.
    * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
    * @example
    * for (const { id, interruption } of (await log.list({ status: "parked" })).items) console.log(id, interruption);
@@ -111,33 +115,31 @@ export interface ExecutionReads {
    */
   readonly list: Method<[options?: ListExecutionsOptions], Page<ExecutionSummary>>;
   /**
-   * What is being cancelled and has not ended, of one function, by id: for the
-   * worker that ends it, its children first. Each marking announces
-   * `execution.cancelling` with the function as its key.
+   * The unfinished executions of one function that are being cancelled, by id: for the worker that
+   * ends them, children first. Each marking announces `execution.cancelling` with the function as
+   * its key.
    * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CURSOR_INVALID`
    */
   readonly cancelling: Method<[options: CancellingOptions], Page<CancellingExecution>>;
-  /** An execution and all below it, each after its parent. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CURSOR_INVALID` */
+  /** An execution and all its descendants, each after its parent. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CURSOR_INVALID` */
   readonly tree: Method<[id: string, options?: PageOptions], Page<ExecutionSummary>>;
-  /** How many there are of each function and status, counted in slices. @throws HoldfastError `ABORTED`, `OPTION_INVALID` */
+  /** Counts executions by function and status, in slices. @throws HoldfastError `ABORTED`, `OPTION_INVALID` */
   count(options?: CountOptions): Promise<ExecutionCounts>;
   /**
-   * Adds lines to the log for people, all or none: 1 to 200. Repeated, it adds
-   * them twice: when the outcome is unknown, look at the last lines first.
+   * Adds 1 to 200 lines to the log for people, all or none. A repeated call adds them twice: if the
+   * outcome is unknown, read the last lines first.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `TEXT_INVALID`, `VALUE_TOO_LARGE`, `NOT_SERIALIZABLE`, `OPTION_INVALID`
    * @example
    * await log.log("order-42", [{ level: "info", message: "packed", data: { boxes: 2 } }]);
    */
   readonly log: Method<[id: string, entries: readonly LogEntry[], wait?: WaitOptions], void>;
   /**
-   * Lines in the order of writing. To follow them, ask again from the key after
-   * the last one known.
+   * Lines in the order of writing. To follow them, ask again from the key after the last known one.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
    */
   readonly logs: Method<[id: string, options?: ListLogsOptions], Page<LogLine>>;
   /**
-   * Tells where in the code the events of some ranges came from: 1 to 200. May
-   * be repeated.
+   * Records the source locations of the events of 1 to 200 ranges. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_EXISTS`, `TEXT_INVALID`, `VALUE_TOO_LARGE`, `OPTION_INVALID`
    */
   readonly addBacktraces: Method<
@@ -164,8 +166,8 @@ export function executionReads(context: ExecutionContext): ExecutionReads {
     result: reads(context, readResult, givenRead, shownResult),
     event: reads(context, readEvent, givenEvent, shownEvent),
     lastEvent: reads(context, readLastEvent, givenRead, shownEvent),
-    events: lists(context, eventList),
-    responses: lists(context, responseList),
+    events: lists(context, eventList, lockReadExecution),
+    responses: lists(context, responseList, lockReadExecution),
     list: lists(context, executionList),
     cancelling: lists(context, cancellingList),
     tree: lists(context, executionTree),

@@ -12,11 +12,15 @@ import {
 } from "./state-row.ts";
 
 /**
- * What the registry of processes and schedules compose: the executions of
- * their own are created, cancelled and read through this file.
+ * The parts of executions that the registry of processes and the schedules use to create, cancel
+ * and read their own executions. Maintenance compares and repairs rows of executions through this
+ * file.
  */
 
 export type { Finished } from "./context.ts";
+export { deliveredResult } from "./delivered.ts";
+export { suspiciousExecutions, type Suspicious } from "./standing/contradictions.ts";
+export { repairExecution, type RepairedRun } from "./standing/repair.ts";
 export { cancelOrMark } from "./control/lifecycle.ts";
 export {
   createIfFree,
@@ -26,26 +30,26 @@ export {
   type NewExecution,
 } from "./log/create.ts";
 
-/** The process ends with the execution from now on. */
+/** Links a process to an execution: from now on the process ends with it. */
 export function* linkProcess(execution: number, process: number): Tx<void> {
   yield* run(sql`
     UPDATE holdfast_execution SET process = ${process} WHERE key = ${execution}`);
 }
 
-/** Retention need not keep the execution any longer. */
+/** Unlinks the process: retention no longer needs to keep the execution. */
 export function* unlinkProcess(execution: number): Tx<void> {
   yield* run(sql`
     UPDATE holdfast_execution SET process = NULL WHERE key = ${execution} AND process IS NOT NULL`);
 }
 
-/** Whether an execution goes on: it is there, and has no end. */
+/** True if the execution exists and has not finished. */
 export function* isUnfinished(execution: number): Tx<boolean> {
   const found = yield* row(sql`
     SELECT key FROM holdfast_execution WHERE key = ${execution} AND state <> 'finished'`);
   return found !== undefined;
 }
 
-/** Those of some executions that go on, by key. What was removed has ended. */
+/** The unfinished ones among some executions, by key. A removed execution counts as finished. */
 export function* unfinishedAmong(keys: readonly number[]): Tx<ReadonlyMap<number, ExecutionId>> {
   if (keys.length === 0) return new Map();
   const found = yield* rows<{
@@ -56,7 +60,7 @@ export function* unfinishedAmong(keys: readonly number[]): Tx<ReadonlyMap<number
   return new Map(found.map(({ key, id }) => [key, id]));
 }
 
-/** An execution that was there before its process, locked; and how it ended, if it has. */
+/** Locks an execution that existed before its process, and returns it with its result, if any. */
 export function* standingForProcess(id: ExecutionId): Tx<{
   readonly record: ExecutionRecord;
   readonly result: FinishedResult | undefined;
@@ -65,13 +69,16 @@ export function* standingForProcess(id: ExecutionId): Tx<{
   return { record, result: yield* finishedResult(id) };
 }
 
-/** Where in a log an execution ended. */
+/** The position in a log at which an execution ended. */
 export interface ResultPlace {
   readonly execution: number;
   readonly version: number;
 }
 
-/** The hashes of the results at some places, by `execution#version`: for those who did not copy them. */
+/**
+ * The hashes of the results at some places, by `execution#version`, for callers that did not copy
+ * them.
+ */
 export function* resultHashesAt(places: readonly ResultPlace[]): Tx<ReadonlyMap<string, string>> {
   const hashes = new Map<string, string>();
   if (places.length === 0) return hashes;

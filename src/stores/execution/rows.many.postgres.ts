@@ -4,7 +4,7 @@ import { sql } from "../../sql/statement.ts";
 import { eventColumnsOf, type EventPlace } from "./event-row.ts";
 import { stateValuesOf, type ExecutionRecord } from "./state-row.ts";
 
-/** An event with its place; a set form has none that asks an inbox. */
+/** An event with its place; a set form never asks an inbox. */
 export interface PlacedEvent {
   readonly place: Omit<EventPlace, "inbox" | "ordinal">;
   readonly event: ExecutionEvent;
@@ -38,7 +38,8 @@ export function* writeStatesOnPostgres(
     UPDATE holdfast_execution e SET
       version = t.version, state = t.state, lifecycle = t.lifecycle, due_at = t.due_at,
       lease_until = t.lease_until, finished_at = t.finished_at, result_kind = t.result_kind,
-      failures = t.failures, deaths = t.deaths, lock_version = t.lock_version,
+      failures = t.failures, deaths = t.deaths, alone_deaths = t.alone_deaths,
+      lock_version = t.lock_version, is_alone = t.is_alone,
       executor = t.executor, run = t.run, owner = t.owner, max_retries = t.max_retries,
       backoff_ms = t.backoff_ms, backoff_max_ms = t.backoff_max_ms, inbox = t.inbox,
       ordinal = t.ordinal, is_closing = t.is_closing, seen = t.seen, wake_at = t.wake_at, responses = t.responses,
@@ -55,7 +56,9 @@ export function* writeStatesOnPostgres(
       ${to.map((one) => one.result_kind)}::text[],
       ${to.map((one) => one.failures)}::bigint[],
       ${to.map((one) => one.deaths)}::bigint[],
+      ${to.map((one) => one.alone_deaths)}::bigint[],
       ${to.map((one) => one.lock_version)}::bigint[],
+      ${to.map((one) => one.is_alone)}::bigint[],
       ${to.map((one) => one.executor)}::text[],
       ${to.map((one) => one.run)}::text[],
       ${to.map((one) => one.owner)}::text[],
@@ -74,7 +77,7 @@ export function* writeStatesOnPostgres(
       ${to.map((one) => one.code_version)}::text[],
       ${to.map((one) => one.incompatible)}::text[]
     ) AS t (key, version, state, lifecycle, due_at, lease_until, finished_at, result_kind, failures, deaths,
-      lock_version, executor, run, owner, max_retries, backoff_ms, backoff_max_ms, inbox, ordinal, is_closing,
+      alone_deaths, lock_version, is_alone, executor, run, owner, max_retries, backoff_ms, backoff_max_ms, inbox, ordinal, is_closing,
       seen, wake_at, responses, history_from, responses_from, continuations, code_version, incompatible)
     WHERE e.key = t.key`);
 }

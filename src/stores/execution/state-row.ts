@@ -25,14 +25,12 @@ import { sql, type Statement } from "../../sql/statement.ts";
 import { eventAt } from "./event-row.ts";
 
 /**
- * The row of an execution: what a fold over its events and responses would
- * say, written in the same transaction, so that every question of a worker is
- * an index lookup. `lease_until` is there only while somebody may hold it, so
- * the index for dead owners has as many entries as there is work going on, not
- * as there are sleepers.
+ * The row of an execution: a fold over its events and responses, written in the same transaction,
+ * so that a worker's questions are index lookups. `lease_until` is set only while a holder may
+ * exist: the index for dead owners has one entry per held execution, none per sleeper.
  */
 
-/** The columns of `holdfast_execution` that tell its state. */
+/** The columns of `holdfast_execution` that hold its state. */
 export interface StateRow {
   readonly key: number;
   readonly id: ExecutionId;
@@ -48,7 +46,9 @@ export interface StateRow {
   readonly result_kind: ResultKind | null;
   readonly failures: number;
   readonly deaths: number;
+  readonly alone_deaths: number;
   readonly lock_version: number | null;
+  readonly is_alone: number | null;
   readonly executor: Holder["executor"] | null;
   readonly run: Holder["run"] | null;
   readonly owner: Holder["owner"];
@@ -71,25 +71,24 @@ export interface StateRow {
 
 export const stateColumns: Statement = sql`
   key, id, parent, role, function, version, state, lifecycle, due_at, lease_until, finished_at, result_kind,
-  failures, deaths, lock_version, executor, run, owner, max_retries, backoff_ms, backoff_max_ms,
+  failures, deaths, alone_deaths, lock_version, is_alone, executor, run, owner, max_retries, backoff_ms, backoff_max_ms,
   inbox, ordinal, is_closing, seen, wake_at, responses, history_from, responses_from, continuations, code_version,
   incompatible, process`;
 
-/** An execution with its state, as an operation works on it. */
+/** An execution with its state, as operations use it. */
 export interface ExecutionRecord {
   readonly key: number;
   readonly id: ExecutionId;
   readonly parent: number | null;
   readonly function: FunctionName;
   readonly state: ExecutionState;
-  /** The process that it was spawned for, which ends with it. */
+  /** The process that it was spawned for; the process ends with it. */
   readonly process: number | null;
 }
 
 /**
- * A condition on the row of an execution: true unless it is being removed with
- * its tree, or one that it comes from is; it is then as good as gone. Only
- * finished executions can be in such a tree, so the others need no look.
+ * A condition on the row: false if the execution or an ancestor is being removed with its tree. It
+ * then counts as missing. Only finished executions can be in such a tree, so it skips the others.
  */
 export function isPresent(id: ExecutionId): Statement {
   const line = lineOf(id);
@@ -98,11 +97,21 @@ export function isPresent(id: ExecutionId): Statement {
     SELECT 1 FROM holdfast_execution AS gone WHERE gone.id IN ${textsOf(line)} AND gone.removing_at IS NOT NULL))`;
 }
 
-/**
- * A condition on the row of an execution: its time alone decides whether it
- * can be locked. Written as in the indexes of what is due.
- */
-export const isLockable: Statement = sql`state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL`;
+/** A row that any worker may lock once it is due. Written as in the indexes of due work. */
+export const isLockable: Statement = sql`state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL AND deaths < 3`;
+
+/** The same for an execution that no worker has had: retry terms come with the first lock. */
+export const isLockableNew: Statement = sql`${isLockable} AND backoff_ms IS NULL`;
+
+/** The same for an execution that a worker has had. */
+export const isLockableBegun: Statement = sql`${isLockable} AND backoff_ms IS NOT NULL`;
+
+/** The same for a run that remembers code versions under which it was parked. */
+export const isInLane: Statement = sql`state = 'pending' AND incompatible IS NOT NULL AND deaths < 3`;
+
+/** The same for a suspect: three workers in a row died while they held it (`suspectDeaths`). */
+export const isSuspectRow: Statement = sql`state = 'pending' AND deaths >= 3 AND lifecycle <> 'paused'
+  AND (lifecycle <> 'parked' OR incompatible IS NOT NULL)`;
 
 /** The record of an execution, locked until the transaction ends. @throws HoldfastError `EXECUTION_NOT_FOUND` */
 export function* lockedRecord(
@@ -123,12 +132,18 @@ export function* lockedParent(id: ExecutionId, child: ExecutionId): Tx<Execution
   return recordOf(found);
 }
 
-/** The key alone, locked the same way. @throws HoldfastError `EXECUTION_NOT_FOUND` */
+/** Only the key, locked the same way. @throws HoldfastError `EXECUTION_NOT_FOUND` */
 export function* lockedKey(id: ExecutionId): Tx<number> {
   const found = yield* row<{ readonly key: number }>(sql`
     SELECT key FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)} ${lockRow}`);
   if (found === undefined) throw yield* absence(id);
   return found.key;
+}
+
+/** Locks the execution of a read. The read itself reports a missing execution. */
+export function* lockReadExecution(input: ExecutionId | { readonly id: ExecutionId }): Tx<void> {
+  const id = typeof input === "string" ? input : input.id;
+  yield* row(sql`SELECT key FROM holdfast_execution WHERE id = ${id} ${lockRow}`);
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` when the columns contradict each other. */
@@ -145,6 +160,7 @@ export function stateOf(found: StateRow): ExecutionState {
     lifecycle: found.lifecycle,
     failures: found.failures,
     deaths: found.deaths,
+    aloneDeaths: found.alone_deaths,
     retry:
       found.backoff_ms === null
         ? null
@@ -162,14 +178,14 @@ export function stateOf(found: StateRow): ExecutionState {
   };
 }
 
-/** The versions that a run remembers. @throws HoldfastError `CORRUPT_ROW` */
+/** The code versions that a run remembers. @throws HoldfastError `CORRUPT_ROW` */
 export function incompatibleOf(id: string, stored: string | null): readonly string[] {
   if (stored === null) return [];
   try {
     const versions: unknown = JSON.parse(stored);
     if (Array.isArray(versions)) return versions as readonly string[];
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw corruptRow("holdfast_execution", id, "remembers code versions in a text that is no list");
 }
@@ -193,7 +209,7 @@ function pendingOf(found: StateRow): PendingState {
     case "locked": {
       const { lock_version: lockVersion } = found;
       if (holder === null || leaseUntil === null || lockVersion === null) break;
-      return { kind: "locked", holder, leaseUntil, lockVersion };
+      return { kind: "locked", holder, leaseUntil, lockVersion, isAlone: found.is_alone === 1 };
     }
     case "blocked": {
       const on = blockedOn(found);
@@ -231,33 +247,61 @@ function blockedOn(found: StateRow): BlockedOn | undefined {
 /** The columns that a transition may change. */
 export type StateValues = Omit<StateRow, "key" | "id" | "parent" | "role" | "function" | "process">;
 
-export function stateValuesOf(state: ExecutionState): StateValues {
-  const { pending, retry } = state;
+/** The columns that hold the status of an execution and its holder. */
+export type PendingValues = Pick<
+  StateRow,
+  | "state"
+  | "due_at"
+  | "lease_until"
+  | "finished_at"
+  | "result_kind"
+  | "lock_version"
+  | "is_alone"
+  | "executor"
+  | "run"
+  | "owner"
+  | "inbox"
+  | "ordinal"
+  | "is_closing"
+  | "seen"
+  | "wake_at"
+>;
+
+export function pendingValuesOf(pending: PendingState): PendingValues {
   const holder = lastHolder(pending);
   const on = pending.kind === "blocked" ? pending.on : undefined;
   const sleeping = isSleeping(pending) ? pending : undefined;
   return {
-    version: state.version,
     state: pending.kind,
-    lifecycle: state.lifecycle,
     due_at: pending.kind === "pending" ? pending.dueAt : null,
     lease_until: pending.kind === "finished" ? null : pending.leaseUntil,
     finished_at: pending.kind === "finished" ? pending.finishedAt : null,
     result_kind: pending.kind === "finished" ? pending.resultKind : null,
-    failures: state.failures,
-    deaths: state.deaths,
     lock_version: pending.kind === "locked" ? pending.lockVersion : null,
+    is_alone: pending.kind === "locked" && pending.isAlone ? 1 : null,
     executor: holder?.executor ?? null,
     run: holder?.run ?? null,
     owner: holder?.owner ?? null,
-    max_retries: retry?.maxRetries ?? null,
-    backoff_ms: retry?.backoffMs ?? null,
-    backoff_max_ms: retry?.backoffMaxMs ?? null,
     inbox: on?.kind === "joinSet" ? on.joinSet : null,
     ordinal: on?.kind === "joinSet" ? on.ordinal : null,
     is_closing: on?.kind === "joinSet" ? Number(on.isClosing) : null,
     seen: on?.kind === "responses" ? on.seen : (sleeping?.seen ?? null),
     wake_at: sleeping?.wakeAt ?? null,
+  };
+}
+
+export function stateValuesOf(state: ExecutionState): StateValues {
+  const { pending, retry } = state;
+  return {
+    ...pendingValuesOf(pending),
+    version: state.version,
+    lifecycle: state.lifecycle,
+    failures: state.failures,
+    deaths: state.deaths,
+    alone_deaths: state.aloneDeaths,
+    max_retries: retry?.maxRetries ?? null,
+    backoff_ms: retry?.backoffMs ?? null,
+    backoff_max_ms: retry?.backoffMaxMs ?? null,
     responses: state.responses,
     history_from: state.historyFrom,
     responses_from: state.responsesFrom,
@@ -267,14 +311,14 @@ export function stateValuesOf(state: ExecutionState): StateValues {
   };
 }
 
-/** Writes what a transition made of a state. */
 export function* writeState(key: number, state: ExecutionState): Tx<void> {
   const to = stateValuesOf(state);
   yield* run(sql`
     UPDATE holdfast_execution SET
       version = ${to.version}, state = ${to.state}, lifecycle = ${to.lifecycle}, due_at = ${to.due_at},
       lease_until = ${to.lease_until}, finished_at = ${to.finished_at}, result_kind = ${to.result_kind},
-      failures = ${to.failures}, deaths = ${to.deaths}, lock_version = ${to.lock_version},
+      failures = ${to.failures}, deaths = ${to.deaths}, alone_deaths = ${to.alone_deaths},
+      lock_version = ${to.lock_version}, is_alone = ${to.is_alone},
       executor = ${to.executor}, run = ${to.run}, owner = ${to.owner}, max_retries = ${to.max_retries},
       backoff_ms = ${to.backoff_ms}, backoff_max_ms = ${to.backoff_max_ms}, inbox = ${to.inbox},
       ordinal = ${to.ordinal}, is_closing = ${to.is_closing}, seen = ${to.seen}, wake_at = ${to.wake_at}, responses = ${to.responses},
@@ -284,17 +328,20 @@ export function* writeState(key: number, state: ExecutionState): Tx<void> {
     WHERE key = ${key}`);
 }
 
-/** The little of an execution's row that finds the rest. */
+/** The few columns of an execution's row that find the rest. */
 export interface Standing {
   readonly key: number;
   readonly version: number;
   readonly responses: number;
   readonly state: string;
-  /** The version before which its history was pruned, but for its creation; 0 when it is whole. */
+  /**
+   * The version before which its history was pruned, except its creation; 0 when the history is
+   * whole.
+   */
   readonly prunedBefore: number;
 }
 
-/** Where an execution stands, or undefined when there is none. */
+/** The standing of an execution, or undefined when it is missing. */
 export function* findStanding(id: ExecutionId): Tx<Standing | undefined> {
   return yield* row<Standing>(sql`
     SELECT key, version, responses, state, pruned_before AS "prunedBefore" FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
@@ -307,7 +354,7 @@ export function* standing(id: ExecutionId): Tx<Standing> {
   return found;
 }
 
-/** Why an execution is not found: it was erased, or nobody knows of it. */
+/** The error for a missing execution: it was erased, or is unknown. */
 export function* absence(id: ExecutionId): Tx<HoldfastError> {
   const left = yield* row<{ readonly erasedAt: number | null }>(sql`
     SELECT erased_at AS "erasedAt" FROM holdfast_execution WHERE id = ${id}`);
@@ -316,7 +363,7 @@ export function* absence(id: ExecutionId): Tx<HoldfastError> {
     : executionGone(id, left.erasedAt);
 }
 
-/** The event of a version that there must be. @throws HoldfastError `CORRUPT_ROW` */
+/** The event of a version that must exist. @throws HoldfastError `CORRUPT_ROW` */
 export function* soundEvent(id: ExecutionId, execution: number, version: number): Tx<LoggedEvent> {
   const found = yield* eventAt(execution, version);
   if (found === undefined) throw corruptLog(id, version);
@@ -324,7 +371,7 @@ export function* soundEvent(id: ExecutionId, execution: number, version: number)
 }
 
 export interface FinishedResult {
-  /** Of the event that ended it. */
+  /** The version of the event that ended it. */
   readonly version: number;
   readonly finishedAt: number;
   readonly resultKind: ResultKind;
@@ -332,7 +379,7 @@ export interface FinishedResult {
   readonly result: Encoded;
 }
 
-/** How an execution ended; undefined when it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
+/** The result of an execution; undefined while it has not finished. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
 export function* finishedResult(id: ExecutionId): Tx<FinishedResult | undefined> {
   const { key, version, state } = yield* standing(id);
   if (state !== "finished") return undefined;
@@ -342,12 +389,12 @@ export function* finishedResult(id: ExecutionId): Tx<FinishedResult | undefined>
   return { version, finishedAt: at, resultKind, resultHash, result };
 }
 
-/** The state row speaks of an event that is not there, or is another one. */
+/** The error for a state row that refers to an event which is missing or of another kind. */
 export function corruptLog(id: ExecutionId, version: number): HoldfastError {
   return new HoldfastError(
     "CORRUPT_ROW",
     `Event ${version} of execution ${id} is not there or not what its state says, which no operation of Holdfast leaves behind. ` +
-      "Look at the log with a database shell; restore it from a backup.",
+      "Run holdfast check. A row that contradicts its log is put right by holdfast repair --apply; restore all else from a backup.",
     { table: "holdfast_execution_event", key: `${id}#${version}` },
   );
 }

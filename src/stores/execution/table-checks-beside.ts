@@ -7,11 +7,11 @@ import { byKey, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
 import { isLogLevel } from "./read/logs.ts";
 
-/** What lies beside the log of an execution. */
+/** Checks of the rows beside the log of an execution. */
 
 export const noOwner = "Its execution is missing.";
 
-/** How a row of an execution is named, also when that is missing. */
+/** The name of the execution that owns a row, also when the execution is missing. */
 export function ownerName(row: {
   readonly id: ExecutionId | null;
   readonly execution: number;
@@ -94,7 +94,7 @@ const stack = tableCheck<StackRow>({
   weight: sql`length(t.stack)`,
   keyOf: ({ hash }) => hash,
   judge: (row, { sha256Hex }) =>
-    sha256Hex(row.stack) === row.hash ? undefined : "Its text has another hash.",
+    sha256Hex(row.stack) === row.hash ? undefined : "Its text does not match its hash.",
 });
 
 interface OwnedRange {

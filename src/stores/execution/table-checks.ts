@@ -4,7 +4,7 @@ import type { Encoded } from "../../model/values/encoded.ts";
 import { payloadField } from "../../model/execution/event-payload.ts";
 import { isControlKind } from "../../model/execution/event.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
-import { lineOf, parseExecutionId, splitToParts } from "../../model/ids/execution-id.ts";
+import { parseExecutionId, splitToParts } from "../../model/ids/execution-id.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../model/ids/function-name.ts";
 import { isHistoryKind } from "../../model/execution/history-event.ts";
@@ -20,17 +20,21 @@ import { undamaged } from "../damage.ts";
 import { faultyField } from "./log/event-fields.ts";
 import { eventOf } from "./event-row.ts";
 import type { EventRow } from "./event-row.ts";
+import { beingRemoved } from "./being-removed.ts";
 import { besideChecks, noOwner, ownerName } from "./table-checks-beside.ts";
 import { stateColumns, stateOf, type StateRow } from "./state-row.ts";
 
 interface ExecutionRow extends StateRow {
   readonly input_hash: string;
-  /** How many responses there were when the run began before which its history was pruned. */
+  /** The number of responses at the start of the run before which the history was pruned. */
   readonly pruned_responses: number | null;
   readonly progress: Encoded | null;
 }
 
-/** Responses up to this number may have been pruned; null when the event is lost that tells it. */
+/**
+ * Responses up to this number may have been pruned; null when the event that records the number is
+ * lost.
+ */
 function prunedResponses(execution: Statement): Statement {
   return sql`(SELECT p.responses FROM holdfast_execution_event p
     WHERE p.execution = ${execution}.key AND p.version = ${execution}.pruned_before)`;
@@ -91,7 +95,10 @@ function faultOfStart(row: ExecutionRow, created: EventRow | undefined): string 
   return event.function === row.function ? undefined : "Its function is not that of its creation.";
 }
 
-/** Its newest event is the one the row stands at, and ended it if it has. */
+/**
+ * Checks that the newest event is at the row's version, and is the end if the execution has
+ * finished.
+ */
 function faultOfEnd(row: ExecutionRow, [last, ...later]: readonly EventRow[]): string | undefined {
   if (last?.version !== row.version || later.length > 0)
     return "Its log does not end at its version.";
@@ -169,7 +176,7 @@ const event = tableCheck<OwnedEvent>({
 
 function faultOfEvent(row: EventRow, tools: CheckTools): string | undefined {
   const isHistory = isHistoryKind(row.kind);
-  if (!isHistory && !isControlKind(row.kind)) return "It is of a kind that there is not.";
+  if (!isHistory && !isControlKind(row.kind)) return "It has an unknown kind.";
   const field = payloadField(row.kind);
   if (field !== undefined && row.payload === null) return "It has lost its value.";
   const { event: logged } = eventOf(row);
@@ -184,20 +191,20 @@ function faultOfEvent(row: EventRow, tools: CheckTools): string | undefined {
 function faultOfValue(
   logged: ExecutionEvent,
   value: unknown,
-  { hash }: CheckTools,
+  { agrees }: CheckTools,
 ): string | undefined {
   switch (logged.kind) {
     case "created":
     case "continued":
-      return hash("execution", 1, value) === logged.inputHash
+      return agrees("execution", 1, value, logged.inputHash)
         ? undefined
-        : "Its input has another hash.";
+        : "Its input does not match its hash.";
     case "finished":
       if (!isResult(value) || value.kind !== logged.resultKind)
         return "Its result is none, or of another kind.";
-      return hash("execution", 1, value) === logged.resultHash
+      return agrees("execution", 1, value, logged.resultHash)
         ? undefined
-        : "Its result has another hash.";
+        : "Its result does not match its hash.";
     default:
       return undefined;
   }
@@ -280,19 +287,21 @@ const response = tableCheck<OwnedResponse>({
   },
 });
 
-function faultOfAnswer(row: OwnedResponse, { decode, hash }: CheckTools): string | undefined {
+function faultOfAnswer(row: OwnedResponse, { decode, agrees }: CheckTools): string | undefined {
   if (row.kind === "delay") {
     splitDelayId(row.source as DelayId);
     return row.outcome === "expired" || row.outcome === "cancelled"
       ? undefined
       : "Its outcome is none that there is.";
   }
-  if (row.kind !== "child" && row.kind !== "signal") return "It is of a kind that there is not.";
+  if (row.kind !== "child" && row.kind !== "signal") return "It has an unknown kind.";
   if (row.payload === null) return "It has lost its value.";
   const value = decode(row.payload);
   if (row.kind === "child" && (!isResult(value) || value.kind !== row.outcome))
     return "Its result is none, or of another kind.";
-  return hash("execution", 1, value) === row.value_hash ? undefined : "Its value has another hash.";
+  return agrees("execution", 1, value, row.value_hash ?? "")
+    ? undefined
+    : "Its value does not match its hash.";
 }
 
 interface ExecutionRef {
@@ -300,23 +309,12 @@ interface ExecutionRef {
   readonly id: ExecutionId;
 }
 
-/** Executions by their keys, for those who refer to them. */
+/** Executions by key, for rows that refer to them. */
 function* executionsOfKeys(keys: readonly number[]): Tx<ReadonlyMap<number, ExecutionRef>> {
   if (keys.length === 0) return new Map();
   const found = yield* rows<ExecutionRef>(sql`
     SELECT key, id FROM holdfast_execution WHERE key IN ${integersOf(keys)}`);
   return new Map(found.map((each) => [each.key, each]));
-}
-
-/** Whether an execution is being removed with its tree, or one it comes from is: then parts of it are rightly missing. */
-function* beingRemoved(
-  found: readonly { readonly id: ExecutionId | null }[],
-): Tx<(id: ExecutionId | null) => boolean> {
-  const line = new Set(found.flatMap(({ id }) => (id === null ? [] : lineOf(id))));
-  const removed = yield* rows<{ readonly id: string }>(sql`
-    SELECT id FROM holdfast_execution WHERE id IN ${textsOf([...line])} AND removing_at IS NOT NULL`);
-  const gone = new Set(removed.map(({ id }) => id));
-  return (id) => id !== null && lineOf(id).some((each) => gone.has(each));
 }
 
 export const executionChecks: readonly TableCheck[] = [execution, event, response, ...besideChecks];

@@ -21,8 +21,8 @@ import { assertHeld, type JudgedKind } from "./ends.ts";
 import type { LeasedRoot, LeaseKind } from "./parts.ts";
 
 /**
- * Takes a lease when nobody holds it, or from the holder that was seen dead.
- * Of several that saw the same holder die, one wins.
+ * Acquires a lease that is free or whose holder the caller has seen dead. Of several callers that
+ * saw the same death, one wins.
  */
 export function acquireOf<Ref, Root extends LeasedRoot, L>(
   kind: LeaseKind<Ref, Root, L>,
@@ -31,14 +31,14 @@ export function acquireOf<Ref, Root extends LeasedRoot, L>(
     key: (input: AcquireLease<Ref>) => kind.idOf(input.of),
     *one({ clock }: LeaseContext, input) {
       const root = yield* kind.lock(input.of);
-      kind.assertLeasable(root);
+      if (kind.assertLeasable !== undefined) yield* kind.assertLeasable(root);
       const state = yield* kind.rows.read(root);
       const now = instantOf(() => clock.now());
       const decision = decideLease(state, input.owner, now, input.death);
       if (decision.kind === "busy") return decision;
       const lease = leaseAfter(kind, decision, state, input, now);
       yield* kind.rows.write(root, lease);
-      // Claims under the old fence are over, and others may wait for that.
+      // Claims under the old fence are void now, and others may wait for that.
       if (kind.announcesHolders || decision.kind === "reclaim")
         yield* announce(kind.topic, root.id);
       return { kind: "acquired", lease: kind.leaseOf(root, lease) };
@@ -67,9 +67,8 @@ function leaseAfter(
 }
 
 /**
- * Extends a lease, and keeps its token and fence. One that is found to have
- * run out is over for good: its holder was told so, and a clock that is set
- * back must not keep others away in its name.
+ * Extends a lease, and keeps its token and fence. An expired lease has ended for good: its holder
+ * was told so. A clock that is set back must not keep others away on its behalf.
  */
 export function renewOf<Ref, Root extends LeasedRoot, L>(
   leases: JudgedKind<Ref, Root, L>,

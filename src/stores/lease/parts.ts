@@ -45,36 +45,42 @@ import { leaseChanged } from "./topics.ts";
 import { takeLease } from "./wait.ts";
 
 /**
- * Sessions and processes are worked on under leases: one holder at a time, and
- * a fence that only grows. Both kinds have the same columns and the same
- * operations, which are written once over what a kind says here.
+ * Work on sessions and processes needs a lease: one holder at a time, and a fence that only grows.
+ * Both kinds have the same columns and the same operations, which are written once over the
+ * description of a kind.
  */
 export interface LeaseKind<Ref, Root extends LeasedRoot, L> {
-  /** Ends the names of its operations: `acquireLease`, `acquireProcessLease`. */
+  /** The suffix of its operations' names: `acquireLease`, `acquireProcessLease`. */
   readonly noun: "Lease" | "ProcessLease";
-  /** What waiters listen for, with the id of the root: its lease has another holder, or none. */
+  /**
+   * The topic that waiters listen to, with the id of the root: its lease has another holder or is
+   * free.
+   */
   readonly topic: string;
   /** The root in words, for errors. */
   readonly named: (id: string) => string;
   readonly idOf: (ref: Ref) => string;
   readonly refOf: (root: Root) => Ref;
-  /** The root, locked until the transaction ends: what is decided by its lease holds until then. */
+  /** Locks the root until the transaction ends, so decisions by its lease stay true until then. */
   readonly lock: (ref: Ref) => Tx<Root>;
-  /** The same for reads, which lock nothing. */
+  /** Finds the root for reads, and locks nothing. */
   readonly find: (ref: Ref) => Tx<Root>;
-  /** Whether `lock` refused because the root is no longer there. */
+  /** Tests whether `lock` refused because the root no longer exists. */
   readonly isGone: (error: unknown) => boolean;
-  /** Throws for a root that nobody may work on. */
-  readonly assertLeasable: (root: Root) => void;
+  /** Throws for a root that must not be worked on; without it, all roots are accepted. */
+  readonly assertLeasable?: (root: Root) => Tx<void>;
   /**
-   * Whether an incarnation that asks again shares the lease that it has.
-   * Otherwise it gets a new one, and the one before is over.
+   * True when an incarnation that asks again shares its current lease. Otherwise it gets a new
+   * lease, and the old one ends.
    */
   readonly isShared: boolean;
-  /** Whether every new holder is announced; otherwise only one that ends the claims of another. */
+  /**
+   * True when every new holder is announced; otherwise only a holder that ends the claims of
+   * another is.
+   */
   readonly announcesHolders: boolean;
   readonly rows: LeaseRows<Root>;
-  /** What the holder is given. */
+  /** The lease as its holder gets it. */
   readonly leaseOf: (root: Root, held: HeldLease) => L;
   readonly lost: (
     id: string,
@@ -89,17 +95,23 @@ export interface LeasedRoot {
   readonly id: string;
 }
 
-/** The statements of one table of leases: identifiers cannot be parameters. Those that change a lease have its root locked. */
+/**
+ * The statements of one table of leases, since identifiers cannot be parameters. The root of a
+ * lease is locked before the lease changes.
+ */
 interface LeaseRows<Root extends LeasedRoot = LeasedRoot> {
   readonly read: (root: Root) => Tx<LeaseState>;
   readonly write: (root: Root, lease: HeldLease) => Tx<void>;
-  /** Leaves nothing of a lease but its fence, and how those before it ended. */
+  /** Clears everything of a lease except its fence and the ends of earlier leases. */
   readonly clear: (key: number) => Tx<number>;
-  /** Records when a lease was found to have run out: from then on it is over, also for a clock that is set back. */
+  /**
+   * Records the instant at which a lease was found expired. From then on it has ended, even for a
+   * clock that is set back.
+   */
   readonly expire: (key: number, at: number) => Tx<number>;
 }
 
-/** What is done with the leases of one kind in transactions. */
+/** Operations on the leases of one kind inside transactions. */
 export interface LeaseTransactions<Ref, Root extends LeasedRoot, L> {
   readonly kind: LeaseKind<Ref, Root, L>;
   readonly acquire: StoreOperation<LeaseContext, AcquireLease<Ref>, LeaseOutcome<L>>;
@@ -118,31 +130,34 @@ export interface LeaseTransactions<Ref, Root extends LeasedRoot, L> {
   >;
 }
 
-/** The leases of one kind. */
+/** Operations on the leases of one kind. */
 export interface LeaseOperations<
   Ref,
   Root extends LeasedRoot,
   L extends HolderLease,
 > extends LeaseTransactions<Ref, Root, L> {
-  /** Lets only the holder pass: see `assertHeld`. */
+  /** Accepts only the holder: see `assertHeld`. */
   readonly assertHeld: (
     context: LeaseContext,
     root: Root,
     fence: LeaseFence | undefined,
   ) => Tx<Held>;
-  /** Who holds a lease. One that is found to have run out is recorded as over. */
+  /** Returns the holder of a lease. An expired lease is recorded as ended. */
   readonly holder: (
     context: LeaseContext,
     ref: Ref,
     wait: WaitOptions,
   ) => Promise<LeaseHolder | undefined>;
-  /** Records ends that a read has found; tells who holds those that were renewed meanwhile. */
+  /**
+   * Records expired leases that a read has found. Returns the holders of leases that were renewed
+   * in between.
+   */
   readonly recordFoundEnds: (
     context: LeaseContext,
     ends: LeaseEnds<Ref>,
     wait: WaitOptions,
   ) => Promise<ReadonlyMap<string, LeaseHolder | undefined>>;
-  /** Takes a lease that nobody holds, or whose holder has died. */
+  /** Acquires a lease that is free or whose holder has died. */
   readonly take: (
     context: LeaseContext,
     request: AcquireLease<Ref>,
@@ -198,7 +213,6 @@ export const sessionLeases: LeaseOperations<SessionRef, SessionRoot, Lease> = le
   isGone: (error) =>
     isHoldfastError(error) &&
     (error.code === "SESSION_NOT_FOUND" || error.code === "SESSION_DELETED"),
-  assertLeasable: () => undefined,
   isShared: true,
   announcesHolders: false,
   rows: {
@@ -220,12 +234,11 @@ export const sessionLeases: LeaseOperations<SessionRef, SessionRoot, Lease> = le
 });
 
 /**
- * Lets only the holder of a session's lease pass, and answers the instant by
- * which it was judged. The session is locked, so that the answer holds until
- * the transaction ends. A lease that has run out is recorded as over once the
- * call has rolled back, and before its caller learns of it.
+ * Accepts only the holder of a session's lease, and returns the instant at which the lease was
+ * judged. The session is locked, so the answer stays true until the transaction ends. An expired
+ * lease is recorded as ended after the rollback of the call, and before its caller learns of it.
  *
- * @throws HoldfastError `LEASE_LOST`; `details.reason` says how.
+ * @throws HoldfastError `LEASE_LOST`; `details.reason` names the reason.
  */
 export function* assertFence(
   context: LeaseContext,
@@ -236,9 +249,8 @@ export function* assertFence(
 }
 
 /**
- * Releases the lease of a locked session, and tells its keepers once that is
- * durable. Silent when another holder has it by now, or none; an own one that
- * has run out is released too.
+ * Releases the lease of a locked session, and notifies its keepers once that is durable. Does
+ * nothing when another holder has it or it is free. The caller's own expired lease is released too.
  */
 export function releaseLease(
   context: Pick<LeaseContext, "database">,
@@ -248,15 +260,15 @@ export function releaseLease(
   return releaseHeld(sessionLeases.kind, context, session, fence);
 }
 
-/** The fence of a session's lease while it is held; 0, which no lease has, while it is not. */
+/** The fence of a session's lease while it is held. Otherwise 0, which no lease has. */
 export function* liveFence(session: SessionRoot, now: number): Tx<number> {
   const state = yield* leaseState(session);
   return state.kind === "held" && isLive(state.lease, now) ? state.lease.fence : 0;
 }
 
 /**
- * A lease as a caller shows it: all its parts are there. Whether it counts is
- * for the database to say. Nothing of it is repeated in the error.
+ * Validates a lease that a caller passes: all its parts must exist. The database decides whether it
+ * is current. The error repeats nothing of it.
  *
  * @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED`
  */
@@ -271,7 +283,7 @@ export function givenLease(given: Lease): {
   }
   throw new HoldfastError(
     "OPTION_INVALID",
-    "Expected a lease as acquire, waitForLease and renew return it, with its session, owner, incarnation, token and fence. Pass that object as it is.",
+    "Expected a lease as acquire, waitForLease and renew return it, with its session, owner, incarnation, token and fence. Pass that object unchanged.",
     { option: "lease" },
   );
 }

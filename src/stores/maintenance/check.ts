@@ -1,6 +1,7 @@
-import { isHoldfastError } from "../../model/errors.ts";
+import { tellProgress } from "../../model/shape.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import type { PayloadCodec } from "../../model/values/payload-codec.ts";
+import { sealedView } from "../../model/values/payload-mark.ts";
 import { valueCodec } from "../../model/values/value-codec.ts";
 import { plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
@@ -13,13 +14,16 @@ import type { Database } from "../../sql/database.ts";
 import { effectGroupChecks } from "../effect/groups/table-checks.ts";
 import { effectChecks } from "../effect/table-checks.ts";
 import { executionChecks } from "../execution/table-checks.ts";
+import { suspiciousExecutions, type Suspicious } from "../execution/parts.ts";
 import { leaseChecks } from "../lease/table-checks.ts";
 import { ownerChecks } from "../owner/table-checks.ts";
 import { wakesOf } from "../process/event-row.ts";
+import { payloadSeal, recallPayloadMark } from "../payload-seal.ts";
 import { processChecks } from "../process/table-checks.ts";
 import { queueChecks } from "../queue/table-checks.ts";
 import { scheduleChecks } from "../schedule/table-checks.ts";
 import { sessionChecks } from "../session/table-checks.ts";
+import { unlessUnreadable } from "../damage.ts";
 import { sweepOptions, type SweepOptions } from "../removal.ts";
 import { tableCheck } from "../table-check.ts";
 import type {
@@ -32,7 +36,7 @@ import type {
 } from "../table-check.ts";
 import { triggerChecks } from "../trigger/table-checks.ts";
 
-/** A table, and how many of its rows were read. */
+/** A table, and the number of its rows that were read. */
 export interface CheckedTable {
   readonly table: string;
   readonly rows: number;
@@ -42,15 +46,20 @@ export interface MaintenanceCheckReport {
   readonly tables: readonly CheckedTable[];
   /** The first 1,000 damaged rows, in the order in which they were found. */
   readonly damaged: readonly DamagedRow[];
-  /** How many more there are. */
+  /** The number of further damaged rows. */
   readonly moreDamaged: number;
-  /** False when a table could not be read to its end: its file is damaged. `damaged` names the table, with an empty key. */
+  /**
+   * False when a table could not be read to its end, because its file is damaged. `damaged` names
+   * the table, with an empty key.
+   */
   readonly isComplete: boolean;
+  /** True when values were not checked, because their payload codec was not given. */
+  readonly isSealed: boolean;
 }
 
 const damagedMax = 1_000;
 
-/** Content per snapshot, in about bytes; a row that has more is read alone. */
+/** The approximate bytes of content per snapshot; a larger row is read by itself. */
 const bytesPerSlice = 1024 * 1024;
 
 const tick = tableCheck<{ readonly id: number }>({
@@ -75,7 +84,16 @@ const move = tableCheck<{ readonly id: number; readonly state: string }>({
       : "It has a state that no operation of Holdfast writes.",
 });
 
-/** Every table of ours. A new one is described beside its store and added here. */
+const payloadCodec = tableCheck<{ readonly id: number }>({
+  table: "holdfast_payload_codec",
+  select: sql`SELECT t.id, t.codec, t.sample`,
+  from: sql`FROM holdfast_payload_codec t`,
+  order: sql`t.id`,
+  behind: ({ id }) => sql`t.id > ${id}`,
+  keyOf: ({ id }) => String(id),
+});
+
+/** All tables of Holdfast. Describe a new table beside its store and add it here. */
 const allChecks: readonly TableCheck[] = [
   ...executionChecks,
   ...sessionChecks,
@@ -92,6 +110,7 @@ const allChecks: readonly TableCheck[] = [
   ...ownerChecks,
   ...appMigrationChecks,
   tick,
+  payloadCodec,
   move,
 ];
 
@@ -120,9 +139,9 @@ const checkSlice: Operation<CheckSlice, CheckedSlice> = plainOperation("checkTab
 });
 
 /**
- * Reads every row of every table of ours, decodes it as reads do, computes the
- * stored hashes anew and looks whether what rows refer to is there. In many
- * short snapshots; nothing is written.
+ * Reads every row of every Holdfast table: decodes it as reads do, recomputes stored hashes, and
+ * checks that referenced rows exist. Then folds the log of each execution and compares its row with
+ * the fold. Works in many short snapshots and writes nothing.
  */
 export async function checkDatabase(
   database: Database,
@@ -131,7 +150,10 @@ export async function checkDatabase(
 ): Promise<MaintenanceCheckReport> {
   const { signal, onProgress, rowsPerSlice } = sweepOptions(given);
   const findings = new Findings();
-  const tools = toolsOf(database, payload);
+  await recallPayloadMark(database);
+  const refusal = payloadSeal(database, payload).refusal;
+  const isSealed = refusal !== undefined || payload === sealedView;
+  const tools = toolsOf(database, isSealed ? sealedView : payload);
   const tables: CheckedTable[] = [];
   for (const check of allChecks) {
     let rows = 0;
@@ -140,24 +162,40 @@ export async function checkDatabase(
       else {
         findings.add(slice.damaged(tools));
         rows += slice.rows;
-        onProgress?.({ table: check.table, rows });
+        tellProgress(onProgress, { table: check.table, rows });
       }
     }
     tables.push({ table: check.table, rows });
   }
-  return { tables, ...findings.report };
+  let rows = 0;
+  for await (const slice of suspiciousExecutions(database, { rowsPerSlice, signal })) {
+    findings.addUnknown(contradictory(slice.suspicious));
+    rows += slice.rows;
+    tellProgress(onProgress, { table: executionTable, rows });
+  }
+  return { tables, isSealed, ...findings.report };
 }
 
-/** A row that cannot be read, or, without a key, the rest of a table. */
+const executionTable = "holdfast_execution";
+
+/** Damage in the log itself is found where the tables are read. */
+function contradictory(found: readonly Suspicious[]): readonly DamagedRow[] {
+  return found.flatMap(({ id, judgement, reason }) =>
+    judgement.kind === "contradicts" || judgement.isStart
+      ? { table: executionTable, key: id, reason }
+      : [],
+  );
+}
+
+/** An unreadable row, or, without a key, the rest of a table. */
 interface Unreadable {
   readonly key: string | undefined;
   readonly reason: string;
 }
 
 /**
- * The slices of a table. Where one cannot be read its rows are read one by
- * one; one that cannot be is named by its key and passed over. Only where the
- * key cannot be read either, the table ends.
+ * The slices of a table. If one is unreadable, its rows are read one by one. An unreadable row is
+ * named by its key and skipped. The table ends only where the key is unreadable too.
  */
 async function* slicesOf(
   database: Database,
@@ -188,23 +226,6 @@ async function* slicesOf(
   }
 }
 
-/** What a read gives, or why the database cannot read it. */
-async function unlessUnreadable<T>(reading: Promise<T>): Promise<T | Error> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isHoldfastError(error) && unreadableCodes.has(error.code)) return error;
-    throw error;
-  }
-}
-
-/** What a read fails with when the stored bytes are to blame, or a table that is gone. */
-const unreadableCodes: ReadonlySet<string> = new Set([
-  "CORRUPT_ROW",
-  "DATABASE_DAMAGED",
-  "STATEMENT_FAILED",
-]);
-
 class Findings {
   readonly #damaged: DamagedRow[] = [];
   #more = 0;
@@ -216,12 +237,18 @@ class Findings {
       else this.#more += 1;
   }
 
+  /** Leaves out rows that are already known to be damaged. */
+  addUnknown(found: readonly DamagedRow[]): void {
+    const known = new Set(this.#damaged.map(({ table, key }) => `${table} ${key}`));
+    this.add(found.filter(({ table, key }) => !known.has(`${table} ${key}`)));
+  }
+
   unreadable(table: string, { key, reason }: Unreadable): void {
     if (key === undefined) this.#isComplete = false;
     this.add([{ table, key: key ?? "", reason }]);
   }
 
-  get report(): Omit<MaintenanceCheckReport, "tables"> {
+  get report(): Omit<MaintenanceCheckReport, "tables" | "isSealed"> {
     return {
       damaged: this.#damaged,
       moreDamaged: this.#more,
@@ -230,16 +257,19 @@ class Findings {
   }
 }
 
-/** What is stored may be larger than the limits of today. */
+/** Stored values may be larger than the current limits. */
 function toolsOf(database: Database, payload: PayloadCodec | undefined): CheckTools {
   const codec = valueCodec({
     sha256Hex: database.sha256Hex,
     limits: { charactersMax: Number.MAX_SAFE_INTEGER },
     ...(payload && { payload }),
+    assertOpen() {
+      if (payload === sealedView) payload.encode("");
+    },
   });
   return {
     decode: (stored: Encoded) => codec.decode(stored),
-    hash: (domain, version, value) => codec.hash(domain, version, value),
+    agrees: (domain, version, value, hash) => codec.agrees(domain, version, value, hash),
     sha256Hex: database.sha256Hex,
     bytes: database.bytes,
   };

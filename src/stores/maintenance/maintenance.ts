@@ -3,34 +3,34 @@ import type { SweepOptions } from "../removal.ts";
 import { checkDatabase, type CheckedTable, type MaintenanceCheckReport } from "./check.ts";
 import { collect, type CollectOptions, type CollectReport } from "./collect.ts";
 import { maintenanceContext, type MaintenanceOptions } from "./context.ts";
+import { repairRuns, type RepairOptions, type RepairReport } from "./repair.ts";
 import { measureSizes, type SizeReport } from "./sizes.ts";
 
-/** Keeping a database small, beside its work. */
+/** Housekeeping that keeps a database small while it is in use. */
 export interface Maintenance {
   /**
-   * Removes blobs that nothing refers to (a session's checkpoint or frame, an
-   * artifact, or a `keep` of `blobs`; a row of the app does not count), and
-   * forgets source keys that queues need not remember any longer, in slices.
-   * Stopping it, or a crash, leaves less garbage and nothing else.
+   * Removes unreferenced blobs and forgotten source keys, in slices. A reference is a session's
+   * checkpoint or frame, an artifact, or a `keep` of `blobs`; a row of the app does not count.
+   * Source keys go once they are older than the source memory of the queues. A stop or a crash
+   * leaves less garbage and changes nothing else.
    * @throws HoldfastError `ABORTED`, `OPTION_INVALID`, `DURATION_INVALID`
    * @example
    * const { deleted, refused } = await maintenance(database).collect({ grace: "1 day" });
    */
   collect(options?: CollectOptions): Promise<CollectReport>;
   /**
-   * Counts a turn commit that has succeeded. `sessions(database, { maintenance })`
-   * calls it by itself; call it for commits made in other ways. After each
-   * `collectEvery` of them it collects and answers with the report. One
-   * collection at a time; a failed one says nothing about the commit.
+   * Counts a successful turn commit. `sessions(database, { maintenance })` calls it automatically;
+   * call it for commits made in other ways. After every `collectEvery` commits it collects and
+   * returns the report. Only one collection runs at a time. A failed collection does not affect the
+   * commit.
    */
   afterCommit(): Promise<CollectReport | undefined>;
   /**
-   * Reads every row of every table of Holdfast, in small snapshots beside other
-   * work: decodes it as reads do, computes stored hashes anew (inputs, results,
-   * envelopes, answers, blobs, attachments in the database …) and looks whether
-   * what rows refer to is there. It writes nothing, and damage is reported and
-   * never thrown. Whether the file itself is sound is for `check` of a SQLite
-   * database to say.
+   * Reads every row of every Holdfast table, in small snapshots beside other work. It decodes rows
+   * as reads do, recomputes stored hashes (inputs, results, envelopes, answers, blobs, attachments
+   * in the database …), and checks that referenced rows exist. The row of each run is compared with
+   * the fold of its log. It writes nothing; damage is reported and never thrown. To check the file
+   * itself, use `check` of a SQLite database.
    * @throws HoldfastError `ABORTED`, `OPTION_INVALID`
    * @example
    * const { damaged } = await maintenance(database, { payload }).check();
@@ -38,8 +38,20 @@ export interface Maintenance {
    */
   check(options?: SweepOptions<CheckedTable>): Promise<MaintenanceCheckReport>;
   /**
-   * What blobs take, by kind, and attachments, of all sessions. For one of
-   * them: `sizes` of `sessions`.
+   * Rewrites the rows of runs that contradict their logs, as reported by `check`: state, lifecycle,
+   * wait and its end, due time and deadline. Each run is folded again and written under the lock of
+   * its row. Versions and counts stay, and no lease is granted or moved. A run is skipped, with the
+   * reason, while a process that is or may be alive holds it, or when its log is damaged. Without
+   * `apply` it writes nothing and reports the planned changes.
+   * @throws HoldfastError `ABORTED`, `OPTION_INVALID`
+   * @example
+   * const { found } = await maintenance(database).repair({ apply: true });
+   * for (const { id, outcome, reason } of found) console.log(id, outcome, reason);
+   */
+  repair(options?: RepairOptions): Promise<RepairReport>;
+  /**
+   * Sums the storage of all sessions: blobs by kind, and attachments. For one session, use `sizes`
+   * of `sessions`.
    * @throws HoldfastError `ABORTED`, `OPTION_INVALID`
    */
   sizes(options?: { readonly signal?: AbortSignal }): Promise<SizeReport>;
@@ -64,6 +76,7 @@ export function maintenance(database: Database, options?: MaintenanceOptions): M
       return collecting;
     },
     check: async (given) => checkDatabase(database, payload, given),
+    repair: async (given) => repairRuns(context, given),
     sizes: async (given) => measureSizes(database, given),
   };
 }

@@ -28,15 +28,18 @@ import { processLeaseOperations } from "./lease.ts";
 import { scopeNamed, type SessionScopeName } from "./parts.ts";
 import { foundProcess, lockedProcess } from "./process-row.ts";
 
-/** An event to be appended. */
+/** An event to append. */
 export interface ProcessEventDraft {
   readonly type: string;
   readonly payload?: unknown;
-  /** Appending twice under one key is appending once. Events that end a process need one. Begins neither with "process:" nor with "signal:". */
+  /**
+   * The caller's name for the event. Appending twice under one key appends once. Events that end a
+   * process need one. It may not begin with "process:" or "signal:".
+   */
   readonly replayKey?: string;
-  /** Given by a worker: refused unless it holds the lease of the process. */
+  /** Passed by a worker: the call is refused unless it holds the lease of the process. */
   readonly fence?: LeaseFence;
-  /** The session to be woken, if the event wakes; defaults to the wake target of the process. */
+  /** The session to wake, if the event wakes; defaults to the wake target of the process. */
   readonly wakeTarget?: SessionScopeName;
 }
 
@@ -81,13 +84,17 @@ function newEvent(
   };
 }
 
-/** Only what was not given at all is no fence: a caller that gives one wants to be refused without a lease. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * Validates a fence. Only a missing fence counts as none: a caller that passes one wants to be
+ * refused without a lease.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
 export function checkedFence(given: LeaseFence | undefined): LeaseFence | undefined {
   return given === undefined ? undefined : givenObject("fence", given);
 }
 
 export interface ProcessFenceOptions extends WaitOptions {
-  /** Given by a worker: refused unless it holds the lease of the process. */
+  /** Passed by a worker: the call is refused unless it holds the lease of the process. */
   readonly fence?: LeaseFence;
 }
 
@@ -109,12 +116,15 @@ export function givenComplete(
 function outputInvalid(): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
-    'An output is { kind: "completed", value }, { kind: "failed", code, message, raw? } or { kind: "cancelled", message, raw? }. Nothing was changed.',
+    'An output is { kind: "completed", value, control? }, { kind: "failed", code, message, class?, raw?, control? } or { kind: "cancelled", message, raw?, control? }. Nothing was changed.',
     { option: "output" },
   );
 }
 
-/** What asks a process to stop: one reason is one request, however often it is given. @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
+/**
+ * Validates a cancel request. Each reason is one request, however often it is repeated.
+ * @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID`
+ */
 export function givenCancel(
   { codec }: Pick<ProcessContext, "codec">,
   process: string,
@@ -153,25 +163,28 @@ export function givenSignalCall(
   return { input: newEvent(context, process, event), wait };
 }
 
-/** Names of signals: what fits into an event type and a key. @throws HoldfastError `NAME_INVALID` */
+/**
+ * Validates the name of a signal, which must fit into an event type and a key.
+ * @throws HoldfastError `NAME_INVALID`
+ */
 export function checkedSignal(name: string): string {
   if (typeof name === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(name)) return name;
   throw new HoldfastError(
     "NAME_INVALID",
-    "The name of a signal is 1 to 64 letters, digits, _ and -.",
+    "The name of a signal must be 1 to 64 letters, digits, _ and -.",
     { what: "The name of a signal" },
   );
 }
 
 /**
- * Appends an event of a declared type. What the type says happens with it, in
- * the same transaction: the process ends, and its session is woken. A cancel
- * request reaches the execution that the process runs as.
+ * Appends an event of a declared type. The same transaction applies the effects of the type: the
+ * process ends, and its session is woken. A cancel request reaches the execution that the process
+ * runs as.
  *
- * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`,
- *   `REPLAY_KEY_CONFLICT`, `REPLAY_KEY_RESERVED`, `PROCESS_LEASE_LOST`, `EVENT_TYPE_UNDECLARED`,
- *   `EVENT_TYPE_RESERVED`, `REPLAY_KEY_REQUIRED`, `EVENT_PAYLOAD_INVALID`,
- *   `EVENT_SELECTOR_UNMATCHED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED`, `PROCESS_LEASED`
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `REPLAY_KEY_CONFLICT`,
+ *   `REPLAY_KEY_RESERVED`, `PROCESS_LEASE_LOST`, `EVENT_TYPE_UNDECLARED`, `EVENT_TYPE_RESERVED`,
+ *   `REPLAY_KEY_REQUIRED`, `EVENT_PAYLOAD_INVALID`, `EVENT_SELECTOR_UNMATCHED`, `PROCESS_TERMINAL`,
+ *   `PROCESS_SPAWNED`, `PROCESS_LEASED`
  */
 export const appendProcessEvent: StoreOperation<ProcessContext, AppendEvent, AppendedEvent> =
   storeOperation("appendProcessEvent", {
@@ -185,7 +198,7 @@ export const appendProcessEvent: StoreOperation<ProcessContext, AppendEvent, App
     },
   });
 
-/** @throws HoldfastError `CORRUPT_ROW` when the event that was appended before cannot be read. */
+/** @throws HoldfastError `CORRUPT_ROW` for an unreadable event that was appended before. */
 export function shownAppended(
   context: ProcessContext,
   appended: AppendedEvent,
@@ -193,11 +206,11 @@ export function shownAppended(
   return { ...appended, event: eventView(context, appended.event) };
 }
 
-/** Records that a process is to stop, and asks the execution that it runs as to end. */
+/** Records that a process must stop, and asks the execution that it runs as to end. */
 function* appendCancelRequest(context: ProcessContext, input: AppendEvent): Tx<AppendedEvent> {
   const { row, state } = yield* foundProcess(input.process);
   const id = state.prunedAt === null ? row.execution_id : null;
-  // Executions are locked before processes, and the request comes before the end it may bring.
+  // Executions are locked before processes. The request comes before the end that it may cause.
   const isThere = id !== null && (yield* lockedIfThere(id));
   const appended = yield* appendDeclared(context, yield* lockedProcess(input.process), input);
   if (id === null || !isThere || appended.status !== "running") return appended;
@@ -210,7 +223,7 @@ function* appendCancelRequest(context: ProcessContext, input: AppendEvent): Tx<A
   return { ...appended, status };
 }
 
-/** The reason that was given, and the result that the execution gets if it can be ended at once. */
+/** The given reason, and the result of an execution that can be ended at once. */
 function resultOf(
   { decode, values }: ProcessContext,
   { payload }: AppendEvent,
@@ -237,9 +250,9 @@ function* lockedIfThere(id: ExecutionId): Tx<boolean> {
 }
 
 interface AbandonProcess {
-  /** The event that says so. */
+  /** The event that ends the process. */
   readonly event: AppendEvent;
-  /** A holder of the lease that was seen, and whose process has provably died since. */
+  /** The holder that was seen with the lease, if its process is now proven dead. */
   readonly death: ProvenDeath | undefined;
 }
 
@@ -263,10 +276,10 @@ function givenAbandon(
 }
 
 /**
- * Ends a process that nobody can finish, as callers of `appendProcessEvent`
- * may not.
+ * Ends a process that no worker can finish, which callers of `appendProcessEvent` may not do.
  *
- * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED`, `PROCESS_LEASED`
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`,
+ *   `PROCESS_SPAWNED`, `PROCESS_LEASED`
  */
 const abandonProcess: StoreOperation<ProcessContext, AbandonProcess, AppendedEvent> =
   storeOperation("abandonProcess", {
@@ -279,7 +292,10 @@ const abandonProcess: StoreOperation<ProcessContext, AbandonProcess, AppendedEve
 
 type Abandon = Method<[process: string, reason: string, wait?: WaitOptions], AppendedProcessEvent>;
 
-/** When a lease is in the way, it is found out whether the process of its holder has died. A prepared call cannot wait for that. */
+/**
+ * Ends a process. When a lease blocks it, this finds out whether the holder's process has died. A
+ * prepared call cannot wait for that.
+ */
 export function abandons(context: ProcessContext): Abandon {
   const { database } = context;
   const once = writes(context, abandonProcess, givenAbandon, shownAppended);

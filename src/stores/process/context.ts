@@ -1,6 +1,6 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
-import { isHoldfastError } from "../../model/errors.ts";
+import type { HashedText } from "../../model/values/encoded.ts";
+import { coreTypes } from "../../model/process/event-type.ts";
 import {
   isOutput,
   outputOfResult,
@@ -8,13 +8,17 @@ import {
   type ProcessOutput,
 } from "../../model/process/output.ts";
 import type { ProcessRecord, ProcessStatus, ProcessWake } from "../../model/process/process.ts";
-import { isResult } from "../../model/execution/result.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
-import type { StoreContext, StoreOptions } from "../context.ts";
+import type { StoreOptions } from "../context.ts";
+import { changedRow, readChecked, readValue } from "../damage.ts";
 import { executionContext, type ExecutionContext } from "../execution/context.ts";
-import type { StoredEnd, StoredProcessEvent } from "./event-row.ts";
+import { deliveredResult } from "../execution/parts.ts";
+import { isHashOfEvent, type StoredEnd, type StoredProcessEvent } from "./event-row.ts";
 
-/** What operations on processes need besides their input. Processes may run as executions, so it is a context for those too. */
+/**
+ * The context that operations on processes need. Processes may run as executions, so it is a
+ * context for those too.
+ */
 export type ProcessContext = ExecutionContext;
 
 /** @throws HoldfastError `OPTION_INVALID` */
@@ -34,62 +38,92 @@ export interface ProcessEventView {
   readonly sequence: number;
   readonly at: number;
   readonly type: string;
-  /** Undefined for events of the registry that carry nothing. */
+  /** Undefined for events of the registry without a payload. */
   readonly payload: unknown;
   readonly replayKey: string | null;
-  /** The number among the signals of one name. */
+  /** The ordinal among the signals of one name. */
   readonly ordinal: number | null;
   /** Set when the event ended the process. */
   readonly end: ProcessEnd | null;
   readonly wake: ProcessWake | null;
-  /** Where the result is in the log of the execution that the process ran as. */
+  /** The version of the result in the log of the execution that the process ran as. */
   readonly executionVersion: number | null;
 }
 
 export interface ProcessCancelOptions extends WaitOptions {
-  /** For people and for the process; kept in the event. */
+  /** An explanation for people and for the process, stored in the event. */
   readonly reason?: string;
 }
 
 export interface ProcessSignalOptions extends WaitOptions {
-  /** Names this signal for its sender: sending it twice is sending it once. */
+  /** The sender's name for this signal. Sending it twice sends it once. */
   readonly key: string;
 }
 
-/** An event that was appended, now or before. */
+/** An event that was appended, by this call or an earlier one. */
 export interface AppendedProcessEvent {
   readonly event: ProcessEventView;
-  /** Which session was woken, and what it is told; null when the event wakes nobody. */
+  /** The woken session and the batch in its queue; null for an event that wakes no session. */
   readonly wake: (ProcessWake & { readonly input: string }) | null;
-  /** True when the event was there already. */
+  /** True when the event existed already. */
   readonly isReplay: boolean;
-  /** The status of the process afterwards. */
+  /** The status of the process after the event. */
   readonly status: ProcessStatus;
 }
 
-type Decode = Pick<StoreContext, "decode">;
+type Values = Pick<ProcessContext, "codec" | "database" | "decode" | "values">;
+
+const processTable = "holdfast_process";
 
 /** @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
-export function recordView(context: Decode, record: ProcessRecord<Encoded>): ProcessView {
-  const read = (stored: Encoded | null): unknown =>
-    stored === null ? null : valueOf(context, "holdfast_process", record.id, stored);
+export function recordView(context: Values, record: ProcessRecord<HashedText>): ProcessView {
+  const { id, input, externalRef, externalSequence } = record;
+  const refKey = `${id}:${externalSequence}`;
   return {
     ...record,
-    input: read(record.input),
-    externalRef: read(record.externalRef),
+    input:
+      input === null
+        ? null
+        : hashedValue(context, processTable, id, input, (value, hash) =>
+            context.codec.agrees("process-input", 1, value, hash),
+          ),
+    externalRef:
+      externalRef === null
+        ? null
+        : hashedValue(context, eventTable, refKey, externalRef, (value, hash) =>
+            isHashOfEvent(context.codec, { type: coreTypes.externalRef, hash }, value),
+          ),
   };
 }
 
+/** Decodes a value and compares it with the hash beside it, as every read here does. */
+function hashedValue(
+  { decode }: Values,
+  table: string,
+  key: string,
+  { text, hash }: HashedText,
+  agrees: (value: unknown, hash: string) => boolean,
+): unknown {
+  const value = readValue(table, key, () => decode(text));
+  if (agrees(value, hash)) return value;
+  throw changedRow(table, key);
+}
+
 /** @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
-export function eventView(context: Decode, event: StoredProcessEvent): ProcessEventView {
+export function eventView(context: Values, event: StoredProcessEvent): ProcessEventView {
   const { process, sequence, at, type, replayKey, ordinal, end, wake } = event;
-  const { payload, executionVersion } = event;
+  const { payload: text, executionVersion, hash } = event;
   return {
     process,
     sequence,
     at,
     type,
-    payload: payload === null ? undefined : valueOf(context, eventTable, eventKey(event), payload),
+    payload:
+      text === null
+        ? undefined
+        : hashedValue(context, eventTable, eventKey(event), { text, hash }, (value) =>
+            isHashOfEvent(context.codec, event, value),
+          ),
     replayKey,
     ordinal,
     end,
@@ -104,21 +138,18 @@ function eventKey({ process, sequence }: StoredProcessEvent): string {
   return `${process}:${sequence}`;
 }
 
-/** What a process ended with. @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
-export function outputView(context: Decode, { event, result }: StoredEnd): ProcessOutput {
+/**
+ * The output that a process ended with.
+ * @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED`
+ */
+export function outputView(context: Values, { event, execution }: StoredEnd): ProcessOutput {
   const key = eventKey(event);
-  const stored = event.output ?? result;
-  const value = stored === null ? undefined : valueOf(context, eventTable, key, stored);
-  const output = event.output === null && isResult(value) ? outputOfResult(value) : value;
+  const { output: stored } = event;
+  if (stored === null && execution !== null) {
+    const { id, result } = execution;
+    return outputOfResult(deliveredResult(context, id, result));
+  }
+  const output = stored === null ? undefined : readChecked(context, eventTable, key, stored);
   if (isOutput(output)) return output;
   throw corruptRow(eventTable, key, "ended a process without output");
-}
-
-function valueOf({ decode }: Decode, table: string, key: string, stored: Encoded): unknown {
-  try {
-    return decode(stored);
-  } catch (error) {
-    if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED") throw error;
-    throw corruptRow(table, key, "holds a value that cannot be read");
-  }
 }

@@ -1,5 +1,5 @@
 import { instantOf } from "../../model/time/clock.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { CheckedText } from "../../model/values/encoded.ts";
 import type { LeaseFence, ProvenDeath } from "../../model/lease.ts";
 import { schemaViolation } from "../../model/trigger/payload-schema.ts";
 import {
@@ -7,7 +7,6 @@ import {
   eventTypeUndeclared,
   payloadInvalid,
   processPruned,
-  processSpawned,
   processTerminal,
   replayKeyConflict,
   replayKeyRequired,
@@ -25,7 +24,6 @@ import { isForeignKey } from "../../model/process/replay-key.ts";
 import type { ProcessStatus } from "../../model/process/process.ts";
 import { isTruthy, select, textOf, type PayloadSelector } from "../../model/trigger/selector.ts";
 import type { Tx } from "../../sql/operation.ts";
-import { isUnfinished } from "../execution/parts.ts";
 import type { AppendedProcessEvent, ProcessContext } from "./context.ts";
 import {
   appendToProcess,
@@ -34,32 +32,31 @@ import {
   type StoredProcessEvent,
   type WakeDraft,
 } from "./event-row.ts";
-import { assertProcessFence, assertUnattended } from "./lease.ts";
+import { assertProcessFence, assertUnattended, refuseSpawned } from "./lease.ts";
 import { livingScope, type SessionScopeRef } from "./parts.ts";
 import { eventTypesOf, type ProcessRoot } from "./process-row.ts";
 
 /**
- * What a caller appends to a process is of a type that its registration
- * declares: the schema of the payload, whether it ends the process, whether and
- * with what it wakes the session. All of it happens in one transaction. A wake
- * is a queue batch whose source is (process, number of the event); under a
- * dedupe key it joins one that is queued and that nobody has claimed.
+ * Callers append events of types that the registration of the process declares. A type declares the
+ * schema of the payload, whether the event ends the process, and whether and with what it wakes the
+ * session. All of that happens in one transaction. A wake is a queue batch whose source is
+ * (process, number of the event). Under a dedupe key it joins a queued, unclaimed batch.
  */
 
-/** An event of a declared type, as it is to be appended. */
+/** An event of a declared type, ready to be appended. */
 export interface AppendEvent {
   readonly process: ProcessId;
   readonly type: string;
   readonly payload: ProcessEventPayload;
-  /** Appending twice under one key is appending once. */
+  /** Appending twice under one key appends once. */
   readonly replayKey: string | null;
-  /** Given by a worker: refused unless it holds the lease of the process. */
+  /** Passed by a worker: the call is refused unless it holds the lease of the process. */
   readonly fence?: LeaseFence | undefined;
-  /** The session to be woken, if the event wakes; defaults to the wake target of the process. */
+  /** The session to wake, if the event wakes; defaults to the wake target of the process. */
   readonly wakeTarget?: SessionScopeRef | undefined;
 }
 
-/** What a woken session finds in its queue. Its source says which event it was. */
+/** The queue item of a woken session. Its source names the event. */
 export interface WakePayload {
   readonly process: string;
   readonly type: string;
@@ -72,19 +69,22 @@ export interface WakePayload {
 export interface AppendedEvent {
   readonly event: StoredProcessEvent;
   readonly wake: AppendedProcessEvent["wake"];
-  /** True when the event was there already. */
+  /** True when the event existed already. */
   readonly isReplay: boolean;
-  /** The status of the process afterwards. */
+  /** The status of the process after the event. */
   readonly status: ProcessStatus;
 }
 
-/** What the registry itself appends, which callers may not. */
+/** Options for events that only the registry itself may append. */
 interface ByRegistry {
-  /** A holder of the lease that was seen, and whose process has provably died since. */
+  /** The holder that was seen with the lease, if its process is now proven dead. */
   readonly death: ProvenDeath | undefined;
 }
 
-/** Appends an event to a process that the transaction has locked, and does what its type says. */
+/**
+ * Appends an event to a process that the transaction has locked, and applies the effects of its
+ * type.
+ */
 export function* appendDeclared(
   context: ProcessContext,
   root: ProcessRoot,
@@ -101,7 +101,7 @@ export function* appendDeclared(
   const value = payloadOf(context, input);
   const declared = checkedAppend(root, input, value, registry);
   const end = declared.terminal?.state ?? null;
-  if (end !== null) yield* refuseEndOfSpawned(root);
+  if (end !== null) yield* refuseSpawned(root);
   const judgedAt =
     end !== null && fence === undefined
       ? yield* assertUnattended(context, root, registry?.death)
@@ -126,19 +126,9 @@ export function* appendDeclared(
 }
 
 /**
- * A process that runs as an execution ends with it and in no other way: what
- * the execution came to would be told to nobody. The execution needs no lock,
- * since its end would have to lock the process.
- *
- * @throws HoldfastError `PROCESS_SPAWNED`
+ * Accepts only the worker on a process, or any caller while it has no worker. Returns the instant
+ * at which that was judged.
  */
-function* refuseEndOfSpawned({ id, row }: ProcessRoot): Tx<void> {
-  const { execution, execution_id: name } = row;
-  if (execution === null || name === null) return;
-  if (yield* isUnfinished(execution)) throw processSpawned(id, name);
-}
-
-/** Lets only the worker on a process pass, or anybody while there is none. Answers the instant by which that was judged. */
 export function* refuseStale(
   context: ProcessContext,
   root: ProcessRoot,
@@ -150,7 +140,7 @@ export function* refuseStale(
     : yield* assertProcessFence(context, root, fence);
 }
 
-/** Reads the payload as it was given, once and only if it is asked for. */
+/** Decodes the given payload, once and only on demand. */
 function payloadOf({ decode }: ProcessContext, { payload }: AppendEvent): () => unknown {
   let read: { readonly value: unknown } | undefined;
   return () => (read ??= { value: decode(payload.encoded) }).value;
@@ -165,7 +155,7 @@ function replayOf(
 ): AppendedEvent {
   if (before.hash !== input.payload.hash) throw replayKeyConflict(root.id, input.replayKey ?? "");
   const declared = declarationOf(root, input, registry);
-  // The same payload gives the same text as it did then.
+  // The same payload gives the same text as the first time.
   const wake =
     before.wake === null || declared === undefined
       ? null
@@ -185,7 +175,7 @@ function wakeOf(
   return event.wake === null ? null : { ...event.wake, input: wake?.input ?? "" };
 }
 
-/** What the declaration of a type says about the event, after everything that can be refused. */
+/** Returns the declaration of the event's type, after every check that can refuse the event. */
 function checkedAppend(
   root: ProcessRoot,
   input: AppendEvent,
@@ -216,18 +206,19 @@ function declarationOf(
 }
 
 function encodedOutput(
-  { encode }: ProcessContext,
+  { encodeChecked }: ProcessContext,
   { terminal }: ProcessEventType,
   value: () => unknown,
-): Encoded | null {
+): CheckedText | null {
   if (terminal === undefined) return null;
   const selected = terminal.output === undefined ? value() : select(terminal.output, value());
-  return encode(outputOf(terminal.state, selected));
+  return encodeChecked(outputOf(terminal.state, selected));
 }
 
 interface Materialised {
   readonly input: string;
   readonly dedupeKey: string | null;
+  readonly mergeKey: string | null;
 }
 
 function materialised(
@@ -238,24 +229,29 @@ function materialised(
   if (wake === undefined) return null;
   const payload = value();
   if (wake.when !== undefined && !isTruthy(select(wake.when, payload))) return null;
-  const dedupeKey = wake.dedupe === undefined ? null : dedupeKeyOf(context, wake.dedupe, payload);
-  return { input: textOf(select(wake.input, payload)), dedupeKey };
+  return {
+    input: textOf(select(wake.input, payload)),
+    dedupeKey: keyOf(context, "process-dedupe", wake.dedupe, payload),
+    mergeKey: keyOf(context, "process-merge", wake.merge, payload),
+  };
 }
 
-/** What comes from a payload is kept as a hash: keys are stored as they are, payloads are not. */
-function dedupeKeyOf(
+/** Hashes a key that comes from a payload: keys are stored in the clear, payloads are not. */
+function keyOf(
   { codec }: ProcessContext,
-  selector: PayloadSelector,
+  purpose: "process-dedupe" | "process-merge",
+  selector: PayloadSelector | undefined,
   payload: unknown,
-): string {
+): string | null {
+  if (selector === undefined) return null;
   const key = textOf(select(selector, payload));
-  return selector.kind === "constant" ? key : codec.hash("process-dedupe", 1, key);
+  return selector.kind === "constant" ? key : codec.hash(purpose, 1, key);
 }
 
 function* wakeDraft(
-  { encode }: ProcessContext,
+  { encodeChecked }: ProcessContext,
   root: ProcessRoot,
-  { input, dedupeKey }: Materialised,
+  { input, dedupeKey, mergeKey }: Materialised,
   { type, replayKey, wakeTarget }: AppendEvent,
 ): Tx<WakeDraft> {
   const target = wakeTarget === undefined ? root.state.wakeTarget : yield* livingScope(wakeTarget);
@@ -267,5 +263,5 @@ function* wakeDraft(
     causedBy: root.row.caused_by,
     frame: target?.frame ?? null,
   };
-  return { payload: encode(payload), dedupeKey, target };
+  return { payload: encodeChecked(payload), dedupeKey, mergeKey, target };
 }

@@ -1,6 +1,7 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { CheckedText, Encoded } from "../../model/values/encoded.ts";
 import { isHoldfastError } from "../../model/errors.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { ProcessId } from "../../model/ids/process-id.ts";
 import type { ProcessEnd } from "../../model/process/output.ts";
 import {
@@ -17,29 +18,30 @@ import type { ValueCodec } from "../../model/values/value-codec.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { announce, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
+import type { FinishedResult } from "../execution/state-row.ts";
 import { enqueueWake, type EnqueueBatch, type NewlyEnqueued } from "../queue/parts.ts";
 import { processesOfKeys, writeProcess, type ProcessRoot } from "./process-row.ts";
 
-/** What waiters listen for: the process named by the key has a new event. */
+/** The topic of waiters for events: the process that the key names has a new event. */
 export const processEvent = "process.event";
-/** The process named by the key has ended. */
+/** The topic of waiters for an end: the process that the key names has ended. */
 export const processEnded = "process.ended";
 
-/** An event as it is stored. */
+/** A stored event. */
 export interface StoredProcessEvent extends ProcessEventFacts {
   readonly process: ProcessId;
-  /** The number among the signals of one name. */
+  /** The ordinal among the signals of one name. */
   readonly ordinal: number | null;
   readonly replayKey: string | null;
   readonly hash: string;
-  /** Null when the event has none, or when it is in the log of an execution. */
+  /** Null for an event without a payload, or with a payload in the log of an execution. */
   readonly payload: Encoded | null;
-  readonly output: Encoded | null;
+  readonly output: CheckedText | null;
   readonly wake: ProcessWake | null;
   readonly executionVersion: number | null;
 }
 
-/** A payload as it was when it was given: its caller may change what it gave. */
+/** A payload as of the call, since its caller may change the value later. */
 export interface ProcessEventPayload {
   readonly encoded: Encoded;
   /** Covers the type too. */
@@ -48,19 +50,26 @@ export interface ProcessEventPayload {
 
 /** @throws HoldfastError `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` */
 export function eventPayload(
-  codec: Pick<ValueCodec, "encode" | "hash">,
+  codec: Pick<ValueCodec, "encodeOnce" | "hash">,
   type: string,
   value: unknown,
 ): ProcessEventPayload {
-  return {
-    encoded: codec.encode(value) as Encoded,
-    hash: eventHash(codec, type, value),
-  };
+  const { stored, read } = codec.encodeOnce(value);
+  return { encoded: stored as Encoded, hash: eventHash(codec, type, read) };
 }
 
-/** Covers the type too. */
+/** Hashes an event; the hash covers its type too. */
 export function eventHash(codec: Pick<ValueCodec, "hash">, type: string, value: unknown): string {
   return codec.hash("process-event", 1, [type, value]);
+}
+
+/** Tests whether an event has the hash of its type and of the payload that was read. */
+export function isHashOfEvent(
+  codec: Pick<ValueCodec, "agrees">,
+  { type, hash }: Pick<StoredProcessEvent, "type" | "hash">,
+  value: unknown,
+): boolean {
+  return codec.agrees("process-event", 1, [type, value], hash);
 }
 
 export interface EventRow {
@@ -74,18 +83,19 @@ export interface EventRow {
   readonly body: string;
   readonly payload: Encoded | null;
   readonly output: Encoded | null;
+  readonly output_checksum: string | null;
   readonly wake: string | null;
   readonly execution_version: number | null;
 }
 
-/** Of `holdfast_process_event e`. */
+/** The columns of `holdfast_process_event e`. */
 export const eventColumns: Statement = sql`
-  e.sequence, e.at, e.type, e.ordinal, e.replay_key, e.hash, e.body, e.payload, e.output, e.wake, e.execution_version`;
+  e.sequence, e.at, e.type, e.ordinal, e.replay_key, e.hash, e.body, e.payload, e.output, e.output_checksum, e.wake, e.execution_version`;
 
 /** The event that ended a process, and the result of its execution if it ended with that. */
 export interface StoredEnd {
   readonly event: StoredProcessEvent;
-  readonly result: Encoded | null;
+  readonly execution: { readonly id: ExecutionId; readonly result: FinishedResult } | null;
 }
 
 interface EventBody {
@@ -107,7 +117,8 @@ export function eventOf(found: EventRow): StoredProcessEvent {
     replayKey: found.replay_key,
     hash: found.hash,
     payload: found.payload,
-    output: found.output,
+    output:
+      found.output === null ? null : { text: found.output, checksum: found.output_checksum ?? "" },
     wake: found.wake === null ? null : (parsed(found, found.wake) as ProcessWake),
     executionVersion: found.execution_version,
   };
@@ -118,27 +129,28 @@ function parsed(found: EventRow, text: string): object {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw corruptRow(
     "holdfast_process_event",
     `${found.id}:${found.sequence}`,
-    "has a body that makes no sense",
+    "has an invalid body",
   );
 }
 
-/** What an event is by itself; `EventRow` without the name of its process. */
+/** An event without the name of its process. */
 export type NewEventRow = Omit<StoredProcessEvent, "process">;
 
-/** Moves nothing else: see `appendToProcess`. */
+/** Inserts only the event and changes nothing else: see `appendToProcess`. */
 export function* insertEvent(process: number, event: NewEventRow): Tx<void> {
   const { end, wait } = event;
   const body: EventBody = { ...(end && { end }), ...(wait && { wait }) };
   yield* run(sql`
     INSERT INTO holdfast_process_event
-      (process, sequence, at, type, ordinal, replay_key, hash, body, payload, output, wake, execution_version)
+      (process, sequence, at, type, ordinal, replay_key, hash, body, payload, output, output_checksum, wake,
+       execution_version)
     VALUES (${process}, ${event.sequence}, ${event.at}, ${event.type}, ${event.ordinal}, ${event.replayKey},
-      ${event.hash}, ${JSON.stringify(body)}, ${event.payload}, ${event.output},
+      ${event.hash}, ${JSON.stringify(body)}, ${event.payload}, ${event.output?.text ?? null}, ${event.output?.checksum ?? null},
       ${event.wake === null ? null : JSON.stringify(event.wake)}, ${event.executionVersion})`);
 }
 
@@ -153,7 +165,7 @@ export function* replayed(
   return found === undefined ? undefined : eventOf({ ...found, id });
 }
 
-/** The number that the next signal of a name gets. */
+/** The ordinal of the next signal of a name. */
 function* nextOrdinal(process: number, type: string): Tx<number> {
   const last = yield* row<{ readonly ordinal: number | null }>(sql`
     SELECT MAX(ordinal) AS ordinal FROM holdfast_process_event
@@ -161,7 +173,7 @@ function* nextOrdinal(process: number, type: string): Tx<number> {
   return (last?.ordinal ?? 0) + 1;
 }
 
-/** An event that may be appended: everything about it is decided. */
+/** An event that passed all checks. */
 export interface DecidedEvent {
   readonly type: string;
   readonly at: number;
@@ -169,17 +181,19 @@ export interface DecidedEvent {
   readonly replayKey?: string | null;
   readonly payload?: Encoded | null;
   readonly end?: ProcessEnd | null;
-  readonly output?: Encoded | null;
+  readonly output?: CheckedText | null;
   readonly wait?: ProcessWait | null;
   readonly wake?: WakeDraft | null;
   readonly executionVersion?: number | null;
 }
 
 export interface WakeDraft {
-  /** What the session finds in its queue. */
-  readonly payload: Encoded;
-  /** Null when no two wakes are the same. */
+  /** The queue item of the session. */
+  readonly payload: CheckedText;
+  /** Null when every wake is distinct. */
   readonly dedupeKey: string | null;
+  /** Null when it is claimed by itself. */
+  readonly mergeKey?: string | null;
   readonly target: SessionScope | null;
 }
 
@@ -188,12 +202,12 @@ interface Appended {
   readonly state: ProcessState;
 }
 
-/** The kind of the item that a woken session finds. */
+/** The kind of the queue item of a woken session. */
 const wakeItemKind = "process.wake";
 
 /**
- * Appends an event to a process that the transaction has locked, moves its
- * state, puts the wake into the queue of its session, and tells those who wait.
+ * Appends an event to a process that the transaction has locked. Updates its state, puts the wake
+ * into the queue of its session, and notifies waiters.
  */
 export function* appendToProcess(root: ProcessRoot, draft: DecidedEvent): Tx<Appended> {
   const sequence = root.state.sequence + 1;
@@ -247,12 +261,12 @@ function* delivered(
   now: number,
   wake: WakeDraft & { readonly target: SessionScope },
 ): Tx<WakeDelivery> {
-  const { payload, dedupeKey, target } = wake;
+  const { payload, dedupeKey, mergeKey = null, target } = wake;
   const outcome = yield* unlessGone({
     session: { id: target.session, generation: target.generation },
     id: wakeBatchId(key, sequence),
     source: { process: id, sequence },
-    policy: wakePolicy,
+    policy: wakePolicy(mergeKeyIn(target, mergeKey)),
     availableAt: 0,
     items: [{ kind: wakeItemKind, payload }],
     at: now,
@@ -263,19 +277,29 @@ function* delivered(
     : { kind: outcome.kind, batch: outcome.batch.id, ...target };
 }
 
-/** Frames of one session are woken apart: what one is told does not stand for what another is. */
+/**
+ * Frames of one session are woken separately, so a wake of one frame never stands for another
+ * frame's.
+ */
 function keyInFrame({ frame }: SessionScope, dedupeKey: string): string {
   return JSON.stringify([frame, dedupeKey]);
 }
 
-const wakePolicy: EnqueueBatch["policy"] = {
-  class: "turn",
-  delivery: "earliestSafeBoundary",
-  slot: "exclusive",
-  mergeKey: null,
-};
+/** Wakes of different frames are not merged. The session itself uses keys as its queue does. */
+function mergeKeyIn(target: SessionScope, mergeKey: string | null): string | null {
+  return mergeKey === null || target.frame === null ? mergeKey : keyInFrame(target, mergeKey);
+}
 
-/** Undefined when the session to be woken is gone: the event happened all the same. */
+function wakePolicy(mergeKey: string | null): EnqueueBatch["policy"] {
+  return {
+    class: "turn",
+    delivery: "earliestSafeBoundary",
+    slot: mergeKey === null ? "exclusive" : "join",
+    mergeKey,
+  };
+}
+
+/** Undefined when the session to wake is gone: the event is recorded all the same. */
 function* unlessGone(wake: Parameters<typeof enqueueWake>[0]): Tx<NewlyEnqueued | undefined> {
   try {
     return yield* enqueueWake(wake);
@@ -292,7 +316,7 @@ function isGone(error: unknown): boolean {
   );
 }
 
-/** The id of the batch with which an event wakes its session. */
+/** The id of the batch by which an event wakes its session. */
 function wakeBatchId(process: number, sequence: number): string {
   return `wake_${process}_${sequence}`;
 }
@@ -300,8 +324,8 @@ function wakeBatchId(process: number, sequence: number): string {
 const wakeBatchForm = /^wake_(\d+)_(\d+)$/;
 
 /**
- * Whether queued batches that are called like wakes are wakes of events that
- * are there and say so. Events of what was pruned are gone.
+ * Tests whether queued batches that are named like wakes belong to existing events with such a
+ * wake. Events of pruned processes are gone.
  */
 export function* wakesOf(batches: readonly string[]): Tx<(batch: string) => boolean> {
   const processes = new Set<number>();

@@ -1,9 +1,8 @@
 import { handleNotGranted } from "../../model/process/errors.ts";
 import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
 import type { SessionScope } from "../../model/process/process.ts";
-import { givenFlag, givenList } from "../../model/shape.ts";
+import { givenList } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { integersOf } from "../../sql/dialect.ts";
 import {
   row,
   rows,
@@ -14,17 +13,7 @@ import {
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { numberAt, textAt } from "../cursor.ts";
-import {
-  list,
-  pageOf,
-  sliced,
-  slicedFitting,
-  type List,
-  type PageOptions,
-  type Place,
-  type Slice,
-  type SliceBounds,
-} from "../list.ts";
+import { list, pageOf, sliced, type List, type PageOptions, type Place } from "../list.ts";
 import { onlyWait, type Call } from "../method.ts";
 import type { ProcessContext } from "./context.ts";
 import {
@@ -35,7 +24,6 @@ import {
   type GrantHandle,
   type GrantRow,
   type ProcessGrant,
-  type ProcessHandle,
 } from "./grant-row.ts";
 import {
   checkedDescriptor,
@@ -46,17 +34,7 @@ import {
   type SessionScopeName,
   type SessionScopeRef,
 } from "./parts.ts";
-import {
-  foundProcess,
-  lockedProcess,
-  lockedProcesses,
-  sizedSummaryColumns,
-  summaryColumns,
-  summaryOf,
-  type ProcessRoot,
-  type SizedSummary,
-  type SummaryRow,
-} from "./process-row.ts";
+import { foundProcess, lockedProcess, lockedProcesses, type ProcessRoot } from "./process-row.ts";
 
 /** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
 export function givenGrant(
@@ -100,7 +78,10 @@ export function givenOfScope(
   return { input, wait: onlyWait(wait) };
 }
 
-/** Takes a handle back; false when there was none. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Revokes a handle; false when there was none.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const revokeHandle: StoreOperation<ProcessContext, OfScope, boolean> = storeOperation(
   "revokeHandle",
   {
@@ -115,7 +96,10 @@ export const revokeHandle: StoreOperation<ProcessContext, OfScope, boolean> = st
   },
 );
 
-/** Whether a session, or one frame of it, has a handle. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Tests whether a session, or one frame of it, has a handle.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const readGrant: StoreOperation<ProcessContext, OfScope, boolean> = storeOperation(
   "readGrant",
   {
@@ -155,11 +139,11 @@ export function givenTransfer(
 }
 
 /**
- * Moves handles from one session to another: all of them, or none. What they
- * are called goes along, and replaces what the target called them. May be
- * repeated.
+ * Moves handles from one session to another, all or nothing. Their labels move too, and replace
+ * those of the target. May be repeated.
  *
- * @throws HoldfastError `HANDLE_NOT_GRANTED`, `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ * @throws HoldfastError `HANDLE_NOT_GRANTED`, `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`,
+ *   `SESSION_DELETED`
  */
 export const transferHandles: StoreOperation<ProcessContext, TransferHandles, void> =
   storeOperation("transferHandles", {
@@ -185,7 +169,7 @@ function* moveGrant(
     ON CONFLICT (process, session, generation, frame)
     DO UPDATE SET kind = excluded.kind, label = excluded.label`);
   if (moved === 0) {
-    // Moving again what was moved is moving it once.
+    // A handle that was moved before counts as moved.
     const there = yield* row(sql`
       SELECT process FROM holdfast_process_grant WHERE ${isGrant(key, target)}`);
     if (there === undefined) throw handleNotGranted(id, source.session);
@@ -198,7 +182,10 @@ function* moveGrant(
       DELETE FROM holdfast_process_grant WHERE ${isGrant(key, source)}`);
 }
 
-/** Who has handles of a process, by session and frame. @throws HoldfastError `PROCESS_NOT_FOUND` */
+/**
+ * The holders of handles of a process, by session and frame.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`
+ */
 export const grantList: List<
   ProcessContext,
   [process: string, options?: PageOptions],
@@ -236,61 +223,4 @@ function* grantRows(
     SELECT ${grantColumns} FROM holdfast_process_grant g
     WHERE g.process = ${process} ${behind}
     ORDER BY g.session, g.generation, g.frame LIMIT ${count}`);
-}
-
-export interface ListHandlesOptions extends PageOptions {
-  /** Only of processes that run; defaults to all. */
-  readonly live?: boolean;
-}
-
-type HandleRow = SummaryRow & GrantRow;
-
-interface HandleFilter {
-  readonly scope: SessionScopeRef;
-  readonly isLive: boolean;
-}
-
-/** The handles of a session, or of one frame of it, in the order in which their processes were registered. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const handleList: List<
-  ProcessContext,
-  [scope: SessionScopeName, options?: ListHandlesOptions],
-  ProcessHandle
-> = list("listHandles", {
-  table: "holdfast_process",
-  given(_: ProcessContext, scope: SessionScopeName, options?: ListHandlesOptions) {
-    const { filter, page } = pageOf(options, ["live"]);
-    const isLive = givenFlag("live", filter.live) ?? false;
-    return { filter: { scope: scopeNamed(scope), isLive }, page };
-  },
-  *slice(_, { scope, isLive }: HandleFilter, bounds) {
-    return yield* handleSlice(yield* livingScope(scope), isLive, bounds);
-  },
-  keyOf: ({ id }: HandleRow) => id,
-  itemOf: (_, found) => ({ grant: grantOf(found), process: summaryOf(found) }),
-});
-
-export function handleSlice(
-  { session, generation, frame }: SessionScope,
-  isLive: boolean,
-  bounds: SliceBounds,
-): Tx<Slice<HandleRow>> {
-  const live = isLive ? sql`AND p.status = 'running'` : sql``;
-  const granted = sql`
-    FROM holdfast_process_grant g JOIN holdfast_process p ON p.key = g.process
-    WHERE g.session = ${session} AND g.generation = ${generation} AND g.frame = ${frame ?? ""}`;
-  return slicedFitting<HandleRow & SizedSummary, HandleRow>(
-    bounds,
-    ({ key }) => [key],
-    function* (after, count, smallMax) {
-      return yield* rows<HandleRow & SizedSummary>(sql`
-        SELECT ${sizedSummaryColumns(smallMax)}, ${grantColumns} ${granted}
-          AND g.process > ${after === undefined ? 0 : numberAt(after, 0)} ${live}
-        ORDER BY g.process LIMIT ${count}`);
-    },
-    function* (large) {
-      return yield* rows<HandleRow>(sql`
-        SELECT ${summaryColumns}, ${grantColumns} ${granted}
-          AND g.process IN ${integersOf(large.map(({ key }) => key))} ORDER BY g.process`);
-    },
-  );
 }

@@ -14,6 +14,7 @@ import {
   processAttemptsUsed,
   processLeased,
   processPruned,
+  processSpawned,
   processTerminal,
 } from "../../model/process/errors.ts";
 import { coreTypes } from "../../model/process/event-type.ts";
@@ -23,6 +24,7 @@ import { hasUsedAttempts } from "../../model/process/process.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { row, run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { isUnfinished } from "../execution/parts.ts";
 import {
   givenLeaseTime,
   givenRequest,
@@ -40,7 +42,10 @@ import type { ProcessContext } from "./context.ts";
 import { appendToProcess, replayed } from "./event-row.ts";
 import { foundProcess, lockedProcess, type ProcessRoot } from "./process-row.ts";
 
-/** What is announced when the lease of the process named by the key has another holder, or none. */
+/**
+ * The topic of process leases: the lease of the process that the key names has another holder or is
+ * free.
+ */
 const processLeaseChanged = "process.lease";
 
 interface Leased {
@@ -48,7 +53,7 @@ interface Leased {
   readonly id: string;
 }
 
-/** Who holds the lease of a process. A call that changes it has locked the process before. */
+/** The lease state of a process. A call that changes it has locked the process before. */
 function* processLease(process: Leased): Tx<LeaseState> {
   const found = yield* row<LeaseRow>(sql`
     SELECT fence, given_back, owner, incarnation, owner_process AS process, token, claimed_at, renewed_at, expires_at
@@ -93,9 +98,8 @@ export interface ProcessLease extends LeaseFence {
 }
 
 /**
- * The leases of processes. An incarnation that claims again what it has gets a
- * new lease, and the one before is over: of two workers of one incarnation the
- * later one works.
+ * The leases of processes. An incarnation that claims a lease again gets a new one, and the old one
+ * ends. With two workers of one incarnation, the later one works.
  */
 export const processLeaseOperations: LeaseOperations<ProcessId, ProcessRoot, ProcessLease> =
   leaseOperations({
@@ -107,9 +111,11 @@ export const processLeaseOperations: LeaseOperations<ProcessId, ProcessRoot, Pro
     lock: lockedProcess,
     find: foundProcess,
     isGone: (error) => isHoldfastError(error) && error.code === "PROCESS_NOT_FOUND",
-    assertLeasable({ id, state: { status, prunedAt } }) {
-      if (prunedAt !== null) throw processPruned(id);
-      if (status !== "running") throw processTerminal(id, status);
+    *assertLeasable(root) {
+      const { id, state } = root;
+      if (state.prunedAt !== null) throw processPruned(id);
+      if (state.status !== "running") throw processTerminal(id, state.status);
+      yield* refuseSpawned(root);
     },
     isShared: false,
     announcesHolders: true,
@@ -132,12 +138,23 @@ export const processLeaseOperations: LeaseOperations<ProcessId, ProcessRoot, Pro
   });
 
 /**
- * Lets only the holder of a process's lease pass, and answers the instant by
- * which it was judged. The process is locked, so that the answer holds until
- * the transaction ends. A lease that has run out is recorded as over once the
- * call has rolled back, and before its caller learns of it.
+ * Refuses a process that runs as an execution. Such a process is worked on and ends only with its
+ * execution, whose result would otherwise be lost. The execution needs no lock, since its end would
+ * have to lock the process.
  *
- * @throws HoldfastError `PROCESS_LEASE_LOST`; `details.reason` says how.
+ * @throws HoldfastError `PROCESS_SPAWNED`
+ */
+export function* refuseSpawned({ id, row: { execution, execution_id } }: ProcessRoot): Tx<void> {
+  if (execution === null || execution_id === null) return;
+  if (yield* isUnfinished(execution)) throw processSpawned(id, execution_id);
+}
+
+/**
+ * Accepts only the holder of a process's lease, and returns the instant at which the lease was
+ * judged. The process is locked, so the answer stays true until the transaction ends. An expired
+ * lease is recorded as ended after the rollback of the call, and before its caller learns of it.
+ *
+ * @throws HoldfastError `PROCESS_LEASE_LOST`; `details.reason` names the reason.
  */
 export function* assertProcessFence(
   context: LeaseContext,
@@ -148,8 +165,8 @@ export function* assertProcessFence(
 }
 
 /**
- * Lets nobody pass while a process is worked on, unless its worker is known to
- * have died. Answers the instant by which that was judged.
+ * Refuses a process that has a worker, unless that worker is known to have died. Returns the
+ * instant at which that was judged.
  *
  * @throws HoldfastError `PROCESS_LEASED`
  */
@@ -167,7 +184,10 @@ export function* assertUnattended(
   return at;
 }
 
-/** Nothing of it is repeated in the error. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
+/**
+ * Validates a lease that a caller passes. The error repeats nothing of it.
+ * @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED`
+ */
 export function givenProcessLease(given: ProcessLease): HeldRef<ProcessId> {
   if (isFence(given)) {
     const { id, owner, incarnation, token, fence } = given;
@@ -176,7 +196,7 @@ export function givenProcessLease(given: ProcessLease): HeldRef<ProcessId> {
   }
   throw new HoldfastError(
     "OPTION_INVALID",
-    "Expected a lease as claim and renew return it, with its id, owner, incarnation, token and fence. Pass that object as it is.",
+    "Expected a lease as claim and renew return it, with its id, owner, incarnation, token and fence. Pass that object unchanged.",
     { option: "lease" },
   );
 }
@@ -200,7 +220,7 @@ export function givenRenew(
   return { input: { ...shown, leaseMs }, wait };
 }
 
-/** Takes the lease of a running process, or tells who has it. */
+/** Claims the lease of a running process, or returns its holder. */
 export async function claimProcess(
   context: ProcessContext,
   process: string,
@@ -213,10 +233,11 @@ export async function claimProcess(
 }
 
 /**
- * Records that the holder of the lease begins to work: once for each lease.
- * Answers how often it was begun.
+ * Records that the holder of the lease starts to work, once per lease. Returns the number of starts
+ * so far.
  *
- * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_LEASE_LOST`, `PROCESS_ATTEMPTS_USED`
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`,
+ *   `PROCESS_SPAWNED`, `PROCESS_LEASE_LOST`, `PROCESS_ATTEMPTS_USED`
  */
 export const startProcess: StoreOperation<
   LeaseContext,
@@ -230,6 +251,7 @@ export const startProcess: StoreOperation<
     const at = yield* assertProcessFence(context, root, fence);
     const { status, attempts } = root.state;
     if (status !== "running") throw processTerminal(root.id, status);
+    yield* refuseSpawned(root);
     const replayKey = registryKeys.start(fence.fence);
     if ((yield* replayed(root, replayKey)) !== undefined) return attempts;
     const attemptsMax = root.row.attempts_max;

@@ -34,15 +34,15 @@ import {
 } from "./process-row.ts";
 import { runningOf, runningSlice, type RunningProcess, type RunningRow } from "./running-row.ts";
 
-/** Which processes a list shows. */
+/** The filter of a list of processes. */
 export interface ListProcessesOptions extends PageOptions {
   /** Defaults to `running`. */
   readonly status?: ProcessStatus | "any";
-  /** Only those that wait for a signal, or only those that do not. */
+  /** Only processes that wait for a signal (true), or only the others (false). */
   readonly waiting?: boolean;
   readonly definition?: string;
   readonly kind?: string;
-  /** Only those that no session has a handle of, or only those that one has. */
+  /** Only processes of which no session has a handle (true), or only the others (false). */
   readonly orphaned?: boolean;
 }
 
@@ -102,7 +102,7 @@ function checkedStatus(status: ProcessStatus | "any"): ProcessStatus | "any" {
   if (statuses.includes(status)) return status;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `status is one of ${statuses.join(", ")}; got something else.`,
+    `status must be one of ${statuses.join(", ")}; got something else.`,
     { option: "status" },
   );
 }
@@ -134,7 +134,7 @@ function conditionOf(filter: ProcessFilter): Statement {
     waiting === undefined
       ? everything
       : waiting
-        ? // Only what runs waits: said again, since the index is of those.
+        ? // Only running processes wait. The status is repeated for the index, which covers only those.
           sql`AND p.status = 'running' AND p.wait IS NOT NULL`
         : sql`AND p.wait IS NULL`,
     definition === undefined ? everything : sql`AND p.definition = ${definition}`,
@@ -149,23 +149,25 @@ function conditionOf(filter: ProcessFilter): Statement {
 }
 
 export interface ProcessWorklistOptions extends PageOptions {
-  /** Only what nobody has begun, or only what somebody has. */
+  /** Only started processes (true), or only those that were never started (false). */
   readonly started?: boolean;
 }
 
-/** A process that nobody works on. */
+/** A process without a worker. */
 export interface RecoverableProcess {
-  /** `get` shows what was given to it. */
+  /** `get` shows the input of one process. */
   readonly process: ProcessSummary;
-  /** Why nobody does: nobody ever asked or it was released, the lease ran out, or the owner died. */
+  /**
+   * The reason that it has no worker: never claimed or released, an expired lease, or a dead owner.
+   */
   readonly lease: "none" | "expired" | "ownerDead";
-  /** What its disposition, and how often it was begun, say is to be done. */
+  /** The recovery that follows from its disposition and its number of starts. */
   readonly recovery: ProcessRecovery;
 }
 
 interface JudgedRow {
   readonly row: RunningRow;
-  /** When its lease was judged. */
+  /** The instant at which its lease was judged. */
   readonly now: number;
 }
 
@@ -173,7 +175,7 @@ interface JudgedProcess extends RunningProcess {
   readonly now: number;
 }
 
-/** Running processes by id, with those who work on them. */
+/** Running processes by id, with their workers. */
 const runningList: List<ProcessContext, [options?: ProcessWorklistOptions], JudgedProcess> = list(
   "listRunningProcesses",
   {
@@ -193,7 +195,7 @@ const runningList: List<ProcessContext, [options?: ProcessWorklistOptions], Judg
   },
 );
 
-/** Running processes that nobody works on. Leases that are found to have run out are recorded as over. */
+/** Running processes without a worker. Expired leases are recorded as ended. */
 export async function worklist(
   context: ProcessContext,
   options: ProcessWorklistOptions | undefined,
@@ -222,7 +224,7 @@ export async function worklist(
   };
 }
 
-/** Those without a worker, or with one that has died. Each owner is asked about once. */
+/** Processes without a worker, or with a dead one. Each owner is checked once. */
 async function withoutLiving(
   { database }: ProcessContext,
   running: readonly RunningProcess[],
@@ -242,7 +244,7 @@ async function withoutLiving(
   return kept;
 }
 
-/** Something that happened to a process. Its event has the rest. */
+/** A change of a process. Its event has the details. */
 export interface ProcessChange {
   readonly process: ProcessId;
   readonly sequence: number;
@@ -258,9 +260,9 @@ interface ChangeRow extends ProcessChange {
 const start: Place = [0, 0];
 
 /**
- * What happened to processes behind a cursor, in an order in which nothing
- * can be missed: what a slower transaction may still precede is left out. There
- * is always somewhere to go on, since a feed has no end.
+ * Changes of processes after a cursor, in an order in which none can be missed. Changes that a
+ * slower transaction may still precede are left out. There is always a next cursor, since the feed
+ * has no end.
  */
 export const changeList: List<ProcessContext, [options?: PageOptions], ProcessChange> = list(
   "readProcessChanges",

@@ -21,7 +21,7 @@ import { eventTypesOf, lockedProcess } from "./process-row.ts";
 /** The n-th signal of a name. */
 interface AwaitedSignal {
   readonly signal: string;
-  /** From 1 on. */
+  /** Counted from 1. */
   readonly ordinal: number;
 }
 
@@ -49,11 +49,11 @@ export function givenSetWait(
 }
 
 /**
- * Records that a process waits for the n-th signal of a name. The same again
- * changes nothing; another one takes its place.
+ * Records that a process waits for the n-th signal of a name. The same wait again changes nothing;
+ * another one replaces it.
  *
- * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`,
- *   `PROCESS_TERMINAL`, `EVENT_TYPE_UNDECLARED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`,
+ *   `EVENT_TYPE_UNDECLARED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
  */
 export const setWait: StoreOperation<ProcessContext, SetWait, ProcessWait> = storeOperation(
   "setProcessWait",
@@ -64,7 +64,7 @@ export const setWait: StoreOperation<ProcessContext, SetWait, ProcessWait> = sto
       const { status, wait: before } = root.state;
       const key = waitKey(root.id, signal, ordinal);
       const isSame = before?.key === key;
-      // A repeated call is answered the same, also after a worker has begun to work on it.
+      // A repeated call gets the same answer, even after a worker has started on the process.
       if (isSame && fence === undefined) return before;
       const at = yield* refuseStale(context, root, fence);
       if (status !== "running") throw processTerminal(root.id, status);
@@ -100,7 +100,10 @@ export function givenClearWait(
   return { input: { process: parseProcessId(process), fence }, wait };
 }
 
-/** Records that a process goes on; false when it did not wait. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST` */
+/**
+ * Clears the wait of a process; false when it was not waiting.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
+ */
 export const clearWait: StoreOperation<ProcessContext, ClearWait, boolean> = storeOperation(
   "clearProcessWait",
   {
@@ -146,8 +149,8 @@ export function givenExternalRef(
   const { options, wait } = optionsAndWait(given, ["fence"]);
   const { backend, id, metadata } = draftOf("ref", ref, ["backend", "id", "metadata"]);
   const value = {
-    backend: checkedText("The backend of outside work", backend),
-    id: checkedText("The id of outside work", id, idCharactersMax),
+    backend: checkedText("The backend of external work", backend),
+    id: checkedText("The id of external work", id, idCharactersMax),
     ...(metadata !== undefined && { metadata }),
   };
   const input = {
@@ -161,10 +164,11 @@ export function givenExternalRef(
 const replayKey = registryKeys.externalRef;
 
 /**
- * Records which outside work a process stands for. The same again changes
- * nothing; true when it was new. Without a fence nobody may hold the lease.
+ * Records the external work that a process stands for. The same work again changes nothing; true
+ * when it is new. Without a fence the process must have no worker.
  *
- * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`, `EXTERNAL_REF_CONFLICT`
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`,
+ *   `PROCESS_LEASE_LOST`, `EXTERNAL_REF_CONFLICT`
  */
 export const setExternalRef: StoreOperation<ProcessContext, SetExternalRef, boolean> =
   storeOperation("setExternalRef", {

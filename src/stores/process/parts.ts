@@ -1,5 +1,6 @@
+import { parseBlobHash } from "../../model/blob.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { CheckedText, Encoded } from "../../model/values/encoded.ts";
 import { unreachable } from "../../model/errors.ts";
 import type { ResultKind } from "../../model/execution/event.ts";
 import { processInvalid } from "../../model/process/errors.ts";
@@ -30,9 +31,9 @@ import { keptSession, livingSession, type SessionRef } from "../session-row.ts";
 import { appendToProcess, type WakeDraft } from "./event-row.ts";
 import { lockedProcessByKey, type ProcessRoot } from "./process-row.ts";
 
-/** What other stores use of processes besides their rows. */
+/** The parts of processes that other stores use besides their rows. */
 
-/** How callers name a session, or one frame of it. */
+/** The name of a session, or of one frame of it, as callers pass it. */
 export type SessionScopeName =
   SessionName | { readonly session: SessionName; readonly frame?: string | null };
 
@@ -43,7 +44,10 @@ export interface SessionScopeRef {
 
 const frameCharactersMax = 256;
 
-/** An empty frame counts as none. @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID` */
+/**
+ * Validates a scope. An empty frame counts as none.
+ * @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID`
+ */
 export function scopeNamed(name: SessionScopeName, place: string = "scope"): SessionScopeRef {
   if (typeof name === "string") return { session: sessionNamed(name), frame: null };
   if (!isRecord(name)) throw givenInvalid(place, "a session, or { session, frame }", name);
@@ -58,7 +62,7 @@ export function scopeNamed(name: SessionScopeName, place: string = "scope"): Ses
   };
 }
 
-/** The parts of a scope as its caller named them: what a registration is compared by. */
+/** The parts of a scope as its caller named them, for comparing registrations. */
 export function namedParts({ session, frame }: SessionScopeRef): NamedScope {
   return {
     session: session.id,
@@ -67,25 +71,25 @@ export function namedParts({ session, frame }: SessionScopeRef): NamedScope {
   };
 }
 
-/** A scope of the living session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/** A scope of the live session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
 export function* livingScope({ session, frame }: SessionScopeRef): Tx<SessionScope> {
   const { id, generation } = yield* livingSession(session);
   return { session: id, generation, frame };
 }
 
-/** The same, with the session kept: it cannot be deleted before the transaction ends. */
+/** A scope of the live session, which is kept: it cannot be deleted before the transaction ends. */
 export function* keptScope({ session, frame }: SessionScopeRef): Tx<SessionScope> {
   const { id, generation } = yield* keptSession(session);
   return { session: id, generation, frame };
 }
 
-/** What the holder of a handle calls it, checked. */
+/** The holder's description of a handle, checked. */
 export interface ProcessHandleDescriptor {
   readonly kind: string | null;
   readonly label: string | null;
 }
 
-/** What the holder of a handle calls it. */
+/** The holder's description of a handle. */
 export interface ProcessHandleDraft {
   readonly kind?: string | null;
   readonly label?: string | null;
@@ -102,34 +106,40 @@ export function checkedDescriptor(draft: ProcessHandleDraft): ProcessHandleDescr
   };
 }
 
-/** What is registered as a process. */
+/** The caller's description of a new process. */
 export interface ProcessDraft {
-  /** Chosen by the caller, so that registering twice is registering once. */
+  /** Chosen by the caller. Registering twice under one id registers once. */
   readonly id: string;
-  /** What sort of work it is, such as `tool` or `session_turn`: the host's own names. */
+  /** The sort of work, such as `tool` or `session_turn`, named by the host. */
   readonly kind: string;
-  /** What people see. */
+  /** A label for people. */
   readonly label?: string | null;
-  /** What defines the work, such as the name of a tool: for filters. */
+  /** The definition of the work, such as the name of a tool: for filters. */
   readonly definition?: string | null;
+  /**
+   * The environment of the work: the hash of a blob that was stored as
+   * `blobKinds.processEnvironment`. The process keeps the blob until it is pruned.
+   */
+  readonly environment?: string | null;
   readonly input?: unknown;
   readonly eventTypes?: readonly ProcessEventType[];
-  /** What may be done when its owner is gone; defaults to `rerunnable`. */
+  /** The recovery that is allowed once its owner is gone; defaults to `rerunnable`. */
   readonly disposition?: ProcessDisposition;
-  /** How often it may be begun before it is given up; defaults to any number of times. */
+  /** The number of starts after which it is abandoned; unlimited by default. */
   readonly attemptsMax?: number | null;
-  /** The session that had it started. */
+  /** The session that caused its start. */
   readonly originator?: SessionScopeName | null;
   readonly causedBy?: string | null;
   /** The session that its wakes go to. It must exist. */
   readonly wakeTarget?: SessionScopeName | null;
 }
 
-/** A process to be registered; `newProcess` makes one of a draft. */
+/** A process to register; `newProcess` makes it from a draft. */
 export interface NewProcess {
   readonly id: ProcessId;
   readonly at: number;
   readonly identity: ProcessIdentity;
+  readonly environment: string | null;
   readonly disposition: ProcessDisposition;
   readonly attemptsMax: number | null;
   readonly eventTypes: readonly ProcessEventType[];
@@ -145,6 +155,7 @@ const draftNames = [
   "kind",
   "label",
   "definition",
+  "environment",
   "input",
   "eventTypes",
   "disposition",
@@ -164,12 +175,12 @@ const nameCharactersMax = 512;
 const causeCharactersMax = 4_096;
 
 /**
- * A process as it is stored, from what a caller said of it.
+ * Makes a process, ready to be stored, from a caller's description.
  *
  * @throws HoldfastError `PROCESS_INVALID`, `ID_MALFORMED`, `NAME_INVALID`, `NOT_SERIALIZABLE`
  */
 export function newProcess(
-  codec: Pick<ValueCodec, "encode" | "hash">,
+  codec: Pick<ValueCodec, "encodeOnce" | "hash">,
   given: ProcessDraft,
   at: number,
   execution: unknown = null,
@@ -179,32 +190,36 @@ export function newProcess(
   const id = parseProcessId(draft.id);
   const { disposition = "rerunnable", originator, wakeTarget } = draft;
   if (!dispositions.includes(disposition))
-    throw processInvalid("$.disposition", `is none of ${dispositions.join(", ")}.`);
+    throw processInvalid("$.disposition", `is not one of ${dispositions.join(", ")}.`);
   const attemptsMax = checkedAttempts(draft.attemptsMax);
   const identity = {
     kind: checkedText("The kind of a process", draft.kind),
     label: optionalText("The label of a process", draft.label, nameCharactersMax),
     definition: optionalText("The definition of a process", draft.definition, nameCharactersMax),
   };
+  const environment = draft.environment ?? null;
   const eventTypes = checkedEventTypes(draft.eventTypes ?? []);
   const causedBy = optionalText("A cause", draft.causedBy, causeCharactersMax);
   const from = scoped("originator", originator);
   const target = scoped("wakeTarget", wakeTarget);
+  const input = codec.encodeOnce(draft.input);
   return {
     id,
     at,
     identity,
+    environment: environment === null ? null : parseBlobHash(environment),
     disposition,
     attemptsMax,
     eventTypes,
     causedBy,
     originator: from === null ? null : namedParts(from),
     wakeTarget: target,
-    input: codec.encode(draft.input) as Encoded,
+    input: input.stored as Encoded,
     identified: registrationIdentity(hash, {
       id,
       identity,
-      input: draft.input,
+      environment,
+      input: input.read,
       eventTypes,
       disposition,
       attemptsMax,
@@ -219,7 +234,7 @@ export function newProcess(
 function checkedAttempts(given: number | null | undefined): number | null {
   if (given === undefined || given === null) return null;
   if (Number.isSafeInteger(given) && given >= 1) return given;
-  throw processInvalid("$.attemptsMax", "is no whole number from 1 on.");
+  throw processInvalid("$.attemptsMax", "is not a whole number of at least 1.");
 }
 
 function scoped(
@@ -229,7 +244,7 @@ function scoped(
   return name === undefined || name === null ? null : scopeNamed(name, place);
 }
 
-/** How an execution ended, and where its log says so. */
+/** The end of an execution, and its place in the log. */
 export interface EndedExecution {
   readonly at: number;
   readonly version: number;
@@ -237,22 +252,31 @@ export interface EndedExecution {
   readonly resultHash: string;
 }
 
-/** What a session is told when an execution ends: encoded when it was spawned, since nobody can encode at the end. */
+/**
+ * The wake of a session when an execution ends. It is encoded when the execution is spawned, since
+ * nothing can encode at the end.
+ */
 export type EndWakes = Readonly<
-  Record<string, { readonly payload: Encoded; readonly dedupeKey: string | null }>
+  Record<
+    string,
+    {
+      readonly payload: CheckedText;
+      readonly dedupeKey: string | null;
+      readonly mergeKey?: string;
+    }
+  >
 >;
 
 /**
- * Ends a process with its execution, and wakes its session. The result is not
- * copied: it stays in the log of the execution, which retention keeps as long
- * as the process was not pruned.
+ * Ends a process with its execution, and wakes its session. The result is not copied. It stays in
+ * the log of the execution, which retention keeps until the process is pruned.
  */
 export function* endProcessOf(
   process: number,
   { at, version, resultKind, resultHash }: EndedExecution,
 ): Tx<void> {
   const root = yield* lockedProcessByKey(process);
-  // What is not running has ended before, and stays so.
+  // A process that is not running ended earlier and stays unchanged.
   if (root === undefined || root.state.status !== "running") return;
   const end = endOf(resultKind);
   const type = endTypes[end];
@@ -287,6 +311,6 @@ function wakeOf({ row, state, id }: ProcessRoot, type: string): WakeDraft | null
     const wake = Object.hasOwn(wakes, type) ? wakes[type] : undefined;
     return wake === undefined ? null : { ...wake, target: state.wakeTarget };
   } catch {
-    throw corruptRow("holdfast_process", id, "has end_wakes that are no JSON");
+    throw corruptRow("holdfast_process", id, "has end_wakes that are not JSON");
   }
 }

@@ -1,8 +1,9 @@
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { Encoded, HashedText } from "../../model/values/encoded.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { processNotFound } from "../../model/process/errors.ts";
 import type { ProcessEventType } from "../../model/process/event-type.ts";
+import type { RegistrationPartHashes } from "../../model/process/registration.ts";
 import type { ProcessId } from "../../model/ids/process-id.ts";
 import type {
   ProcessDisposition,
@@ -29,6 +30,7 @@ export interface SummaryRow {
   readonly kind: string;
   readonly label: string | null;
   readonly definition: string | null;
+  readonly environment: string | null;
   readonly disposition: ProcessDisposition;
   readonly attempts_max: number | null;
   readonly originator_session: SessionId | null;
@@ -54,7 +56,10 @@ export interface SummaryRow {
   readonly pruned_at: number | null;
 }
 
-/** The columns that every change of a process reads: not what was given to it, which may be large. */
+/**
+ * The columns that every change of a process reads. The input is not among them, since it may be
+ * large.
+ */
 export interface RootRow extends SummaryRow {
   readonly event_types: string | null;
   readonly end_wakes: string | null;
@@ -65,22 +70,23 @@ export interface ProcessRow extends RootRow {
   readonly parts: string;
   readonly input: Encoded | null;
   readonly external_ref: Encoded | null;
+  readonly external_hash: string | null;
 }
 
 const shortColumns: Statement = sql`
-  p.key, p.id, p.hash, p.kind, p.label, p.definition, p.disposition, p.attempts_max,
+  p.key, p.id, p.hash, p.kind, p.label, p.definition, p.environment, p.disposition, p.attempts_max,
   p.originator_session, p.originator_generation, p.originator_frame, p.wake_session, p.wake_generation, p.wake_frame, p.execution, p.execution_id,
   p.created_at, p.updated_at, p.sequence, p.status, p.started_at, p.attempts, p.cancel_requested_at, p.wait,
   p.external_sequence, p.ended_at, p.ended_sequence, p.pruned_at`;
 
 export const summaryColumns: Statement = sql`${shortColumns}, p.caused_by`;
 
-/** The row without its cause when that is large. */
+/** The row, without its cause when that is large. */
 export interface SizedSummary {
   readonly bytes: number;
 }
 
-/** A cause may take thousands of bytes, the rest is names and numbers. */
+/** A cause may take thousands of bytes; the other columns are names and numbers. */
 export function sizedSummaryColumns(smallMax: number): Statement {
   return sql`${shortColumns}, COALESCE(octet_length(p.caused_by), 0) AS bytes,
     CASE WHEN octet_length(p.caused_by) <= ${smallMax} THEN p.caused_by END AS caused_by`;
@@ -97,9 +103,11 @@ const rootLocked = lockRoot({
 export const processColumns: Statement = sql`
   ${rootColumns}, p.parts, p.input,
   (SELECT x.payload FROM holdfast_process_event x
-    WHERE x.process = p.key AND x.sequence = p.external_sequence) AS external_ref`;
+    WHERE x.process = p.key AND x.sequence = p.external_sequence) AS external_ref,
+  (SELECT x.hash FROM holdfast_process_event x
+    WHERE x.process = p.key AND x.sequence = p.external_sequence) AS external_hash`;
 
-/** The root of a process, with what can change of it. */
+/** The root of a process, with its mutable state. */
 export interface ProcessRoot {
   readonly key: number;
   readonly id: ProcessId;
@@ -108,9 +116,8 @@ export interface ProcessRoot {
 }
 
 /**
- * The process, locked until the transaction ends, so that everything that
- * happens to it happens one after the other. Whoever changes its lease or its
- * handles comes through here too (see `lockRoot`).
+ * Locks a process until the transaction ends, so that its changes happen in sequence. Calls that
+ * change its lease or its handles come through here too (see `lockRoot`).
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `CORRUPT_ROW`
  */
@@ -118,13 +125,21 @@ export function* lockedProcess(id: ProcessId): Tx<ProcessRoot> {
   return rootOf(id, yield* row<RootRow>(rootLocked(sql`p.id = ${id}`)));
 }
 
-/** The same by key, for those who were told it. */
+/** Locks the process that a read is about. The read reports a missing one. */
+export function* lockReadProcess({ process }: { readonly process: ProcessId }): Tx<void> {
+  yield* row(rootLocked(sql`p.id = ${process}`));
+}
+
+/** Locks a process by its key, for callers that got the key. */
 export function* lockedProcessByKey(key: number): Tx<ProcessRoot | undefined> {
   const found = yield* row<RootRow>(rootLocked(sql`p.key = ${key}`));
   return found === undefined ? undefined : rootOf(found.id, found);
 }
 
-/** Several, in the one order of all who lock several: that of their keys. @throws HoldfastError `PROCESS_NOT_FOUND`, `CORRUPT_ROW` */
+/**
+ * Locks several processes in the order of their keys, as every caller that locks several does.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `CORRUPT_ROW`
+ */
 export function* lockedProcesses(ids: readonly ProcessId[]): Tx<readonly ProcessRoot[]> {
   if (ids.length === 0) return [];
   const keys = yield* rows<{ readonly key: number }>(sql`
@@ -139,7 +154,7 @@ export function* lockedProcesses(ids: readonly ProcessId[]): Tx<readonly Process
   return locked;
 }
 
-/** The same for reads, which lock nothing. */
+/** Finds a process for reads, and locks nothing. */
 export function* foundProcess(id: ProcessId): Tx<ProcessRoot> {
   return rootOf(
     id,
@@ -148,7 +163,7 @@ export function* foundProcess(id: ProcessId): Tx<ProcessRoot> {
   );
 }
 
-/** A process as those know it who refer to it. */
+/** A process as rows of other stores refer to it. */
 export interface ProcessMention {
   readonly key: number;
   readonly id: ProcessId;
@@ -156,7 +171,7 @@ export interface ProcessMention {
   readonly pruned_at: number | null;
 }
 
-/** Processes by their keys, for those who refer to them. */
+/** Processes by their keys, for rows that refer to them. */
 export function* processesOfKeys(keys: readonly number[]): Tx<ReadonlyMap<number, ProcessMention>> {
   if (keys.length === 0) return new Map();
   const found = yield* rows<ProcessMention>(sql`
@@ -164,7 +179,7 @@ export function* processesOfKeys(keys: readonly number[]): Tx<ReadonlyMap<number
   return new Map(found.map((each) => [each.key, each]));
 }
 
-/** Those of some ids that there are. */
+/** The existing ids among some. */
 export function* processIdsThere(ids: readonly string[]): Tx<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const found = yield* rows<{ readonly id: string }>(sql`
@@ -172,7 +187,10 @@ export function* processIdsThere(ids: readonly string[]): Tx<ReadonlySet<string>
   return new Set(found.map(({ id }) => id));
 }
 
-/** Holds for the id of a process that has not ended, as far as can be told: a row that makes no sense may belong to one that runs. */
+/**
+ * A condition for the id of a process that may not have ended. An unreadable row counts as one that
+ * may still be running.
+ */
 export function isUnended(id: Statement): Statement {
   return sql`EXISTS (
     SELECT 1 FROM holdfast_process p WHERE p.id = ${id} AND (p.ended_sequence IS NULL
@@ -199,9 +217,9 @@ const dispositions: readonly string[] = [
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function stateOf(found: SummaryRow): ProcessState {
-  if (!statuses.includes(found.status)) throw corrupt(found, "has a status that does not exist");
+  if (!statuses.includes(found.status)) throw corrupt(found, "has an unknown status");
   if ((found.status === "running") !== (found.ended_sequence === null))
-    throw corrupt(found, "has ended without an event that ended it, or not");
+    throw corrupt(found, "has an end without its event, or an event without the end");
   return {
     sequence: found.sequence,
     updatedAt: found.updated_at,
@@ -225,33 +243,43 @@ function wakeTargetOf(found: SummaryRow): SessionScope | null {
   return { session, generation, frame: found.wake_frame };
 }
 
-/** What a process declared. @throws HoldfastError `CORRUPT_ROW` */
+/** The event types that a process declared. @throws HoldfastError `CORRUPT_ROW` */
 export function eventTypesOf(found: RootRow): readonly ProcessEventType[] {
   if (found.event_types === null) return [];
   const types = jsonOf(found, "event_types", found.event_types);
-  if (!Array.isArray(types)) throw corrupt(found, "has declarations that make no sense");
+  if (!Array.isArray(types)) throw corrupt(found, "has invalid declarations");
   return types as ProcessEventType[];
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-export function recordOf(found: ProcessRow): ProcessRecord<Encoded> {
+export function recordOf(found: ProcessRow): ProcessRecord<HashedText> {
+  const { input, external_ref: ref, external_hash: hash } = found;
   return {
     ...summaryOf(found),
     eventTypes: eventTypesOf(found),
-    input: found.input,
-    externalRef: found.external_ref,
+    input: input === null ? null : { text: input, hash: partsOf(found).input ?? "" },
+    externalRef: ref === null ? null : { text: ref, hash: hash ?? "" },
   };
+}
+
+/** The hashes of the registered parts, which pruning keeps. @throws HoldfastError `CORRUPT_ROW` */
+export function partsOf(found: ProcessRow): RegistrationPartHashes {
+  try {
+    return JSON.parse(found.parts) as RegistrationPartHashes;
+  } catch {
+    throw corrupt(found, "has parts that are not JSON");
+  }
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function summaryOf(found: SummaryRow): ProcessSummary {
   const { kind, label, definition, disposition } = found;
-  if (!dispositions.includes(disposition))
-    throw corrupt(found, "has a disposition that does not exist");
+  if (!dispositions.includes(disposition)) throw corrupt(found, "has an unknown disposition");
   return {
     id: found.id,
     hash: found.hash,
     identity: { kind, label, definition },
+    environment: found.environment,
     disposition,
     attemptsMax: found.attempts_max,
     originator: originatorOf(found),
@@ -276,7 +304,7 @@ function jsonOf(found: SummaryRow, column: string, text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw corrupt(found, `has a ${column} that is no JSON`);
+    throw corrupt(found, `has a ${column} that is not JSON`);
   }
 }
 
@@ -284,9 +312,9 @@ function corrupt(found: SummaryRow, why: string): Error {
   return corruptRow("holdfast_process", found.id, why);
 }
 
-/** Writes what an event made of a process. */
+/** Writes the state of a process after an event. */
 export function* writeProcess(key: number, before: ProcessState, state: ProcessState): Tx<void> {
-  // Most events change nothing else, and what is not written needs no new index entries.
+  // Most events change nothing else, and unwritten columns need no new index entries.
   if (isQuiet(before, state)) {
     yield* run(sql`
       UPDATE holdfast_process SET updated_at = ${state.updatedAt}, sequence = ${state.sequence} WHERE key = ${key}`);
@@ -306,7 +334,7 @@ export function* writeProcess(key: number, before: ProcessState, state: ProcessS
     WHERE key = ${key}`);
 }
 
-/** True when nothing has changed but how many events there are. */
+/** True when only the number of events has changed. */
 function isQuiet(before: ProcessState, after: ProcessState): boolean {
   const { sequence, updatedAt } = before;
   const same = { ...after, sequence, updatedAt };

@@ -16,7 +16,7 @@ import {
   type LeaseOutcome,
 } from "../lease/context.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
-import { onlyWait, reads, writes, type Method } from "../method.ts";
+import { nothingToLock, onlyWait, readsLocking, writes, type Method } from "../method.ts";
 import { sweepOptions, type SweepOptions } from "../removal.ts";
 import {
   abandons,
@@ -45,11 +45,9 @@ import {
   givenTransfer,
   grantHandle,
   grantList,
-  handleList,
   readGrant,
   revokeHandle,
   transferHandles,
-  type ListHandlesOptions,
 } from "./grants.ts";
 import {
   claimProcess,
@@ -102,33 +100,39 @@ import {
   type SpawnDraft,
   type SpawnedProcess,
 } from "./register.ts";
+import { handleList, type ListHandlesOptions } from "./handle-row.ts";
+import { lockReadProcess } from "./process-row.ts";
 import type { RegisteredProcess } from "./registration-row.ts";
 import { waitForEnd, waitForEvent, waitForSignal, type AwaitedProcessEvent } from "./wait.ts";
 
 type Pruned = {
   /** Processes that became tombstones. */
   readonly pruned: number;
-  /** Events removed, also of those whose pruning was interrupted before. */
+  /** Removed events, including those of processes whose earlier pruning was interrupted. */
   readonly rows: number;
-  /** Rows that cannot be read, by id: pruning goes on past them. */
+  /** Ids of unreadable rows, which pruning skips. */
   readonly damaged: readonly Damaged[];
 };
 
-/** The background work of a database: what runs beside the turns of sessions, what happened to it, and who is woken by it. */
+/**
+ * The background work of a database: processes that run beside the turns of sessions, their events,
+ * and the sessions that they wake.
+ */
 export interface Processes {
   /**
-   * Registers a process, or finds the one registered before under the same id
-   * with the same content: `existed` is then true.
+   * Registers a process. When one with the same id and content is registered already, returns it
+   * with `existed` true.
    * @throws HoldfastError `PROCESS_CONFLICT` naming the part that differs, `PROCESS_INVALID`, `OPTION_INVALID`,
-   *   `ID_MALFORMED`, `NAME_INVALID`, `NOT_SERIALIZABLE`, `SESSION_NOT_FOUND` and `SESSION_DELETED` for its wake target
+   *   `ID_MALFORMED`, `NAME_INVALID`, `NOT_SERIALIZABLE`, `SESSION_NOT_FOUND` and `SESSION_DELETED` for its wake target,
+   *   `BLOB_NOT_FOUND` for its environment
    * @example
    * await processes.register({ id: "build-7", kind: "tool", wakeTarget: "chat-7", input: { branch: "main" } });
    */
   readonly register: Method<[draft: ProcessDraft, wait?: WaitOptions], RegisteredProcess<unknown>>;
   /**
-   * Creates an execution, registers its process and grants handles of it: all
-   * or nothing. When the execution ends, so does the process, and its session
-   * is woken, in the same transaction; a cancel request reaches the execution.
+   * Creates an execution, registers its process and grants handles of it, all or nothing. When the
+   * execution ends, the same transaction ends the process and wakes its session. A cancel request
+   * reaches the execution.
    * @throws HoldfastError those of `register` and of `create` of `executions`: `EXECUTION_EXISTS` …
    * @example
    * await processes.spawn({
@@ -139,8 +143,8 @@ export interface Processes {
    */
   readonly spawn: Method<[draft: SpawnDraft, wait?: WaitOptions], SpawnedProcess<unknown>>;
   /**
-   * Appends an event of a declared type, and does what the type says: the
-   * process ends, its session is woken.
+   * Appends an event of a declared type, and applies the type's effects: it ends the process or
+   * wakes its session.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `EVENT_TYPE_UNDECLARED`,
    *   `EVENT_TYPE_RESERVED`, `EVENT_PAYLOAD_INVALID`, `EVENT_SELECTOR_UNMATCHED`, `REPLAY_KEY_REQUIRED`,
    *   `REPLAY_KEY_CONFLICT`, `REPLAY_KEY_RESERVED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`, and `PROCESS_SPAWNED`
@@ -159,8 +163,8 @@ export interface Processes {
     AppendedProcessEvent
   >;
   /**
-   * Ends a process. The same output again is fine. One that runs as an
-   * execution ends with it: finish or cancel that.
+   * Ends a process. A repeated call with the same output succeeds. A process that runs as an
+   * execution ends with it: finish or cancel the execution.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED` while it runs
    *   as an execution, `REPLAY_KEY_CONFLICT`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
    * @example
@@ -171,16 +175,15 @@ export interface Processes {
     AppendedProcessEvent
   >;
   /**
-   * Asks a process to stop. It goes on until it does; if it runs as an
-   * execution, that is cancelled. Each reason is recorded once.
+   * Asks a process to stop. The process keeps running until it does. An execution behind it is
+   * cancelled. Each reason is recorded once.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `NAME_INVALID`
    * @example
    * await processes.cancel("build-7", { reason: "no longer needed" });
    */
   readonly cancel: Method<[process: string, options?: ProcessCancelOptions], AppendedProcessEvent>;
   /**
-   * Sends a signal, an event of the declared type `signal.<name>`. The same
-   * key again is the same signal.
+   * Sends a signal: an event of the declared type `signal.<name>`. The same key is the same signal.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `EVENT_TYPE_UNDECLARED`, `EVENT_PAYLOAD_INVALID`, `REPLAY_KEY_CONFLICT`, `NAME_INVALID`
    * @example
    * await processes.signal("build-7", "approved", { by: "ada" }, { key: "approval-1" });
@@ -190,9 +193,8 @@ export interface Processes {
     AppendedProcessEvent
   >;
   /**
-   * Ends a process that nobody can finish. May be repeated. A lease whose
-   * holder has provably died is not in the way, but only a call outside a
-   * transaction can find that out.
+   * Ends a process that no worker can finish. May be repeated. A lease whose holder has provably
+   * died does not block it, but only a call outside a transaction can find that out.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED` while it runs
    *   as an execution, `PROCESS_LEASED` while a worker holds it, `NAME_INVALID`
    */
@@ -201,8 +203,8 @@ export interface Processes {
     AppendedProcessEvent
   >;
   /**
-   * Records that a process waits for the n-th signal of a name. The same again
-   * changes nothing; another one takes its place.
+   * Records that a process waits for the n-th signal of a name. The same wait again changes
+   * nothing; another one replaces it.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `EVENT_TYPE_UNDECLARED`,
    *   `PROCESS_LEASED` while another worker holds it, `PROCESS_LEASE_LOST`
    */
@@ -215,12 +217,12 @@ export interface Processes {
     ProcessWait
   >;
   /**
-   * Records that a process goes on; false when it did not wait.
+   * Clears the wait of a process; false when it was not waiting.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
    */
   readonly clearWait: Method<[process: string, options?: ProcessFenceOptions], boolean>;
   /**
-   * Records which outside work a process stands for; false when that was known.
+   * Records the external work that a process stands for; false when it was recorded already.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `EXTERNAL_REF_CONFLICT`,
    *   `PROCESS_LEASED` while another worker holds it, `PROCESS_LEASE_LOST`
    */
@@ -229,10 +231,11 @@ export interface Processes {
     boolean
   >;
   /**
-   * Takes the lease of a running process, the right to work on it, or says who
-   * has it. There is one holder at a time, and a fence that only grows. From a
-   * holder that has provably died it is taken at once.
-   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`
+   * Claims the lease of a running process, the right to work on it, or returns the current holder.
+   * A lease has one holder at a time, and its fence only grows. A lease whose holder has provably
+   * died is taken over at once.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED` while it runs
+   *   as an execution
    * @example
    * const outcome = await processes.claim("build-7", { owner: "worker", incarnation: bootId }, { lease: "1 min" });
    */
@@ -242,21 +245,23 @@ export interface Processes {
     options?: LeaseOptions,
   ): Promise<LeaseOutcome<ProcessLease>>;
   /**
-   * Records that the holder begins to work, once for each lease; answers how
-   * often it was begun.
-   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASE_LOST`, `PROCESS_TERMINAL`, `PROCESS_ATTEMPTS_USED`
+   * Records that the holder starts to work, once per lease. Returns the number of starts so far.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASE_LOST`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED`, `PROCESS_ATTEMPTS_USED`
    */
   readonly start: Method<[lease: ProcessLease, wait?: WaitOptions], number>;
-  /** Extends a lease; it never gets shorter. @throws HoldfastError `PROCESS_LEASE_LOST`, `PROCESS_NOT_FOUND` */
+  /**
+   * Extends a lease, and never shortens it.
+   * @throws HoldfastError `PROCESS_LEASE_LOST`, `PROCESS_NOT_FOUND`
+   */
   readonly renew: Method<[lease: ProcessLease, options?: LeaseOptions], ProcessLease>;
   /**
-   * Releases a lease; false when it was no longer held, also when there is no
-   * such process: then nobody holds it, which is what the caller wanted.
+   * Releases a lease. False when it was no longer held or the process is unknown: the lease is free
+   * then, as the caller wanted.
    */
   readonly release: Method<[lease: ProcessLease, wait?: WaitOptions], boolean>;
   /**
-   * Who works on a process. A lease that is found to have run out is recorded
-   * as over, so that it stays so when the clock is set back.
+   * Returns the holder of a process's lease. An expired lease is recorded as ended, so it stays
+   * expired when the clock is set back.
    * @throws HoldfastError `PROCESS_NOT_FOUND`
    */
   holder(process: string, wait?: WaitOptions): Promise<LeaseHolder | undefined>;
@@ -266,8 +271,8 @@ export interface Processes {
    */
   keep(lease: ProcessLease, options?: LeaseKeepOptions): LeaseKeeper<ProcessLease>;
   /**
-   * Lets a session, or one frame of it, address a process. Granting again
-   * replaces what the handle is called.
+   * Grants a session, or one frame of it, a handle to address a process. A repeated grant replaces
+   * the handle's label.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * await processes.grant("build-7", { session: "chat-7", frame: "planner" }, { label: "the build" });
@@ -276,11 +281,13 @@ export interface Processes {
     [process: string, scope: SessionScopeName, descriptor?: ProcessHandleDraft, wait?: WaitOptions],
     void
   >;
-  /** Takes a handle back; false when there was none. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Revokes a handle; false when there was none.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly revoke: Method<[process: string, scope: SessionScopeName, wait?: WaitOptions], boolean>;
   /**
-   * Moves up to 1,000 handles from one session to another: all of them, or
-   * none. May be repeated.
+   * Moves up to 1,000 handles from one session to another, all or nothing. May be repeated.
    * @throws HoldfastError `HANDLE_NOT_GRANTED`, `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly transfer: Method<
@@ -292,28 +299,37 @@ export interface Processes {
     ],
     void
   >;
-  /** Whether a session, or one frame of it, has a handle. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Tests whether a session, or one frame of it, has a handle.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly hasHandle: Method<
     [process: string, scope: SessionScopeName, wait?: WaitOptions],
     boolean
   >;
   /**
-   * The handles of a session, or of one frame of it, in the order in which
-   * their processes were registered; `get` shows what was given to one.
+   * The handles of a session or of one frame of it, in the order in which their processes were
+   * registered. `get` shows the input of one process.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CURSOR_INVALID`
    */
   readonly handles: Method<
     [scope: SessionScopeName, options?: ListHandlesOptions],
     Page<ProcessHandle>
   >;
-  /** Who has handles of a process, by session and frame. @throws HoldfastError `PROCESS_NOT_FOUND`, `CURSOR_INVALID` */
+  /**
+   * The holders of handles of a process, by session and frame.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `CURSOR_INVALID`
+   */
   readonly grants: Method<[process: string, options?: PageOptions], Page<ProcessGrant>>;
-  /** A process; undefined when there is none. @throws HoldfastError `CORRUPT_ROW` */
+  /** Returns a process; undefined when it is unknown. @throws HoldfastError `CORRUPT_ROW` */
   readonly get: Method<[process: string, wait?: WaitOptions], ProcessView | undefined>;
-  /** What a process ended with; undefined while it runs. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
+  /**
+   * Returns the output that a process ended with; undefined while it runs.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW`
+   */
   readonly output: Method<[process: string, wait?: WaitOptions], ProcessOutput | undefined>;
   /**
-   * Events in order; large ones make short pages.
+   * Events in order. Large events make short pages.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CURSOR_INVALID`
    * @example
    * const { items, next } = await processes.events("build-7", { from: 4, type: "progress" });
@@ -322,7 +338,10 @@ export interface Processes {
     [process: string, options?: ListProcessEventsOptions],
     Page<ProcessEventView>
   >;
-  /** The latest events, in order; fewer than asked for when they are large. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
+  /**
+   * The latest events, in order; fewer than requested when they are large.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`
+   */
   readonly recent: Method<
     [process: string, limit: number, wait?: WaitOptions],
     {
@@ -330,23 +349,25 @@ export interface Processes {
       readonly damaged: readonly Damaged[];
     }
   >;
-  /** How many events of a type there are up to a number, that one included. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
+  /**
+   * Counts the events of a type up to and including a number.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`
+   */
   readonly count: Method<
     [process: string, type: string, through?: number, wait?: WaitOptions],
     number
   >;
   /**
-   * Processes in the order of their ids, by default those that run; `get`
-   * shows what was given to one.
+   * Processes in the order of their ids, by default the running ones. `get` shows the input of one.
    * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
    * @example
    * const { items, next } = await processes.list({ status: "any", kind: "tool" });
    */
   readonly list: Method<[options?: ListProcessesOptions], Page<ProcessSummary>>;
   /**
-   * All that happened to processes behind a cursor, in one order. Each event
-   * is told once, none is missed; a process that was pruned is told by its
-   * last event alone. `next` is always there: go on with it, now or later.
+   * All changes of processes after a cursor, in one order. Each event appears exactly once; a
+   * pruned process appears only with its last event. `next` is always set: pass it to continue, now
+   * or later.
    * @throws HoldfastError `CURSOR_INVALID`
    */
   readonly changes: Method<
@@ -354,15 +375,14 @@ export interface Processes {
     Page<ProcessChange> & { readonly next: string }
   >;
   /**
-   * Running processes that nobody works on, by id, with what is to be done
-   * about each. `limit` is how many running processes are looked at, so a page
-   * may be empty and have a next one. A lease that is found to have run out is
-   * recorded as over.
+   * Running processes that no worker holds, by id, with the recovery that each needs. `limit`
+   * counts the running processes that are examined, so a page may be empty and still have a next
+   * one. An expired lease is recorded as ended.
    * @throws HoldfastError `CURSOR_INVALID`
    */
   worklist(options?: ProcessWorklistOptions): Promise<Page<RecoverableProcess>>;
   /**
-   * The first event of a type behind a number: at once if it is there.
+   * Waits for the first event of a type after a number. Resolves at once if it exists.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `ABORTED`, `DEADLINE_EXCEEDED`, `CORRUPT_ROW`
    * @example
    * const event = await processes.waitForEvent("build-7", { type: "progress", after: 3 }, { timeout: "1m" });
@@ -372,37 +392,38 @@ export interface Processes {
     awaited?: AwaitedProcessEvent,
     wait?: WaitOptions,
   ): Promise<ProcessEventView>;
-  /** The n-th signal of a name, from 1 on. @throws HoldfastError as `waitForEvent`, and `NAME_INVALID` */
+  /**
+   * Waits for the n-th signal of a name, counted from 1.
+   * @throws HoldfastError as `waitForEvent`, and `NAME_INVALID`
+   */
   waitForSignal(
     process: string,
     signal: string,
     ordinal: number,
     wait?: WaitOptions,
   ): Promise<ProcessEventView>;
-  /** What a process ends with. @throws HoldfastError as `waitForEvent` */
+  /** Waits for the output that a process ends with. @throws HoldfastError as `waitForEvent` */
   waitForEnd(process: string, wait?: WaitOptions): Promise<ProcessOutput>;
   /**
-   * Makes tombstones of processes that ended long ago, in small transactions:
-   * their names, status, times and hashes stay, their payloads go. Stopping it,
-   * or a crash, leaves at most one that the next call goes on with first. An
-   * execution of theirs may then be removed by retention too.
+   * Turns processes that ended long ago into tombstones, in small transactions. Their names,
+   * status, times and hashes stay; their payloads are removed. A stop or a crash leaves at most one
+   * unfinished, which the next call finishes first. Retention may then remove their executions too.
    * @throws HoldfastError `ABORTED`, `OPTION_INVALID`, `DURATION_INVALID`
    * @example
    * const { pruned } = await processes.prune({ olderThan: "30 days" });
    */
   prune(
     policy: {
-      /** How long ago a process must have ended. */
+      /** The minimum age of a process's end. */
       readonly olderThan: Duration;
     },
     options?: SweepOptions<Pruned>,
   ): Promise<Pruned>;
 }
 
-/**
- * The process registry. Holds nothing, so there may be any number of these
- * over one database.
- */
+const reads = readsLocking(lockReadProcess);
+
+/** The process registry. Holds nothing, so one database can have any number of these. */
 export function processes(database: Database, options?: StoreOptions): Processes {
   const context = processContext(database, options);
   return {
@@ -422,14 +443,15 @@ export function processes(database: Database, options?: StoreOptions): Processes
     transfer: writes(context, transferHandles, givenTransfer),
     hasHandle: reads(context, readGrant, givenOfScope),
     handles: lists(context, handleList),
-    grants: lists(context, grantList),
+    grants: lists(context, grantList, lockReadProcess),
     get: reads(context, readProcess, givenProcess, shownProcess),
     output: reads(context, readEnd, givenProcess, shownEnd),
-    events: lists(context, eventList),
+    events: lists(context, eventList, lockReadProcess),
     recent: reads(context, recentEvents, givenRecent),
     count: reads(context, countEvents, givenCount),
     list: lists(context, processList),
-    changes: lists(context, changeList) as Processes["changes"],
+    // Entries of the feed never change, and new ones come after its cursor.
+    changes: lists(context, changeList, nothingToLock) as Processes["changes"],
     worklist: async (given) => worklist(context, given),
     waitForEvent: async (process, awaited, wait) => waitForEvent(context, process, awaited, wait),
     waitForSignal: async (process, signal, ordinal, wait) =>

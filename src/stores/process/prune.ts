@@ -11,15 +11,18 @@ import { lockedProcessByKey } from "./process-row.ts";
 interface ProcessPruneReport {
   /** Processes that became tombstones. */
   readonly pruned: number;
-  /** Events removed, also of those whose pruning was interrupted before. */
+  /** Removed events, including those of processes whose earlier pruning was interrupted. */
   readonly rows: number;
-  /** Rows that cannot be read, by id: pruning goes on past them. */
+  /** Ids of unreadable rows, which pruning skips. */
   readonly damaged: readonly Damaged[];
 }
 
 const nothingPruned: ProcessPruneReport = { pruned: 0, rows: 0, damaged: [] };
 
-/** Prunes what was interrupted, and then what ended at an instant or before, a slice per transaction. */
+/**
+ * Prunes interrupted processes first, and then those that ended at an instant or before, one slice
+ * per transaction.
+ */
 export async function pruneInSlices(
   context: ProcessContext,
   endedUntil: number,
@@ -52,7 +55,7 @@ export async function pruneInSlices(
   });
 }
 
-/** Those whose pruning was begun and not ended, then those that ended, the longest ended first. */
+/** Processes whose pruning was interrupted, then ended ones, earliest end first. */
 async function* prunableProcesses(
   { database }: ProcessContext,
   endedUntil: number,
@@ -83,7 +86,7 @@ interface PrunablePlace {
 
 interface EndedProcesses {
   readonly endedUntil: number;
-  /** The last one of the page before; null for the first. */
+  /** The last process of the previous page; null for the first page. */
   readonly after: PrunablePlace | null;
 }
 
@@ -122,15 +125,15 @@ interface PruneSlice {
 
 interface PrunedSlice {
   readonly rows: number;
-  /** True when the process became a tombstone by this slice. */
+  /** True when this slice turned the process into a tombstone. */
   readonly isPruned: boolean;
   readonly isDone: boolean;
 }
 
 /**
- * Makes an ended process a tombstone, and removes at most so many of its
- * events. From the first slice on nothing of it can be read but how it ended;
- * one whose pruning was interrupted is found by its mark.
+ * Turns an ended process into a tombstone, and removes up to `rowsMax` of its events. From the
+ * first slice on, only its end can be read. A mark identifies a process whose pruning was
+ * interrupted.
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
@@ -163,7 +166,7 @@ export const pruneSlice: Operation<PruneSlice, PrunedSlice> = plainOperation("pr
   },
 });
 
-/** The execution of a process that has ended, which retention keeps until now. */
+/** The execution of an ended process, which retention has kept so far. */
 function* executionOf(process: number): Tx<number | undefined> {
   const found = yield* row<{ readonly execution: number | null }>(sql`
     SELECT execution FROM holdfast_process
@@ -171,10 +174,10 @@ function* executionOf(process: number): Tx<number | undefined> {
   return found?.execution ?? undefined;
 }
 
-/** What was registered is forgotten: all but names, times and hashes. */
+/** Removes the content of a registration except names, times and hashes. */
 function* forgetContent(process: number): Tx<void> {
   yield* run(sql`
-    UPDATE holdfast_process SET is_pruning = 1, label = NULL, caused_by = NULL, event_types = NULL, input = NULL,
+    UPDATE holdfast_process SET is_pruning = 1, label = NULL, environment = NULL, caused_by = NULL, event_types = NULL, input = NULL,
       execution = NULL, end_wakes = NULL
     WHERE key = ${process}`);
   yield* run(sql`DELETE FROM holdfast_process_grant WHERE process = ${process}`);

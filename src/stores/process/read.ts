@@ -1,5 +1,5 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { HashedText } from "../../model/values/encoded.ts";
 import { processPruned } from "../../model/process/errors.ts";
 import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
 import type { ProcessOutput } from "../../model/process/output.ts";
@@ -49,11 +49,14 @@ export function givenProcess(
   return { input: { process: parseProcessId(process) }, wait: onlyWait(wait) };
 }
 
-/** A process by its id, or nothing. @throws HoldfastError `CORRUPT_ROW` */
+/**
+ * Returns a process by its id; undefined when it is unknown.
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
 export const readProcess: StoreOperation<
   ProcessContext,
   OfProcess,
-  ProcessRecord<Encoded> | undefined
+  ProcessRecord<HashedText> | undefined
 > = storeOperation("readProcess", {
   key: (input: OfProcess) => input.process,
   *one(_: ProcessContext, { process }) {
@@ -65,12 +68,15 @@ export const readProcess: StoreOperation<
 
 export function shownProcess(
   context: ProcessContext,
-  record: ProcessRecord<Encoded> | undefined,
+  record: ProcessRecord<HashedText> | undefined,
 ): ProcessView | undefined {
   return record && recordView(context, record);
 }
 
-/** How a process ended; undefined while it runs. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
+/**
+ * Returns the end of a process; undefined while it runs.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW`
+ */
 export const readEnd: StoreOperation<ProcessContext, OfProcess, StoredEnd | undefined> =
   storeOperation("readProcessEnd", {
     key: (input: OfProcess) => input.process,
@@ -80,12 +86,12 @@ export const readEnd: StoreOperation<ProcessContext, OfProcess, StoredEnd | unde
       const found = yield* row<EventRow>(sql`
       SELECT ${eventColumns} FROM holdfast_process_event e
       WHERE e.process = ${key} AND e.sequence = ${state.endedSequence}`);
-      if (found === undefined) throw corruptRow("holdfast_process", id, "ended by no event");
+      if (found === undefined) throw corruptRow("holdfast_process", id, "ended without an event");
       const event = eventOf({ ...found, id });
       if (event.executionVersion === null || root.execution_id === null)
-        return { event, result: null };
-      const ended = yield* finishedResult(root.execution_id);
-      return { event, result: ended?.result ?? null };
+        return { event, execution: null };
+      const result = yield* finishedResult(root.execution_id);
+      return { event, execution: result ? { id: root.execution_id, result } : null };
     },
   });
 
@@ -121,7 +127,10 @@ function eventItem(context: ProcessContext, found: EventRow): ProcessEventView {
   return eventView(context, eventOf(found));
 }
 
-/** Events in order. Large ones make short pages. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
+/**
+ * Events in order. Large events make short pages.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`
+ */
 export const eventList: List<
   ProcessContext,
   [process: string, options?: ListProcessEventsOptions],
@@ -161,7 +170,9 @@ export const eventList: List<
   itemOf: eventItem,
 });
 
-/** How the bytes of events are read, and how the events: from `FROM` on both are the same. */
+/**
+ * Builds the two reads, of the sizes of events and of the events. They are the same from `FROM` on.
+ */
 function eventReads(
   next: (after: Place | undefined) => Statement,
 ): [
@@ -224,7 +235,7 @@ export const recentEvents: StoreOperation<
 
 interface CountEvents extends OfProcess {
   readonly type: string;
-  /** The last number that counts. */
+  /** The last number that is counted. */
   readonly through: number;
 }
 
@@ -248,7 +259,10 @@ export function checkedType(type: string): string {
   return checkedText("The type of an event", type);
 }
 
-/** How many events of a type there are up to a number. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
+/**
+ * Counts the events of a type up to a number.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`
+ */
 export const countEvents: StoreOperation<ProcessContext, CountEvents, number> = storeOperation(
   "countProcessEvents",
   {
@@ -264,12 +278,15 @@ export const countEvents: StoreOperation<ProcessContext, CountEvents, number> = 
 );
 
 interface NextEvent extends OfProcess {
-  /** Behind this number. */
+  /** Only events after this number. */
   readonly after: number;
   readonly type: string | undefined;
 }
 
-/** The first event behind a number; undefined when it has not come yet. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
+/**
+ * The first event after a number; undefined when it has not come yet.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW`
+ */
 export const nextEvent: StoreOperation<ProcessContext, NextEvent, StoredProcessEvent | undefined> =
   storeOperation("nextProcessEvent", {
     key: (input: NextEvent) => input.process,
@@ -289,7 +306,10 @@ interface ReadSignal extends OfProcess {
   readonly ordinal: number;
 }
 
-/** The n-th signal of a type; undefined when it has not come yet. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
+/**
+ * The n-th signal of a type; undefined when it has not come yet.
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW`
+ */
 export const readSignal: StoreOperation<
   ProcessContext,
   ReadSignal,

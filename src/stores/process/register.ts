@@ -1,7 +1,7 @@
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { isFields } from "../../model/trigger/payload-schema.ts";
 import { processConflict, processInvalid } from "../../model/process/errors.ts";
-import { endTypes, type ProcessEventType } from "../../model/process/event-type.ts";
+import { endTypes, eventTypesMax, type ProcessEventType } from "../../model/process/event-type.ts";
 import { parseProcessId } from "../../model/ids/process-id.ts";
 import type { ProcessEnd } from "../../model/process/output.ts";
 import { registryKeys } from "../../model/process/replay-key.ts";
@@ -55,7 +55,7 @@ export const registerProcess: StoreOperation<ProcessContext, NewProcess, Registe
     one: (_: ProcessContext, input) => register(input),
   });
 
-/** @throws HoldfastError `CORRUPT_ROW` when the one that was registered before cannot be read. */
+/** @throws HoldfastError `CORRUPT_ROW` for an unreadable process that was registered before. */
 export function shownRegistered<R extends RegisteredProcess>(
   context: ProcessContext,
   registered: R,
@@ -65,9 +65,12 @@ export function shownRegistered<R extends RegisteredProcess>(
 
 /** A process that runs as an execution. */
 export interface SpawnDraft extends Omit<ProcessDraft, "input" | "disposition" | "attemptsMax"> {
-  /** Its id defaults to that of the process; its input is that of the process. */
+  /**
+   * The execution. Its id defaults to the id of the process, and its input is the input of the
+   * process.
+   */
   readonly execution: ExecutionDraft;
-  /** Who can address it from the first moment on. */
+  /** The sessions that can address it from the start. */
   readonly grants?: readonly {
     readonly scope: SessionScopeName;
     readonly descriptor?: ProcessHandleDraft;
@@ -79,6 +82,7 @@ const spawnNames = [
   "kind",
   "label",
   "definition",
+  "environment",
   "eventTypes",
   "originator",
   "causedBy",
@@ -97,7 +101,7 @@ interface SpawnProcess {
   }[];
 }
 
-/** @throws HoldfastError those of `givenRegister` and of a new execution */
+/** @throws HoldfastError the errors of `givenRegister` and of a new execution */
 export function givenSpawn(
   context: ProcessContext,
   given: SpawnDraft,
@@ -123,7 +127,7 @@ export function givenSpawn(
       eventTypes: withEndWakes(draft),
       input: options.input,
       disposition: "rerunnable",
-      // How often its execution is tried is for that to say.
+      // The execution itself limits its attempts.
       attemptsMax: null,
     },
     at,
@@ -152,7 +156,7 @@ function grantOf(draft: NonNullable<SpawnDraft["grants"]>[number]): SpawnProcess
 
 const endsThatWake: readonly ProcessEnd[] = ["completed", "failed", "cancelled"];
 
-/** The end wakes the session, unless the declarations say what does. */
+/** Makes the end wake the session, unless the declarations name other wakes. */
 function withEndWakes({
   id,
   eventTypes = [],
@@ -161,10 +165,13 @@ function withEndWakes({
   if (wakeTarget === undefined || wakeTarget === null) return eventTypes;
   const ends = Object.values(endTypes);
   const given: unknown = eventTypes;
-  // What is no list of declarations is refused when it is checked.
+  // The later check refuses an invalid list of declarations.
   const isSaid =
     !Array.isArray(given) ||
-    given.some((type: unknown) => (isFields(type) ? ends.includes(String(type["name"])) : false));
+    given.length > eventTypesMax ||
+    given.some((type: unknown) =>
+      isFields(type) ? ends.some((end) => end === type["name"]) : false,
+    );
   if (isSaid) return eventTypes;
   return [
     ...eventTypes,
@@ -178,9 +185,11 @@ function withEndWakes({
   ];
 }
 
-/** Encoded now: when an execution ends, its operations have no codec of the registry. */
+/**
+ * Encodes the wake of an end now: operations that end an execution have no codec of the registry.
+ */
 function endWakesOf(
-  { encode }: ProcessContext,
+  { encodeChecked }: ProcessContext,
   { id, eventTypes, causedBy, wakeTarget }: NewProcess,
 ): EndWakes {
   const wakes: Record<string, EndWakes[string]> = {};
@@ -190,10 +199,10 @@ function endWakesOf(
       if (selector.kind === "constant") return selector.value;
       throw processInvalid(
         `$.eventTypes[${index}].wake`,
-        "selects from a payload, and the end of an execution has none here: use constants.",
+        "selects from a payload, but the end of an execution has none here: use constants.",
       );
     };
-    const { when, input, dedupe } = wake;
+    const { when, input, dedupe, merge } = wake;
     if (when !== undefined && !isTruthy(constant(when))) continue;
     const payload: WakePayload = {
       process: id,
@@ -204,14 +213,15 @@ function endWakesOf(
       frame: wakeTarget?.frame ?? null,
     };
     wakes[name] = {
-      payload: encode(payload),
+      payload: encodeChecked(payload),
       dedupeKey: dedupe === undefined ? null : textOf(constant(dedupe)),
+      ...(merge !== undefined && { mergeKey: textOf(constant(merge)) }),
     };
   }
   return wakes;
 }
 
-/** A process that was spawned; `execution` is what it runs as. */
+/** A spawned process; `execution` is the execution that it runs as. */
 export interface SpawnedProcess<Value> extends RegisteredProcess<Value> {
   readonly execution: string;
 }
@@ -221,18 +231,18 @@ interface StoredSpawn extends RegisteredProcess {
 }
 
 /**
- * Creates an execution, registers its process and grants handles of it: all or
- * nothing. The process ends with the execution. What was spawned before with
- * the same content is found again, and left as it is.
+ * Creates an execution, registers its process and grants handles of it, all or nothing. The process
+ * ends with the execution. A process that was spawned before with the same content is returned
+ * unchanged.
  *
- * @throws HoldfastError those of `createOrFind`, `register` and `grant`
+ * @throws HoldfastError the errors of `createOrFind`, `register` and `grant`
  */
 export const spawnProcess: StoreOperation<ProcessContext, SpawnProcess, StoredSpawn> =
   storeOperation("spawnProcess", {
     snapshotSafe: true,
     key: (input: SpawnProcess) => input.process.id,
     *one(_: ProcessContext, { execution, process, endWakes, grants }) {
-      // Asked first: the execution of a pruned process may be gone, and is not made again.
+      // Comes first: the execution of a pruned process may be gone, and must not be created again.
       const before = yield* foundRegistration(process);
       if (before !== undefined) return { ...before, execution: execution.id };
       const { key, ended } = yield* ownExecution(execution, process);
@@ -248,13 +258,16 @@ export const spawnProcess: StoreOperation<ProcessContext, SpawnProcess, StoredSp
     },
   });
 
-/** In one order for all; what is granted twice to one session is called as the later one says. */
+/**
+ * Puts the grants into the common order of locks. When a session is granted twice, the later label
+ * wins.
+ */
 function bySession(grants: SpawnProcess["grants"]): SpawnProcess["grants"] {
   const sessions = [...new Set(grants.map(({ scope }) => scope.session.id))];
   return sessions.toSorted().flatMap((id) => grants.filter(({ scope }) => scope.session.id === id));
 }
 
-/** The execution of a new process. One that was there before is taken if no other process has it. */
+/** Returns the execution of a new process. An existing one is used if no other process has it. */
 function* ownExecution(
   execution: NewExecution,
   process: NewProcess,
@@ -263,7 +276,7 @@ function* ownExecution(
   if (!existed) return { key, ended: undefined };
   const { record, result } = yield* standingForProcess(execution.id);
   if (record.process !== null) {
-    // A caller that spawned the same a moment ago has registered it by now.
+    // A concurrent caller that spawned the same process has registered it by now.
     const other = yield* foundRegistration(process);
     if (other?.key !== record.process) throw processConflict(process.id, "execution");
   }

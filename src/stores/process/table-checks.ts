@@ -1,9 +1,11 @@
 import { isOutput } from "../../model/process/output.ts";
-import { hashOfParts, partHashes } from "../../model/process/registration.ts";
-import type { NamedScope, RegistrationPart } from "../../model/process/registration.ts";
+import { changedPart } from "../../model/process/registration.ts";
+import type { NamedScope } from "../../model/process/registration.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { blobsThere } from "../blob/blob-row.ts";
+import { isUnchanged } from "../context.ts";
 import { resultHashesAt } from "../execution/parts.ts";
 import { leaseStateOf } from "../lease/lease-row.ts";
 import type { LeaseRow } from "../lease/lease-row.ts";
@@ -11,10 +13,9 @@ import { generationsThere } from "../session-row.ts";
 import { inSessions } from "../session-checks.ts";
 import { distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
-import { eventColumns, eventHash, eventOf, type EventRow } from "./event-row.ts";
-import { partsOf } from "./registration-row.ts";
+import { eventColumns, eventOf, isHashOfEvent, type EventRow } from "./event-row.ts";
 import { isReport } from "./session-end-row.ts";
-import { processColumns, processesOfKeys, recordOf } from "./process-row.ts";
+import { partsOf, processColumns, processesOfKeys, recordOf } from "./process-row.ts";
 import type { ProcessRow } from "./process-row.ts";
 
 const process = tableCheck<ProcessRow>({
@@ -38,14 +39,18 @@ const process = tableCheck<ProcessRow>({
         AND (e.sequence = 0 OR e.sequence = p.sequence OR e.sequence = p.sequence + 1 OR e.sequence = p.ended_sequence OR e.sequence = p.external_sequence)
       WHERE p.key IN ${integersOf(found.map(({ key }) => key))} ORDER BY e.process, e.sequence`);
     const eventsOf = groupedBy(events, (each) => each.process);
-    return (row) => faultOfLog(row, eventsOf(row.key));
+    const there = yield* blobsThere(distinct(found, ({ environment }) => environment));
+    return (row) =>
+      row.environment !== null && !there.has(row.environment)
+        ? "The blob of its environment is missing."
+        : faultOfLog(row, eventsOf(row.key));
   },
 });
 
 /** The hash of what was registered, and of those parts that the row still has. */
-function faultOfRegistration(row: ProcessRow, { decode, hash }: CheckTools): string | undefined {
+function faultOfRegistration(row: ProcessRow, { decode, agrees }: CheckTools): string | undefined {
   const parts = partsOf(row);
-  if (hashOfParts(hash, row.id, parts) !== row.hash) return "Its parts have another hash.";
+  if (!agrees("process", 1, [row.id, parts], row.hash)) return "Its parts do not match its hash.";
   const { kind, definition, disposition, attempts_max: attemptsMax } = row;
   const kept = { kind, definition, disposition, attemptsMax };
   const facts =
@@ -54,23 +59,21 @@ function faultOfRegistration(row: ProcessRow, { decode, hash }: CheckTools): str
       : {
           ...kept,
           label: row.label,
+          environment: row.environment,
           causedBy: row.caused_by,
           input: decode(row.input),
           eventTypes: jsonOf(row.event_types),
           originator: originatorOf(row),
         };
-  const actual = partHashes(hash, facts);
-  const differing = (Object.keys(facts) as RegistrationPart[]).find(
-    (part) => actual[part] !== parts[part],
-  );
-  return differing && `Its ${differing} has another hash.`;
+  const differing = changedPart(agrees, facts, parts);
+  return differing && `Its ${differing} does not match its hash.`;
 }
 
 function jsonOf(text: string | null): unknown {
   return text === null ? null : (JSON.parse(text) as unknown);
 }
 
-/** As it was named when the process was registered. */
+/** The originator as named in the registration. */
 function originatorOf(row: ProcessRow): NamedScope | null {
   const { originator_session: session } = row;
   if (session === null) return null;
@@ -87,7 +90,10 @@ interface EdgeEvent {
   readonly hash: string;
 }
 
-/** Its log ends where the row stands, and has the events that the row refers to. What was pruned has its last one. */
+/**
+ * Checks that the log ends at the row's sequence and has the events that the row refers to. A
+ * pruned process has its last event.
+ */
 function faultOfLog(row: ProcessRow, events: readonly EdgeEvent[]): string | undefined {
   if (events.at(-1)?.sequence !== row.sequence) return "Its log does not end at its sequence.";
   if (row.pruned_at !== null) return undefined;
@@ -97,7 +103,7 @@ function faultOfLog(row: ProcessRow, events: readonly EdgeEvent[]): string | und
   if (row.ended_sequence !== null && !there.has(row.ended_sequence))
     return "The event that ended it is missing.";
   return row.external_sequence !== null && !there.has(row.external_sequence)
-    ? "The event that named its outside work is missing."
+    ? "The event that named its external work is missing."
     : undefined;
 }
 
@@ -136,25 +142,30 @@ const event = tableCheck<OwnedEvent>({
       ),
     );
     return (row) => {
-      // Pruning removes them from the first on.
+      // Pruning removes events from the first on.
       if (row.pruned_at !== null) return undefined;
       if (row.sequence > 0 && !follows.has(row.key)) return "The event before it is missing.";
       const { execution, execution_version: version } = row;
       if (execution === null || version === null) return undefined;
       return results.get(`${execution}#${version}`) === row.hash
         ? undefined
-        : "The result in the log of its execution is missing, or another.";
+        : "The result in the log of its execution is missing or differs.";
     };
   },
 });
 
-function faultOfContent(row: OwnedEvent, { decode, hash }: CheckTools): string | undefined {
-  if (row.output !== null && !isOutput(decode(row.output)))
-    return "It ended the process without output.";
+function faultOfContent(
+  row: OwnedEvent,
+  { decode, agrees, bytes }: CheckTools,
+): string | undefined {
+  const { output: text, output_checksum: checksum } = row;
+  if (text !== null && !isUnchanged({ bytes }, { text, checksum: checksum ?? "" }))
+    return "Its output does not match its hash.";
+  if (text !== null && !isOutput(decode(text))) return "It ended the process without output.";
   if (row.payload === null) return undefined;
-  return eventHash({ hash }, row.type, decode(row.payload)) === row.hash
+  return isHashOfEvent({ agrees }, row, decode(row.payload))
     ? undefined
-    : "Its payload has another hash.";
+    : "Its payload does not match its hash.";
 }
 
 interface GrantRow {
@@ -218,7 +229,7 @@ const sessionEnd = tableCheck<EndRow>({
   behind: ({ session }) => sql`t.session > ${session}`,
   weight: sql`length(t.report)`,
   keyOf: ({ session }) => String(session),
-  judge: (row) => (isReport(JSON.parse(row.report)) ? undefined : "It is no report."),
+  judge: (row) => (isReport(JSON.parse(row.report)) ? undefined : "It is not a valid report."),
   partners: (found) => inSessions(found),
 });
 

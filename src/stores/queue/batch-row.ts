@@ -1,4 +1,4 @@
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { CheckedText, Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { isPolicy } from "../../model/queue.ts";
 import type { Delivery, QueuePolicy, Slot, WorkClass } from "../../model/queue.ts";
@@ -10,37 +10,37 @@ import type { Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
 
 /**
- * The queue of a session: batches in the order of their keys, each with its
- * items, taken and consumed together. A claim is a token and the fence of the
- * lease it was made under; it counts while that lease does, and has no time of
- * its own. What was consumed is remembered by its source: of a process the
- * highest number (`_wake_mark`), of other sources each key (`_consumed`), for
- * 30 days by default; of claims without a commit the last ones (`_completed`).
+ * The queue of a session: batches in the order of their keys, each with its items, which are
+ * claimed and consumed together. A claim is a token and the fence of the lease that it was made
+ * under. It is valid while that lease is, and has no time of its own. The source of consumed
+ * batches is remembered: for a process the highest number (`_wake_mark`), for other sources each
+ * key (`_consumed`), for 30 days by default. Of claims without a commit the last ones are
+ * remembered (`_completed`).
  */
 
-/** What the items of a batch `b` take. */
+/** The bytes of the items of a batch `b`. */
 export const itemBytes: Statement = sql`(
   SELECT COALESCE(SUM(octet_length(i.payload)), 0) FROM holdfast_queue_item i WHERE i.batch = b.key)`;
 
-/** A wake comes from a process; its number in that process names it. */
+/** The source of a wake: a process, and the number of the wake in that process. */
 export interface WakeSource {
   readonly process: string;
   readonly sequence: number;
 }
 
-/** What names a batch for the one who enqueues it, so that enqueuing twice is enqueuing once. */
+/** The caller's name for a batch. Enqueuing twice under one name enqueues once. */
 export type QueueSource = string | WakeSource;
 
-export interface QueueItem<P = Encoded> {
+export interface QueueItem<P = CheckedText> {
   readonly id: string;
   readonly kind: string;
   readonly payload: P;
 }
 
-/** Items that were enqueued together, and are taken and consumed together. */
-export interface QueueBatch<P = Encoded> extends QueuePolicy {
+/** Items that were enqueued together, and are claimed and consumed together. */
+export interface QueueBatch<P = CheckedText> extends QueuePolicy {
   readonly id: string;
-  /** Its place in the queue: only compares with others of the same session. */
+  /** Its place in the queue, comparable only within one session. */
   readonly order: number;
   readonly source: QueueSource | null;
   readonly availableAt: number;
@@ -70,7 +70,7 @@ export const batchColumns: Statement = sql`
   key, id, source_key, process, sequence, class, delivery, slot, merge_key, available_at, enqueued_at,
   claim, claim_fence, claim_size`;
 
-/** True while a claim counts, given the fence of the session's lease (0 when nobody holds it). */
+/** True while a claim is valid, given the fence of the session's lease (0 for a free lease). */
 export function isClaimed(
   batch: Pick<BatchRow, "claim" | "claim_fence">,
   liveFence: number,
@@ -83,15 +83,15 @@ export function policyOf(batch: BatchRow): QueuePolicy {
   if (!isPolicy(batch))
     throw new HoldfastError(
       "CORRUPT_ROW",
-      `The class, delivery or slot of batch ${batch.id} is none that Holdfast writes. ` +
-        "Cancel the batch, or mend the row with a database shell.",
+      `The class, delivery or slot of batch ${batch.id} is not one that Holdfast writes. ` +
+        "Cancel the batch, or repair the row with a database shell.",
       { table: "holdfast_queue_batch", key: batch.id },
     );
   const { delivery, slot, merge_key: mergeKey } = batch;
   return { class: batch.class, delivery, slot, mergeKey };
 }
 
-/** Batches with their items, in the order given. Their policies are taken as they are. */
+/** Reads batches with their items, in the given order. Their policies are not checked. */
 export function* withItems(batches: readonly BatchRow[]): Tx<readonly QueueBatch[]> {
   if (batches.length === 0) return [];
   const found = yield* rows<{
@@ -99,13 +99,18 @@ export function* withItems(batches: readonly BatchRow[]): Tx<readonly QueueBatch
     readonly ordinal: number;
     readonly kind: string;
     readonly payload: Encoded;
+    readonly checksum: string;
   }>(sql`
-    SELECT batch, ordinal, kind, payload FROM holdfast_queue_item
+    SELECT batch, ordinal, kind, payload, checksum FROM holdfast_queue_item
     WHERE batch IN ${integersOf(batches.map(({ key }) => key))} ORDER BY batch, ordinal`);
   const itemsOf = new Map(batches.map(({ key }) => [key, [] as QueueItem[]]));
   const idOf = new Map(batches.map(({ key, id }) => [key, id]));
-  for (const { batch, ordinal, kind, payload } of found)
-    itemsOf.get(batch)?.push({ id: itemId(idOf.get(batch) ?? "", ordinal), kind, payload });
+  for (const { batch, ordinal, kind, payload: text, checksum } of found)
+    itemsOf.get(batch)?.push({
+      id: itemId(idOf.get(batch) ?? "", ordinal),
+      kind,
+      payload: { text, checksum },
+    });
   return batches.map((batch) => ({
     id: batch.id,
     order: batch.key,
@@ -129,7 +134,7 @@ function sourceOf(batch: BatchRow): QueueSource | null {
   return process !== null && sequence !== null ? { process, sequence } : sourceKey;
 }
 
-/** What goes with a session: its queue, and what that remembers. */
+/** The queue rows that are removed with their session. */
 export const queueOwned: readonly OwnedRows[] = [
   { table: "holdfast_queue_batch", remove: removeQueued },
   {
@@ -155,7 +160,7 @@ export const queueOwned: readonly OwnedRows[] = [
   },
 ];
 
-/** Batches with their items. */
+/** Removes batches with their items. */
 function* removeQueued(session: number, rowsMax: number): Tx<number> {
   const items = yield* run(sql`
     DELETE FROM holdfast_queue_item WHERE key IN (
@@ -163,14 +168,17 @@ function* removeQueued(session: number, rowsMax: number): Tx<number> {
         SELECT key FROM holdfast_queue_batch WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT ${rowsMax}) AS b
       JOIN holdfast_queue_item i ON i.batch = b.key LIMIT ${rowsMax})`);
   if (items >= rowsMax) return items;
-  // Only when the items of these first batches are gone, since they are found through them.
+  // Runs only when the items of these first batches are gone, since they are found through them.
   const batches = yield* run(sql`
     DELETE FROM holdfast_queue_batch WHERE key IN (
       SELECT key FROM holdfast_queue_batch WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT ${rowsMax - items})`);
   return items + batches;
 }
 
-/** Removes queued wakes of a deleted session, up to so many, and tells how many; fewer means that none are left. */
+/**
+ * Removes up to `batchesMax` queued wakes of a deleted session, and returns their number. A smaller
+ * number means that none are left.
+ */
 export function* removeWakes(session: number, batchesMax: number): Tx<number> {
   const found = yield* rows<{ readonly key: number }>(sql`
     SELECT key FROM holdfast_queue_batch

@@ -1,14 +1,19 @@
 import { durationMs, type Duration } from "../../model/time/durations.ts";
+import { isSealed } from "../../model/values/payload-mark.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { batchesPerClaimMax, type Boundary } from "../../model/queue.ts";
 import { checkedCount, checkedText, draftOf, isStorable } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
-import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
+import { isUnchanged, storeContext, type StoreContext, type StoreOptions } from "../context.ts";
+import { changedRow } from "../damage.ts";
 import type { QueueBatch, QueueItem } from "./batch-row.ts";
 import type { QueueClaimRef } from "./parts.ts";
 
 export interface QueueOptions extends StoreOptions {
-  /** How long the source key of a batch that has left the queue is remembered; defaults to 30 days. */
+  /**
+   * The time for which the source key of a batch that left the queue is remembered; defaults to 30
+   * days.
+   */
   readonly sourceKeyMemory?: Duration;
 }
 
@@ -27,9 +32,9 @@ export function queueContext(database: Database, options: QueueOptions | undefin
   };
 }
 
-/** A batch with its payloads read. @throws HoldfastError `CORRUPT_ROW` */
+/** Decodes the payloads of a batch. @throws HoldfastError `CORRUPT_ROW` */
 export function readBatch<B extends QueueBatch>(
-  context: Pick<StoreContext, "decode">,
+  context: Pick<StoreContext, "database" | "decode">,
   batch: B,
 ): Omit<B, "items"> & { readonly items: readonly QueueItem<unknown>[] } {
   return {
@@ -40,16 +45,18 @@ export function readBatch<B extends QueueBatch>(
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function readItem(
-  { decode }: Pick<StoreContext, "decode">,
+  { database, decode }: Pick<StoreContext, "database" | "decode">,
   item: QueueItem,
 ): QueueItem<unknown> {
+  if (!isUnchanged(database, item.payload)) throw changedRow("holdfast_queue_item", item.id);
   try {
-    return { ...item, payload: decode(item.payload) };
+    return { ...item, payload: decode(item.payload.text) };
   } catch (cause) {
+    if (isSealed(cause)) throw cause;
     throw new HoldfastError(
       "CORRUPT_ROW",
-      `The payload of queue item ${item.id} cannot be read (see cause). ` +
-        "If the payload codec and its keys are right, cancel the batch: it holds up what is behind it.",
+      `The payload of queue item ${item.id} is unreadable (see cause). ` +
+        "If the payload codec and its keys are right, cancel the batch: it blocks the batches behind it.",
       { table: "holdfast_queue_item", key: item.id },
       { cause },
     );
@@ -72,7 +79,7 @@ function checkedChoice<T extends string>(option: string, given: T, choices: read
   if (choices.includes(given)) return given;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `${option} is one of ${choices.join(", ")}; got something else.`,
+    `${option} must be one of ${choices.join(", ")}; got something else.`,
     { option },
   );
 }
@@ -88,7 +95,7 @@ export function checkedBatchIds(ids: readonly string[]): readonly string[] {
 export function checkedClaim(ref: QueueClaimRef): QueueClaimRef {
   if (typeof ref !== "object" || ref === null) throw notAClaim();
   const { claim, batches } = draftOf("the claim", ref, ["claim", "batches"]);
-  // An unknown claim is for the database to refuse.
+  // The database refuses an unknown claim.
   if (!isStorable(claim) || claim.length > claimCharactersMax) throw notAClaim();
   return { claim, batches: checkedBatchIds(batches) };
 }
@@ -110,7 +117,7 @@ function listed<T>(given: readonly T[]): readonly T[] {
 function notAClaim(): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
-    "Expected the ref of a claim as claimTurn, claimCommand and claimBatches return it: its claim and the ids of its batches. Pass that object as it is.",
+    "Expected the ref of a claim as claimTurn, claimCommand and claimBatches return it: its claim and the ids of its batches. Pass that object unchanged.",
     { option: "claim" },
   );
 }

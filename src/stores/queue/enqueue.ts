@@ -32,24 +32,27 @@ import {
 } from "./parts.ts";
 import { queueWork } from "./topics.ts";
 
-/** What goes into a queue together. */
+/** Items that enter a queue together. */
 export interface BatchDraft {
-  /** 1 to 256 of one class. */
+  /** 1 to 256 items of one class. */
   readonly items: readonly QueueItemDraft[];
-  /** Enqueuing twice from one source is enqueuing once, also after the batch was consumed. */
+  /**
+   * The name of its origin. Enqueuing twice from one source enqueues once, even after the batch was
+   * consumed.
+   */
   readonly source?: QueueSource;
   /** Defaults to `earliestSafeBoundary`. */
   readonly delivery?: Delivery;
   /** Defaults to `exclusive`. */
   readonly slot?: Slot;
   readonly mergeKey?: string;
-  /** Not before this instant, in milliseconds since 1970. */
+  /** The earliest instant at which it can be claimed, in milliseconds since 1970. */
   readonly availableAt?: number;
 }
 
 /** @throws HoldfastError `BATCH_INVALID`, `NAME_INVALID`, `OPTION_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` */
 export function givenEnqueue(
-  { clock, entropy, encode }: QueueContext,
+  { clock, entropy, encodeChecked }: QueueContext,
   session: SessionName,
   draft: BatchDraft,
   wait?: WaitOptions,
@@ -84,7 +87,7 @@ export function givenEnqueue(
       const { kind, payload } = draftOf("an item", item, itemNames);
       return {
         kind: checkedText("The kind of an item", kind),
-        payload: encode(payload),
+        payload: encodeChecked(payload),
       };
     }),
     at: instantOf(() => clock.now()),
@@ -106,8 +109,8 @@ function checkedSource(source: QueueSource): QueueSource {
 }
 
 /**
- * Puts a batch at the end of a session's queue, once for each source. Needs no
- * lease: anybody may give a session something to do.
+ * Appends a batch to a session's queue, once per source. Needs no lease: any caller may give a
+ * session work.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
@@ -131,13 +134,13 @@ export const enqueueBatch: StoreOperation<QueueContext, EnqueueBatch, EnqueueOut
         yield* announce(queueWork, session.id);
         return { kind: "queued", batch: queued };
       }
-      // Its id is drawn when the call is made, so this is the same call again.
+      // The id is generated when the call is made, so the same id means the same call again.
       const [batch] = yield* withItems(yield* batchesById(session.key, [input.id]));
       return batch === undefined ? { kind: "consumed" } : { kind: "duplicate", batch };
     },
   });
 
-/** @throws HoldfastError `CORRUPT_ROW` when the batch that was queued before cannot be read. */
+/** @throws HoldfastError `CORRUPT_ROW` for an unreadable batch that was queued before. */
 export function shownEnqueued(
   context: QueueContext,
   outcome: EnqueueOutcome,

@@ -1,4 +1,4 @@
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { CheckedText } from "../../model/values/encoded.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
@@ -26,33 +26,36 @@ export interface EnqueueBatch {
   readonly source: QueueSource | null;
   /** Already checked; see `classOf` and `checkedPolicy`. */
   readonly policy: QueuePolicy;
-  /** Not to be taken before; 0 for at once. */
+  /** The earliest instant at which it can be claimed; 0 for at once. */
   readonly availableAt: number;
   readonly items: readonly {
     readonly kind: string;
-    readonly payload: Encoded;
+    readonly payload: CheckedText;
   }[];
-  /** When it was enqueued. */
+  /** The instant at which it was enqueued. */
   readonly at: number;
-  /** Joins a batch of the same key that nobody has claimed, instead of being queued itself. */
+  /** Joins an unclaimed batch with the same key instead of being queued itself. */
   readonly dedupeKey?: string | null;
 }
 
-export type EnqueueOutcome<P = Encoded> =
+export type EnqueueOutcome<P = CheckedText> =
   | { readonly kind: "queued"; readonly batch: QueueBatch<P> }
-  /** Its source has a batch in the queue, or the same prepared call was run before: that one stays as it is. */
+  /**
+   * Its source has a batch in the queue, or the same prepared call ran before. That batch is
+   * unchanged.
+   */
   | { readonly kind: "duplicate"; readonly batch: QueueBatch<P> }
-  /** A batch of its dedupe key waits already: that one stands for both. */
+  /** A batch with its dedupe key is waiting already and stands for both. */
   | { readonly kind: "coalesced"; readonly batch: QueueBatch<P> }
   /** Its source had a batch, which has left the queue. */
   | { readonly kind: "consumed" };
 
-/** What becomes of a batch that is not known yet. */
+/** The outcome for a batch that is not known yet. */
 export type NewlyEnqueued = Extract<EnqueueOutcome, { readonly kind: "queued" | "coalesced" }>;
 
 /**
- * Enqueues a wake that is new, as its process knows: what others have enqueued
- * by hand from the same source, or have dealt with, does not stand for it.
+ * Enqueues a wake that its process knows to be new. A batch that was enqueued by hand from the same
+ * source, or already consumed, does not count as this wake.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
@@ -63,7 +66,7 @@ export function* enqueueWake(
   const joined = yield* joinBatch(session, input);
   if (joined !== undefined) return joined;
   const { process, sequence } = input.source;
-  // What has come by hand stays, and is of no source from now on: there is one batch for each.
+  // A batch that was enqueued by hand stays but loses its source, since each source has one batch.
   yield* run(sql`
     UPDATE holdfast_queue_batch SET process = NULL, sequence = NULL
     WHERE session = ${session.key} AND process = ${process} AND sequence = ${sequence}`);
@@ -92,9 +95,9 @@ function* queueBatch(session: SessionRoot, input: EnqueueBatch): Tx<NewlyEnqueue
 }
 
 /**
- * What is queued under a dedupe key and claimed by nobody. A claim whose lease
- * has run out by our clock counts all the same: its holder may have read its
- * own clock before, and complete the batch after us with what we joined to it.
+ * The unclaimed batches under a dedupe key. A claim whose lease has expired by this clock still
+ * counts. Its holder may have read its own clock earlier, and complete the batch afterwards
+ * together with items that joined it.
  */
 function* waitingUnder(session: SessionRoot, dedupeKey: string): Tx<readonly BatchRow[]> {
   const found = yield* row<BatchRow>(sql`
@@ -104,7 +107,7 @@ function* waitingUnder(session: SessionRoot, dedupeKey: string): Tx<readonly Bat
   return found === undefined ? [] : [found];
 }
 
-/** Undefined when a batch of its id is queued already. */
+/** Inserts a batch; undefined when a batch with its id is queued already. */
 export function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch | undefined> {
   const { id, source, policy, availableAt, items, at } = input;
   const wake = typeof source === "object" ? source : null;
@@ -119,8 +122,8 @@ export function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatc
   const order = inserted.key;
   for (const [ordinal, { kind, payload }] of items.entries())
     yield* run(sql`
-      INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload)
-      VALUES (${order}, ${ordinal}, ${kind}, ${payload})`);
+      INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload, checksum)
+      VALUES (${order}, ${ordinal}, ${kind}, ${payload.text}, ${payload.checksum})`);
   return {
     ...policy,
     id,
@@ -132,7 +135,10 @@ export function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatc
   };
 }
 
-/** What a claim is completed or abandoned by. The claim is a token: it is not listed anywhere. */
+/**
+ * The reference by which a claim is completed or abandoned. The claim is a secret token and appears
+ * in no list.
+ */
 export interface QueueClaimRef {
   readonly claim: string;
   readonly batches: readonly string[];
@@ -149,12 +155,11 @@ export function isOf(batch: BatchRow, { claim }: QueueClaimRef): boolean {
 }
 
 /**
- * Consumes what was claimed, inside the commit that dealt with it and that has
- * asserted the fence: the batches leave the queue, and their sources are
- * remembered. Each claim is completed as a whole.
+ * Consumes claimed batches inside the commit that used them and has asserted the fence. The batches
+ * leave the queue, and their sources are remembered. Each claim is completed as a whole.
  *
- * @throws HoldfastError `CLAIM_LOST` when a claim was abandoned, made under
- *   another lease, or did not take exactly these batches.
+ * @throws HoldfastError `CLAIM_LOST` when a claim was abandoned, made under another lease, or did
+ *   not take exactly these batches.
  */
 export function* consumeClaims(
   session: SessionRoot,
@@ -169,7 +174,7 @@ export function* consumeClaims(
   yield* announce(queueWork, session.id);
 }
 
-/** Consumes one claim; false when it does not count. */
+/** Consumes one claim; false when it is not valid. */
 export function* consumeClaim(
   session: SessionRoot,
   { fence }: LeaseFence,
@@ -193,7 +198,7 @@ function isWhole(batches: readonly BatchRow[], claim: QueueClaimRef, fence: numb
   );
 }
 
-/** Takes batches out of the queue for good, and remembers their sources. */
+/** Removes batches from the queue for good, and remembers their sources. */
 export function* removeBatches(
   session: number,
   batches: readonly BatchRow[],
@@ -205,18 +210,18 @@ export function* removeBatches(
   for (const batch of batches) yield* rememberConsumed(session, batch, now);
 }
 
-/** The claim itself is a secret of its holder, so the batches name it. */
+/** The claim itself is a secret of its holder, so the message names its batches instead. */
 export function claimLost(session: SessionId, claim: QueueClaimRef, index: number): HoldfastError {
   const { batches } = claim;
   return new HoldfastError(
     "CLAIM_LOST",
-    `Claim number ${index} (${batches.length} batches of session "${session}", the first is ${batches[0] ?? "missing"}) does not count: ` +
-      "it was released or overtaken, or took other batches. Nothing was changed. Claim work again, and complete each claim with the batches it took.",
+    `Claim number ${index} (${batches.length} batches of session "${session}", the first is ${batches[0] ?? "missing"}) is not valid: ` +
+      "it was released or overtaken, or took other batches. Nothing was changed. Claim work again, and complete each claim with the batches that it took.",
     { session, claim: index, batches },
   );
 }
 
-/** Whether a batch of this source has left the queue, as far as it is remembered. */
+/** Tests whether a batch of this source has left the queue, as far as sources are remembered. */
 export function* wasConsumed(
   session: number,
   source: QueueSource,

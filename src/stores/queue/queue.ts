@@ -24,13 +24,14 @@ import { enqueueBatch, givenEnqueue, shownEnqueued, type BatchDraft } from "./en
 import type { EnqueueOutcome, QueueClaimRef } from "./parts.ts";
 import { purgeInSlices } from "./purge.ts";
 import { queueList, type ListQueueOptions } from "./read.ts";
+import { lockReadSession } from "../session-row.ts";
 import { waitForWork } from "./wait.ts";
 
-/** The queues of all sessions of a database: what waits for a session's next turn. */
+/** The queues of all sessions of a database: input that waits for a session's next turn. */
 export interface Queue {
   /**
-   * Puts a batch at the end of a session's queue. Once for each source, so it
-   * may be repeated with the same one.
+   * Appends a batch to a session's queue. Each source is accepted once, so the call may be repeated
+   * with the same source.
    * @throws HoldfastError `BATCH_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * await queue.enqueue("chat-7", { items: [{ kind: "user_message", payload: "hello" }], source: "http:42" });
@@ -46,8 +47,8 @@ export interface Queue {
     EnqueueOutcome<unknown>
   >;
   /**
-   * Takes a batch out and returns it; undefined when there is none or it is
-   * claimed. Items that cannot be read are left out of the answer.
+   * Removes a batch and returns it; undefined when it is unknown or claimed. Unreadable items are
+   * left out of the answer.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly cancel: Method<
@@ -55,7 +56,7 @@ export interface Queue {
     QueueBatch<unknown> | undefined
   >;
   /**
-   * A queue, in its order.
+   * A session's queue, in order.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CURSOR_INVALID`
    * @example
    * const { items, next } = await queue.list("chat-7", { state: "pending" });
@@ -65,9 +66,9 @@ export interface Queue {
     Page<QueueBatch<unknown> & { readonly isClaimed: boolean }>
   >;
   /**
-   * Claims the batches at the front that go into one turn: at most `limit`, or
-   * nothing when the front is a command or has to wait for the boundary.
-   * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` when a payload cannot be read: then nothing stays claimed
+   * Claims the batches at the front that belong to one turn, at most `limit`. Claims nothing when
+   * the front is a command or must wait for the boundary.
+   * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for an unreadable payload: then nothing stays claimed
    * @example
    * const work = await queue.claimTurn(lease, { key: turnId });
    * if (work !== undefined) await sessions.commit(lease.session, { turn: turnId, fence: lease, claims: [work.ref], nodes });
@@ -82,7 +83,7 @@ export interface Queue {
     ClaimedWork | undefined
   >;
   /**
-   * Claims exactly these batches if they are at the front in this order.
+   * Claims exactly these batches, provided that they are at the front in this order.
    * @throws HoldfastError `LEASE_LOST`, `CORRUPT_ROW`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly claimBatches: Method<
@@ -90,7 +91,7 @@ export interface Queue {
     ClaimedWork | undefined
   >;
   /**
-   * Releases claimed batches, to be claimed again at once; tells how many.
+   * Releases claimed batches, so that they can be claimed again at once. Returns their number.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly abandon: Method<
@@ -98,9 +99,8 @@ export interface Queue {
     number
   >;
   /**
-   * Consumes claimed work outside of any commit: for work that leaves nothing
-   * behind in its session. May be repeated under the same lease, until 256
-   * other claims have been completed in this way.
+   * Consumes claimed work outside any commit, for work that leaves nothing in its session. May be
+   * repeated under the same lease, until 256 other claims have been completed this way.
    * @throws HoldfastError `LEASE_LOST`, `CLAIM_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly completeWithoutCommit: Method<
@@ -108,14 +108,14 @@ export interface Queue {
     void
   >;
   /**
-   * Resolves when there is something to claim at the boundary. Another worker
-   * may be faster: claim, and wait again.
+   * Resolves when there is something to claim at the boundary. Another worker may claim it first:
+   * on an empty claim, wait again.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `DEADLINE_EXCEEDED`, `ABORTED`, `DATABASE_CLOSED`
    */
   waitForWork(session: SessionName, options?: Omit<ClaimOptions, "key">): Promise<void>;
   /**
-   * Forgets source keys that are older than the memory, in small transactions.
-   * `collect` of `maintenance` does it too.
+   * Removes source keys that are older than the source memory, in small transactions. `collect` of
+   * `maintenance` does this too.
    * @throws HoldfastError `ABORTED`
    */
   purgeSourceKeys(
@@ -123,16 +123,13 @@ export interface Queue {
   ): Promise<{ readonly sourceKeys: number }>;
 }
 
-/**
- * Holds nothing but subscriptions, so there may be any number of these over
- * one database.
- */
+/** Holds nothing but subscriptions, so one database can have any number of these. */
 export function queue(database: Database, options?: QueueOptions): Queue {
   const context = queueContext(database, options);
   return {
     enqueue: writes(context, enqueueBatch, givenEnqueue, shownEnqueued),
     cancel: writes(context, cancelBatch, givenCancel, shownCancelled),
-    list: lists(context, queueList),
+    list: lists(context, queueList, lockReadSession),
     claimTurn: writes(context, claimWork, givenClaimTurn),
     claimCommand: writes(context, claimWork, givenClaimCommand),
     claimBatches: writes(context, claimWork, givenClaimBatches),

@@ -4,6 +4,7 @@ import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { isUnchanged } from "../context.ts";
 import { inSessions } from "../session-checks.ts";
 import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
@@ -15,7 +16,7 @@ interface OwnedBatch extends BatchRow {
   readonly last_fence: number | null;
 }
 
-/** Whether batches that are named like wakes of processes are those of events that are there. */
+/** Tests whether batches that are named like wakes of processes belong to existing events. */
 export type WakesOf = (batches: readonly string[]) => Tx<(batch: string) => boolean>;
 
 const batch = (wakesOf: WakesOf): TableCheck =>
@@ -28,12 +29,12 @@ const batch = (wakesOf: WakesOf): TableCheck =>
     ...byKey,
     keyOf: ({ id }) => id,
     judge(row) {
-      if (!isPolicy(row)) return "Its class, delivery or slot is none that there is.";
+      if (!isPolicy(row)) return "Its class, delivery or slot is unknown.";
       const claim = [row.claim, row.claim_fence, row.claim_size];
       if (claim.some((part) => part === null) && claim.some((part) => part !== null))
-        return "It is claimed, and lacks parts of the claim.";
+        return "It is claimed but lacks parts of the claim.";
       return (row.claim_fence ?? 0) > (row.last_fence ?? 0)
-        ? "It is claimed under a fence that was never given out."
+        ? "It is claimed under a fence that was never issued."
         : undefined;
     },
     *partners(found) {
@@ -45,7 +46,7 @@ const batch = (wakesOf: WakesOf): TableCheck =>
         if (items.last !== items.count - 1) return "It lacks items.";
         return wakes(row.id)
           ? undefined
-          : "The event of the process that woke with it is missing, or says otherwise.";
+          : "The process event behind this wake is missing or differs.";
       });
     },
   });
@@ -69,17 +70,20 @@ interface OwnedItem {
   readonly batch_id: string | null;
   readonly ordinal: number;
   readonly payload: Encoded;
+  readonly checksum: string;
 }
 
 const item = tableCheck<OwnedItem>({
   table: "holdfast_queue_item",
-  select: sql`SELECT t.key, t.batch, b.id AS batch_id, t.ordinal, t.kind, t.payload`,
+  select: sql`SELECT t.key, t.batch, b.id AS batch_id, t.ordinal, t.kind, t.payload, t.checksum`,
   from: sql`FROM holdfast_queue_item t LEFT JOIN holdfast_queue_batch b ON b.key = t.batch`,
   ...byKey,
   weight: sql`length(t.payload)`,
   keyOf: (row) => itemId(row.batch_id ?? String(row.batch), row.ordinal),
-  judge(row, { decode }) {
+  judge(row, { decode, bytes }) {
     if (row.batch_id === null) return "Its batch is missing.";
+    if (!isUnchanged({ bytes }, { text: row.payload, checksum: row.checksum }))
+      return "Its payload does not match its hash.";
     decode(row.payload);
     return undefined;
   },
@@ -130,7 +134,7 @@ const completed = tableCheck<CompletedRow>({
   weight: sql`length(t.batches)`,
   keyOf: (row) => `${row.session}/${row.number}`,
   judge: (row) =>
-    Array.isArray(JSON.parse(row.batches)) ? undefined : "It names no list of batches.",
+    Array.isArray(JSON.parse(row.batches)) ? undefined : "It has no list of batches.",
   *partners(found) {
     const ids = new Set(found.flatMap(batchesOf));
     const queued = yield* rows<{ session: number; id: string }>(sql`

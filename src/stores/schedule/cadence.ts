@@ -9,7 +9,7 @@ import {
 import { cronCadence, cronInstants } from "./cron.ts";
 
 /**
- * What a caller said, checked and complete.
+ * The cadence that a caller described, checked and complete.
  *
  * @throws HoldfastError `CRON_INVALID`, `TIME_ZONE_INVALID`,
  *   `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`,
@@ -32,12 +32,14 @@ export function cadenceOf(draft: ScheduleDraft, now: number): Cadence {
   );
 }
 
-/** What is for another sort of schedule would be passed over, and types let it through. */
+/**
+ * Refuses an option of another sort of schedule. It would be ignored otherwise, and types allow it.
+ */
 function refuseIn(draft: object, option: string, where: string): void {
   if ((draft as Readonly<Record<string, unknown>>)[option] === undefined) return;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Option ${option} of a schedule belongs to ${where}, and this one has none. Leave it out.`,
+    `Option ${option} of a schedule belongs to ${where}, but this one has none. Leave it out.`,
     { option },
   );
 }
@@ -65,7 +67,7 @@ export function cadenceText(cadence: Cadence): string {
   );
 }
 
-/** What that text says; undefined for one that was never written. */
+/** Parses that text; undefined when it is invalid. */
 export function parseCadence(text: string): Cadence | undefined {
   let fields: unknown;
   try {

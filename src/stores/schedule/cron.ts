@@ -8,14 +8,14 @@ type CronCadence = Extract<Cadence, { readonly kind: "cron" }>;
 
 const expressionCharactersMax = 256;
 
-/** Cron expressions are about seconds. */
+/** Cron expressions have a resolution of seconds. */
 const secondMs = 1_000;
 
 /**
- * The instants of a cron expression. When clocks are set forward, a time of
- * day that is left out fires at the end of the gap, and what repeats within
- * hours has no instants there; when they are set back, a time of day fires at
- * its first occurrence alone, and what repeats in both.
+ * The instants of a cron expression. When clocks are set forward, a time of day that is left out
+ * fires at the end of the gap. Instants that repeat within hours have none in the gap. When clocks
+ * are set back, a time of day fires only at its first occurrence, and instants that repeat within
+ * hours fire in both.
  *
  * @throws HoldfastError `CRON_INVALID` or `TIME_ZONE_INVALID`
  */
@@ -39,7 +39,7 @@ export function cronInstants({ expression, timeZone }: CronCadence): Instants {
 
 function* latestOf(cron: Cron, until: number, count: number): Search<readonly number[]> {
   const found: number[] = [];
-  // What it is asked about does not count itself.
+  // The library excludes the instant that it is asked about.
   let beyond = new Date((Math.floor(until / secondMs) + 1) * secondMs);
   while (found.length < count) {
     const [instant] = cron.previousRuns(1, beyond);
@@ -51,12 +51,12 @@ function* latestOf(cron: Cron, until: number, count: number): Search<readonly nu
   return found.toReversed();
 }
 
-/** Expressions that were read before: reading one takes longer than asking it. */
+/** Parsed expressions: parsing one takes longer than evaluating it. */
 const read = new Map<string, Cron>();
 const readMax = 256;
 
 function known(expression: string, timeZone: string): Cron {
-  // What is no text may be nothing that a key can be made of.
+  // A value that is not a text may not be usable as a key.
   if (typeof expression !== "string") throw cronNoText(expression);
   if (typeof timeZone !== "string") throw timeZoneInvalid(timeZone);
   const key = JSON.stringify([expression, timeZone]);
@@ -72,7 +72,7 @@ function known(expression: string, timeZone: string): Cron {
 export function cronCadence(expression: string, timeZone: string, now: number): CronCadence {
   const cadence: CronCadence = { kind: "cron", expression, timeZone };
   if (cronInstants(cadence).next(now) === undefined)
-    throw cronInvalid(expression, "never", "names no date that will ever come");
+    throw cronInvalid(expression, "never", "has no date that will ever come");
   return cadence;
 }
 
@@ -87,7 +87,7 @@ function parsed(expression: string, timeZone: string): Cron {
   try {
     return cronOf(expression.trim(), timeZone);
   } catch (cause) {
-    throw cronInvalid(expression, "syntax", "cannot be read", { cause });
+    throw cronInvalid(expression, "syntax", "has invalid syntax", { cause });
   }
 }
 
@@ -103,13 +103,13 @@ const nicknames: ReadonlySet<string> = new Set([
 
 const fieldNames = ["second", "minute", "hour", "day", "month", "weekday"];
 
-/** Each by itself, so that the error can name the one that is wrong. */
+/** Checks each field by itself, so that the error can name the wrong one. */
 function checkFields(expression: string, fields: readonly RegExpMatchArray[]): void {
   const names = fieldNames.slice(-fields.length);
   for (const [index, { 0: field, index: position = 0 }] of fields.entries()) {
     const name = names[index] ?? "";
     const place = { field: name, position };
-    // It means the time at which the expression is read, so it is no rule.
+    // It means the time at which the expression is parsed, so it is not a rule.
     if (field.includes("?")) throw cronInvalid(expression, "syntax", wrong(name, position), place);
     const alone = fields.map((_, other) => (other === index ? field : "*"));
     try {
@@ -124,7 +124,7 @@ function checkFields(expression: string, fields: readonly RegExpMatchArray[]): v
 }
 
 function wrong(name: string, position: number): string {
-  return `has a ${name} that does not exist (at character ${position + 1})`;
+  return `has an invalid ${name} (at character ${position + 1})`;
 }
 
 function cronOf(expression: string, timezone: string): Cron {
@@ -174,12 +174,12 @@ function cronInvalid(
 function checkedTimeZone(timeZone: string): string {
   try {
     if (timeZone !== "") {
-      // It throws for a name that this machine does not know.
+      // Throws for a name that is unknown on this machine.
       new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions();
       return timeZone;
     }
   } catch {
-    // Told below, in one way for all.
+    // Reported below, in the same way for all cases.
   }
   throw timeZoneInvalid(timeZone);
 }

@@ -29,8 +29,8 @@ import {
 } from "./schedule-row.ts";
 
 /**
- * What changes schedules: by the methods of `schedules`, and as a part of what
- * changes the subscription that a schedule belongs to.
+ * Changes of schedules, by the methods of `schedules` and as part of changes of the subscription
+ * that a schedule belongs to.
  */
 
 const nameCharactersMax = 512;
@@ -50,7 +50,7 @@ export function checkedKind(kind: string): string {
   return checkedText("The kind of a schedule", kind);
 }
 
-/** Kinds that are changed and fired elsewhere, and where. */
+/** Kinds that are changed and fired elsewhere, and the place to do it. */
 const reserved: Readonly<Record<string, string>> = {
   [triggerSchedules]:
     "those belong to subscriptions, and triggers fire them. Change the subscription",
@@ -58,7 +58,10 @@ const reserved: Readonly<Record<string, string>> = {
     "those start runs, and workers fire them. Change what is given to holdfast.work, use holdfast.schedules",
 };
 
-/** @throws HoldfastError `NAME_INVALID` for the kinds of schedules that subscriptions and workers have. */
+/**
+ * Refuses the kinds of schedules that belong to subscriptions and workers.
+ * @throws HoldfastError `NAME_INVALID` for the kinds of schedules that subscriptions and workers have.
+ */
 export function refuseReserved(kind: string): void {
   const why =
     typeof kind === "string" && Object.hasOwn(reserved, kind) ? reserved[kind] : undefined;
@@ -66,14 +69,14 @@ export function refuseReserved(kind: string): void {
   const what = "The kind of a schedule";
   throw new HoldfastError(
     "NAME_INVALID",
-    `${what} that is changed or fired is not "${kind}": ${why}, or use another kind.`,
+    `${what} cannot be "${kind}" here: ${why}, or use another kind.`,
     { what, kind },
   );
 }
 
-/** What a schedule is to do, complete. */
+/** The complete terms of a schedule. */
 export interface NewTerms extends Pick<Schedule, "cadence" | "catchUp" | "catchUpMax"> {
-  /** True when an interval of equal length goes on from the anchor it has. */
+  /** True when an interval of equal length keeps its anchor. */
   readonly keepsAnchor: boolean;
 }
 
@@ -95,7 +98,7 @@ export function newTerms(draft: ScheduleDraft, now: number): NewTerms {
   if (!catchUps.includes(catchUp))
     throw new HoldfastError(
       "OPTION_INVALID",
-      `catchUp is one of ${catchUps.join(", ")}; got something else.`,
+      `catchUp must be one of ${catchUps.join(", ")}; got something else.`,
       { option: "catchUp" },
     );
   return {
@@ -109,7 +112,7 @@ export function newTerms(draft: ScheduleDraft, now: number): NewTerms {
   };
 }
 
-/** What tells the time once a schedule is locked. */
+/** The clock, read once a schedule is locked. */
 type InTime = Pick<StoreContext, "clock">;
 
 interface PutSchedule extends ScheduleName, NewTerms {}
@@ -135,7 +138,7 @@ export function givenPut(
   };
 }
 
-/** A schedule that is to be changed. @throws HoldfastError `NAME_INVALID` */
+/** The schedule to change. @throws HoldfastError `NAME_INVALID` */
 export function givenChange(
   _: unknown,
   kind: string,
@@ -147,10 +150,9 @@ export function givenChange(
 }
 
 /**
- * Makes a schedule, changes its terms, or resumes it. With the terms that it
- * has it goes on as it is. Its next instant lies after now, and after the last
- * one that fired: a clock that was set back does not bring it again. Instants
- * that were due by the terms it had are named as skipped.
+ * Creates a schedule, changes its terms, or resumes it. With unchanged terms it keeps its next
+ * instant. Its next instant is after now and after the last fired one, so a clock that was set back
+ * does not fire it again. Instants that were due under the old terms are reported as skipped.
  */
 export const putSchedule: StoreOperation<InTime, PutSchedule, PutScheduleOutcome> = storeOperation(
   "putSchedule",
@@ -161,7 +163,7 @@ export const putSchedule: StoreOperation<InTime, PutSchedule, PutScheduleOutcome
       const first = yield* insertSchedule(context, input);
       if (first !== undefined) return first;
       const old = yield* lockedSchedule(input);
-      // Removed in the meantime, which only a transaction can do that holds what it belongs to.
+      // Removed in between, which only a transaction can do that holds the owner of the schedule.
       if (old === undefined) return yield* putSchedule(context)(input);
       const cadence = goingOn(input, old);
       const text = cadenceText(cadence);
@@ -171,7 +173,7 @@ export const putSchedule: StoreOperation<InTime, PutSchedule, PutScheduleOutcome
           revision: old.revision,
           nextAt: old.next_at,
         };
-      // Another transaction may have kept it locked for long.
+      // Another transaction may have held the lock for long.
       const at = instantOf(() => context.clock.now());
       const after = Math.max(at, old.last_at ?? 0);
       const nextAt = instantsOf(cadence).next(after) ?? null;
@@ -187,7 +189,7 @@ export const putSchedule: StoreOperation<InTime, PutSchedule, PutScheduleOutcome
   },
 );
 
-/** Undefined when there is one already. */
+/** Inserts a schedule; undefined when it exists already. */
 function* insertSchedule(
   { clock }: InTime,
   { kind, name, cadence, catchUp, catchUpMax }: PutSchedule,
@@ -204,14 +206,14 @@ function* insertSchedule(
   return { isChanged: true, revision: 1, nextAt: first };
 }
 
-/** Names what was due and has not fired; what was skipped before stays when nothing was. */
+/** Records the due instants that have not fired. Without any, the earlier record stays. */
 function passedOver(at: number): Statement {
   return sql`
     skipped_from = CASE WHEN next_at <= ${at} THEN next_at ELSE skipped_from END,
     skipped_before = CASE WHEN next_at <= ${at} THEN ${at + 1} ELSE skipped_before END`;
 }
 
-/** Whether a schedule has these terms, paused or not. */
+/** Tests whether a schedule has these terms, paused or not. */
 export function* hasTerms(name: ScheduleName, terms: NewTerms): Tx<boolean> {
   const found = yield* lockedSchedule(name);
   return found !== undefined && isSame(terms, found);
@@ -241,7 +243,10 @@ function* lockedSchedule({ kind, name }: ScheduleName): Tx<ScheduleRow | undefin
     WHERE kind = ${kind} AND name = ${name} ${lockRow}`);
 }
 
-/** Stops a schedule until it is put again: instants that pass meanwhile do not fire, and those that were due are named as skipped. True when it was running. */
+/**
+ * Pauses a schedule until it is put again. Instants that pass in between do not fire, and due ones
+ * are reported as skipped. True when it was running.
+ */
 export const pauseSchedule: StoreOperation<InTime, ScheduleName, boolean> = storeOperation(
   "pauseSchedule",
   {
@@ -259,7 +264,10 @@ export const pauseSchedule: StoreOperation<InTime, ScheduleName, boolean> = stor
   },
 );
 
-/** Lets a paused schedule go on with the terms it has; true when it was paused. @throws HoldfastError `CORRUPT_ROW` */
+/**
+ * Resumes a paused schedule with its terms; true when it was paused.
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
 export const resumeSchedule: StoreOperation<InTime, ScheduleName, boolean> = storeOperation(
   "resumeSchedule",
   {
@@ -275,7 +283,7 @@ export const resumeSchedule: StoreOperation<InTime, ScheduleName, boolean> = sto
   },
 );
 
-/** Removes a schedule; true when there was one. */
+/** Removes a schedule; true when it existed. */
 export const removeSchedule: StoreOperation<object, ScheduleName, boolean> = storeOperation(
   "removeSchedule",
   {
@@ -288,7 +296,7 @@ export const removeSchedule: StoreOperation<object, ScheduleName, boolean> = sto
   },
 );
 
-/** Removes at most so many schedules of a kind; fewer means that none of them is left. */
+/** Removes up to `rowsMax` schedules of a kind. Fewer means that none of them are left. */
 export function* forgetSchedules(
   kind: string,
   names: readonly string[],

@@ -1,5 +1,6 @@
 import type { WaitOptions } from "../../sql/database.ts";
-import { row, rows, storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { lockRow } from "../../sql/dialect.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { StoreContext } from "../context.ts";
 import { list, pageOf, sliced, type List, type PageOptions } from "../list.ts";
@@ -20,6 +21,12 @@ export function givenRead(
   wait?: WaitOptions,
 ): Call<ScheduleName> {
   return { input: scheduleNamed(kind, name), wait: onlyWait(wait) };
+}
+
+/** Locks the schedule that a read is about, if it exists. */
+export function* lockReadSchedule({ kind, name }: ScheduleName): Tx<void> {
+  yield* row(sql`
+    SELECT key FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name} ${lockRow}`);
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */

@@ -29,37 +29,42 @@ import {
   type SchedulerOptions,
 } from "./schedule-row.ts";
 
-/** So many schedules are fired side by side, so many instants of each in a row. */
+/** The number of schedules that fire side by side, and the number of instants of each in a row. */
 const schedulesPerRound = 64;
 const instantsPerRound = 32;
 
-/** Looking for an instant of a cron expression takes 0.1 ms; after so many the rest of the process has its turn. */
+/**
+ * Finding an instant of a cron expression takes 0.1 ms. After this many the rest of the process
+ * runs.
+ */
 const stepsPerTurn = 16;
 
-/** Of so many schedules what is left of a plan is kept for the next round: making it again would take longer than doing it. */
+/**
+ * The number of schedules whose unfinished plans are kept for the next round: making a plan again
+ * would take longer than firing it.
+ */
 const schedulesLeftMax = 256;
 
-/** An older plan is made again: what it knows as the newest instants may be so no longer. */
+/** An older plan is made again, since its newest instants may no longer be the newest. */
 const planMsMax = 60_000;
 
 export interface SchedulerContext {
   readonly database: Database;
   readonly clock: Clock;
-  /** Which parts are fired: ours or those of a user. */
+  /** The operation that fires: for Holdfast's own parts or for those of a user. */
   readonly firing: Operation<FireInput, FireOutcome>;
   readonly isolation?: Isolation | undefined;
-  /** Only the schedules of these names are fired; all by default. */
+  /** Only the schedules with these names are fired; all by default. */
   readonly names?: readonly string[] | undefined;
 }
 
 /**
- * Fires schedules until it is closed. Sleeps until the earliest `due_at` and is
- * woken by `schedule.changed`; looking is one step at the front of an index for
- * each kind, and who waits longest comes first. A row is moved on only if it
- * still stands where it was seen, in the transaction of what it fires
- * (`fire.ts`), and `next_at` only grows, whatever clocks do: no instant fires
- * twice. One that fails is postponed (`due_at` moves, `next_at` stays), and the
- * others go on.
+ * Fires schedules until it is closed. Sleeps until the earliest `due_at`; `schedule.changed` wakes
+ * it. A look is one step at the front of an index for each kind, and the longest waiting schedule
+ * comes first. A row advances only if it is unchanged since it was seen, in the transaction of the
+ * fired part (`fire.ts`). `next_at` only grows, even when clocks are set back, so no instant fires
+ * twice. A failing schedule is postponed (`due_at` moves, `next_at` stays), and the others
+ * continue.
  */
 export class RunningScheduler implements Scheduler {
   readonly #database: Database;
@@ -70,7 +75,7 @@ export class RunningScheduler implements Scheduler {
   readonly #fire: ReadonlyMap<string, FireSchedule>;
   readonly #options: SchedulerOptions;
   readonly #end = new AbortController();
-  /** What is left of plans that were longer than a round, by the key of the schedule. */
+  /** The rest of plans that were longer than a round, by the key of the schedule. */
   readonly #left = new Map<number, LeftPlan>();
   #stepsTaken = 0;
   readonly stopped: Promise<void>;
@@ -149,7 +154,10 @@ export class RunningScheduler implements Scheduler {
     );
   }
 
-  /** Plans one after the other, so that others have their turn in between, and fires side by side. */
+  /**
+   * Makes the plans one after the other, so that other work runs in between, and fires them side by
+   * side.
+   */
   async #round(due: readonly DueSchedule[]): Promise<void> {
     const failed: unknown[] = [];
     const firing: Promise<unknown>[] = [];
@@ -166,7 +174,10 @@ export class RunningScheduler implements Scheduler {
     if (failed.length > 0) throw failed[0];
   }
 
-  /** What is to be done about a schedule: what is left of the plan before, or a new one. @throws HoldfastError `CORRUPT_ROW`, `CRON_INVALID`, `TIME_ZONE_INVALID` */
+  /**
+   * The plan of a schedule: the rest of the previous one, or a new one.
+   * @throws HoldfastError `CORRUPT_ROW`, `CRON_INVALID`, `TIME_ZONE_INVALID`
+   */
   async #planned(due: DueSchedule, now: number): Promise<MadePlan> {
     const { key, revision, schedule, nextAt } = due;
     if (schedule === undefined) throw unreadable(due);
@@ -185,7 +196,7 @@ export class RunningScheduler implements Scheduler {
     return { ...step.value, madeAt: now };
   }
 
-  /** Fires what is planned, as far as one round goes. */
+  /** Fires a plan as far as one round goes. */
   async #fireAll(due: DueSchedule, plan: MadePlan, at: number): Promise<void> {
     let seen: SeenFailing = due;
     for (const step of stepsOf(plan)) {
@@ -193,7 +204,7 @@ export class RunningScheduler implements Scheduler {
       const current = seen;
       const fire = (): Promise<boolean> => this.#fireOne(current, step, at);
       if ((await this.#guarded(current, fire)) !== true) return;
-      // An instant that was fired ends the failures before it.
+      // A fired instant ends the failures before it.
       const { nextAt } = current;
       seen = { ...current, failures: 0, nextAt: step.following ?? nextAt };
     }
@@ -205,8 +216,8 @@ export class RunningScheduler implements Scheduler {
   }
 
   /**
-   * What fails is reported and postponed, so that the others go on; undefined
-   * then. Throws only when not even that can be written down.
+   * Reports and postpones a failure, so that the other schedules continue; undefined then. Throws
+   * only when the postponement fails too.
    */
   async #guarded<T>(seen: SeenFailing, run: () => T | Promise<T>): Promise<T | undefined> {
     try {
@@ -224,7 +235,7 @@ export class RunningScheduler implements Scheduler {
     }
   }
 
-  /** True when it was this one that fired it. */
+  /** True when this scheduler fired it. */
   async #fireOne(seen: SeenFailing, step: FiringStep, at: number): Promise<boolean> {
     const { kind } = seen.name;
     const fire = this.#fire.get(kind);
@@ -256,12 +267,12 @@ export class RunningScheduler implements Scheduler {
     this.#call(() => this.#options.onError?.(error, schedule));
   }
 
-  /** What a listener throws is not for the schedules to suffer from. */
+  /** Calls a listener. An error of a listener must not affect the schedules. */
   #call(listener: () => void): void {
     try {
       listener();
     } catch {
-      // There is nobody else to report it to.
+      // There is no other place to report it.
     }
   }
 }
@@ -276,14 +287,14 @@ interface LeftPlan extends MadePlan {
 
 type SeenFailing = PostponeInput["seen"];
 
-/** One instant of a plan, or that there is none to be fired. */
+/** One instant of a plan, or a step that fires none. */
 interface FiringStep {
   readonly instant: number | undefined;
   readonly skipped: SkippedInstants | undefined;
   readonly following: number | null;
 }
 
-/** What one round does about a schedule. */
+/** The steps of one round for a schedule. */
 function stepsOf(plan: SchedulePlan): readonly FiringStep[] {
   const next = plan.next ?? null;
   if (plan.fire.length === 0)
@@ -299,12 +310,12 @@ function isClosed(error: unknown): boolean {
   return isHoldfastError(error) && error.code === "DATABASE_CLOSED";
 }
 
-/** Reported, since it would be tried again and again. */
+/** Reported, since it would be retried again and again. */
 function changesItself({ kind, name }: ScheduleName): HoldfastError {
   return new HoldfastError(
     "OPERATION_INVALID",
-    `What fires schedule "${name}" of kind "${kind}" changes or removes that schedule in the same transaction, so that neither could be kept; nothing was written. ` +
-      "Change the schedule in a transaction of its own, after the instant was fired.",
+    `The part that fires schedule "${name}" of kind "${kind}" changes or removes that schedule in the same transaction, so neither change could be kept; nothing was written. ` +
+      "Change the schedule in a separate transaction, after the instant was fired.",
     { kind, name },
   );
 }
@@ -312,8 +323,8 @@ function changesItself({ kind, name }: ScheduleName): HoldfastError {
 function unreadable({ key, name }: DueSchedule): HoldfastError {
   return new HoldfastError(
     "CORRUPT_ROW",
-    `Schedule "${name.name}" of kind "${name.kind}" cannot be read; no operation of Holdfast writes such a row. ` +
-      "It is tried again every minute. Put the schedule again, or delete the row with a database shell.",
+    `Schedule "${name.name}" of kind "${name.kind}" is unreadable; no operation of Holdfast writes such a row. ` +
+      "It is retried every minute. Put the schedule again, or delete the row with a database shell.",
     { table: "holdfast_schedule", key: String(key) },
   );
 }

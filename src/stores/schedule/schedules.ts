@@ -13,7 +13,7 @@ import type { Isolation } from "../../sql/isolation.ts";
 import { storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 import { givenIsolation } from "../given.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
-import { reads, writes, type Method } from "../method.ts";
+import { readsLocking, writes, type Method } from "../method.ts";
 import { instantsOf } from "./cadence.ts";
 import { fireOwnSchedule, fireSchedule } from "./fire.ts";
 import {
@@ -25,41 +25,41 @@ import {
   refuseReserved,
   removeSchedule,
 } from "./parts.ts";
-import { givenRead, readSchedule, scheduleList } from "./read.ts";
+import { givenRead, lockReadSchedule, readSchedule, scheduleList } from "./read.ts";
 import type { FireSchedule, Schedule, Scheduler, SchedulerOptions } from "./schedule-row.ts";
 import { RunningScheduler } from "./scheduler.ts";
 
-/** What happens again and again, at instants that each fire once. */
+/** Recurring schedules, each instant of which fires once. */
 export interface Schedules {
   /**
-   * Makes a schedule of a kind, changes its terms, or resumes a paused one;
-   * with the terms it has, it goes on as it is. Any kind but `trigger` and
-   * `run`: schedules of subscriptions and of workers can only be read here.
+   * Creates a schedule of a kind, changes its terms, or resumes a paused one. With unchanged terms
+   * it keeps its next instant. Accepts any kind except `trigger` and `run`: schedules of
+   * subscriptions and of workers can only be read here.
    * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CRON_INVALID`, `TIME_ZONE_INVALID`, `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`
    * @example await schedules.put("report", "daily", { cron: "0 9 * * 1-5", timeZone: "Europe/Berlin" });
    */
   readonly put: Method<
     [kind: string, name: string, draft: ScheduleDraft, wait?: WaitOptions],
     {
-      /** False when it had these terms already and was not paused. */
+      /** False when it already had these terms and was not paused. */
       readonly isChanged: boolean;
       readonly revision: number;
       readonly nextAt: number | null;
     }
   >;
   /**
-   * Stops a schedule until it is put again; instants in between do not fire.
-   * True when it was running.
+   * Pauses a schedule until it is put again; instants in between do not fire. True when it was
+   * running.
    * @throws HoldfastError `NAME_INVALID`
    */
   readonly pause: Method<[kind: string, name: string, wait?: WaitOptions], boolean>;
   /**
-   * Removes a schedule; true when there was one.
+   * Removes a schedule; true when it existed.
    * @throws HoldfastError `NAME_INVALID`
    */
   readonly remove: Method<[kind: string, name: string, wait?: WaitOptions], boolean>;
   /**
-   * A schedule, of any kind; undefined when there is none.
+   * Returns a schedule of any kind; undefined when it is unknown.
    * @throws HoldfastError `NAME_INVALID`, `CORRUPT_ROW`
    */
   readonly get: Method<[kind: string, name: string, wait?: WaitOptions], Schedule | undefined>;
@@ -70,7 +70,7 @@ export interface Schedules {
    */
   readonly list: Method<[kind: string, options?: PageOptions], Page<Schedule>>;
   /**
-   * The next instants that a schedule would have. Reads nothing.
+   * Computes the next instants of a schedule with these terms. Reads nothing.
    * @throws HoldfastError the same as `put`
    * @example schedules.upcoming({ cron: "0 9 * * 1" }, { limit: 2 });
    */
@@ -84,11 +84,11 @@ export interface Schedules {
     },
   ): readonly number[];
   /**
-   * Fires schedules of the kinds given, each by its own part of a transaction,
-   * until it is closed. The transaction that fires an instant also moves the
-   * schedule on, so each instant is fired once however many processes run this.
-   * It is serializable by default, so what a part selects is still so when it
-   * commits. A part that fails is reported to `onError` and tried again later.
+   * Fires schedules of the given kinds until it is closed. Each kind has its own part of a
+   * transaction. The transaction that fires an instant also advances the schedule, so each instant
+   * fires once, however many processes run this. It is serializable by default, so rows that a part
+   * selects are still current when it commits. A part that fails is reported to `onError` and
+   * retried later.
    * @throws HoldfastError `OPTION_INVALID`, also for an async function: a transaction cannot await; `NAME_INVALID`
    * @example const running = schedules.run({ report: (due) => startReport(due) });
    */
@@ -96,21 +96,21 @@ export interface Schedules {
 }
 
 interface ScheduleRunOptions extends SchedulerOptions {
-  /** Defaults to `serializable`; `readCommitted` for parts that lock what they decide by with `lockRow`. */
+  /**
+   * Defaults to `serializable`. Use `readCommitted` for parts that lock the rows that they decide
+   * by with `lockRow`.
+   */
   readonly isolation?: Isolation;
 }
 
-/**
- * Holds nothing but schedulers that were started, so there may be any number
- * of these over one database.
- */
+/** Holds nothing but running schedulers, so one database can have any number of these. */
 export function schedules(database: Database, options?: StoreOptions): Schedules {
   const context = storeContext(database, options);
   return {
     put: writes(context, putSchedule, givenPut),
     pause: writes(context, pauseSchedule, givenChange),
     remove: writes(context, removeSchedule, givenChange),
-    get: reads(context, readSchedule, givenRead),
+    get: readsLocking(lockReadSchedule)(context, readSchedule, givenRead),
     list: lists(context, scheduleList),
     upcoming: (draft, given) => upcomingInstants(context, draft, given),
     run: (fire, given) => runSchedules(context, fire, given),
@@ -146,7 +146,7 @@ function runSchedules(
     if (typeof each !== "function" || isAsync(each))
       throw new HoldfastError(
         "OPTION_INVALID",
-        `What fires schedules of kind "${kind}" is a generator function: function* (due) { … }. It is a part of a transaction, which cannot await.`,
+        `The part that fires schedules of kind "${kind}" must be a generator function: function* (due) { … }. It runs inside a transaction, which cannot await.`,
         { option: "fire", kind },
       );
   }
@@ -163,12 +163,18 @@ function runSchedules(
   );
 }
 
-/** Seen before it is called: its work would be done outside of the transaction, and its failure lost. */
+/**
+ * Detects an async function before the call. Its work would run outside the transaction, and its
+ * failure would be lost.
+ */
 function isAsync(given: object): boolean {
   return Object.prototype.toString.call(given).startsWith("[object Async");
 }
 
-/** The scheduler of schedules that belong to another store, which fires them itself. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * A scheduler for schedules that belong to another store, which fires them itself.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
 export function runOwnSchedules(
   { database, clock }: StoreContext,
   fire: Readonly<Record<string, FireSchedule>>,

@@ -31,11 +31,11 @@ const scheduledFunction = tableCheck<FunctionRow>({
   ...byKey,
   weight: sql`length(t.input)`,
   keyOf: ({ name }) => name,
-  judge(row, { decode, hash }) {
+  judge(row, { decode, agrees }) {
     functionOf(row);
-    return hash("execution", 1, decode(row.input)) === row.input_hash
+    return agrees("execution", 1, decode(row.input), row.input_hash)
       ? undefined
-      : "Its input has another hash.";
+      : "Its input does not match its hash.";
   },
   *partners(found) {
     const names = distinct(found, ({ name }) => name);
@@ -62,7 +62,7 @@ const scheduledRun = tableCheck<RunRow>({
   keyOf: ({ run }) => run,
   judge({ run, function_name: name }) {
     if (name === null) return "It belongs to no schedule.";
-    return run.startsWith(`${name}@`) ? undefined : "It is called after another schedule.";
+    return run.startsWith(`${name}@`) ? undefined : "It is named after another schedule.";
   },
 });
 

@@ -17,11 +17,17 @@ import type { Database } from "../../sql/database.ts";
 import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 
 export interface SessionOptions extends StoreOptions {
-  /** When checkpoints are compressed; see `blobs`. */
+  /** The compression of checkpoints; see `blobs`. */
   readonly profile?: BlobProfile;
-  /** How long blobs that were put on their own are left alone; defaults to 1 hour, as for `maintenance`. */
+  /**
+   * The time for which standalone blobs are kept without a reference; defaults to 1 hour, as for
+   * `maintenance`.
+   */
   readonly grace?: Duration;
-  /** Told of every turn that was committed: a `maintenance` that is to collect garbage after so many of them. */
+  /**
+   * Called after every committed turn: a `maintenance` that collects garbage after a number of
+   * them.
+   */
   readonly maintenance?: CommitListener;
 }
 
@@ -32,19 +38,19 @@ interface CommitListener {
 export interface SessionContext extends StoreContext {
   readonly graceMs: number;
   readonly hash: HashValue;
-  /** A value as a blob. Its text is encoded first, so that it is encrypted where values are. */
+  /** Encodes a value as a blob. Its text is encoded first, so it is encrypted where values are. */
   readonly blob: (value: unknown, kind: BlobKind, at: number) => NewBlob;
   /** @throws HoldfastError `CORRUPT_ROW` */
   readonly readBlob: (stored: StoredBlob) => unknown;
-  /** Tells the listener for commits; never fails and is not waited for. */
+  /** Notifies the commit listener; never fails and is not awaited. */
   readonly afterCommit: () => void;
-  /** What a list shows of a stored message: nothing of one that cannot be read. */
+  /** The text of a stored message as lists show it; empty for an unreadable message. */
   readonly textOf: (payload: Encoded) => Encoded;
-  /** True when that may be what a list shows already; one that cannot be read may be anything. */
+  /** True when lists may show this message already. An unreadable message may be any. */
   readonly isShownAs: (payload: Encoded, shown: Encoded) => boolean;
 }
 
-/** Hashes are of whole turns; each value in them is held to its own limit when it is encoded. */
+/** Hashes cover whole turns. Each value in a turn has its own limit, which encoding checks. */
 const turnCharactersMax = 256 * 1024 * 1024;
 
 /** @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */
@@ -78,7 +84,7 @@ export function sessionContext(database: Database, options?: SessionOptions): Se
       try {
         return encode(messageText(decode(payloadText)));
       } catch {
-        // The graph names the damaged row; here it must not stop what is done to others.
+        // The graph names the damaged row; here it must not block work on other rows.
         return encode("");
       }
     },
@@ -94,5 +100,5 @@ export function sessionContext(database: Database, options?: SessionOptions): Se
 
 function checkListener(given: CommitListener | undefined): void {
   if (given !== undefined && typeof given?.afterCommit !== "function")
-    throw givenInvalid("maintenance", "what maintenance() returns", given);
+    throw givenInvalid("maintenance", "the result of maintenance()", given);
 }

@@ -12,7 +12,7 @@ import type { SessionContext } from "./context.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { generationKeys, livingSession, lockedSession, type SessionRef } from "../session-row.ts";
 
-/** What a host may say of a new session. */
+/** The caller's description of a new session. */
 export interface SessionDraft {
   /** Defaults to its id. */
   readonly name?: string;
@@ -29,7 +29,7 @@ export interface SessionDraft {
 }
 
 export interface CreatedSession extends SessionHandle {
-  /** True when it was there already; what was given was then ignored. */
+  /** True when it existed already; the given meta was then ignored. */
   readonly existed: boolean;
 }
 
@@ -58,7 +58,7 @@ export function givenCreate(
   return { input, wait: onlyWait(wait) };
 }
 
-/** What is said of a new session, complete. */
+/** Completes the description of a new session. */
 export function newMeta(id: string, draft: SessionDraft): SessionMeta {
   const { name = id, model, cwd, relation } = draftOf("meta", draft, draftNames);
   return {
@@ -86,8 +86,8 @@ function checkedRelation(given: NonNullable<SessionDraft["relation"]>): SessionR
 }
 
 /**
- * Creates a session, or finds the living one of that id, which keeps all it
- * has. An id that was deleted becomes the next generation.
+ * Creates a session, or returns the live one with this id, which keeps all its data. A deleted id
+ * becomes the next generation.
  */
 export const createSession: StoreOperation<SessionContext, NewSession, CreatedSession> =
   storeOperation("createSession", {
@@ -105,8 +105,8 @@ export const createSession: StoreOperation<SessionContext, NewSession, CreatedSe
   });
 
 /**
- * The row of a new generation; undefined when another call made one meanwhile.
- * With a generation below 0 it is one that is being imported.
+ * Inserts the row of a new generation; undefined when another call has inserted one in between. A
+ * generation below 0 is being imported.
  */
 export function* insertSession(
   { id, at, meta }: NewSession,
@@ -134,7 +134,7 @@ function* lastGeneration(id: SessionId): Tx<number> {
 export function createdAndDeleted(id: SessionId): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    `Session "${id}" was created and deleted by others at this very moment. Try again.`,
+    `Other callers created and deleted session "${id}" during this call. Try again.`,
     { id },
   );
 }
@@ -153,7 +153,7 @@ export function givenOpen(
   return { input: { id: parseSessionId(id) }, wait: onlyWait(wait) };
 }
 
-/** The living session of an id, or nothing. */
+/** Returns the live session with an id; undefined when there is none. */
 export const openSession: StoreOperation<
   SessionContext,
   { readonly id: SessionId },
@@ -176,7 +176,10 @@ interface StoredMeta extends SessionMeta {
   readonly createdAt: number;
 }
 
-/** What the host said about a session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Returns the host's metadata of a session.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const loadMeta: StoreOperation<SessionContext, SessionRef, StoredMeta> = storeOperation(
   "loadMeta",
   {
@@ -216,7 +219,7 @@ export function givenSaveMeta(
   meta: SessionMeta,
   wait?: WaitOptions,
 ): Call<SaveMeta> {
-  // What `meta` shows may be handed in as it is.
+  // Accepts the result of `meta` unchanged.
   const { name, model, cwd, relation } = draftOf<Partial<StoredMeta>>("meta", meta, [
     ...draftNames,
     "createdAt",
@@ -233,7 +236,10 @@ export function givenSaveMeta(
   return { input, wait: onlyWait(wait) };
 }
 
-/** Replaces all that the host said; the last one to save wins. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Replaces the host's metadata; the last save wins.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const saveMeta: StoreOperation<SessionContext, SaveMeta, void> = storeOperation("saveMeta", {
   key: (input: SaveMeta) => input.session.id,
   *one(_: SessionContext, { session, meta }) {
@@ -249,15 +255,14 @@ export const saveMeta: StoreOperation<SessionContext, SaveMeta, void> = storeOpe
 
 interface FollowSession {
   readonly id: SessionId;
-  /** The highest generation and fence that this session may have had elsewhere. */
+  /** The highest generation and fence that this session may have had in another database. */
   readonly last: number;
   readonly at: number;
 }
 
 /**
- * Lets a session that is new to a database go on where it may have ended in
- * another one: leaves the tombstone that would be here. Nothing when the
- * database knows the session already.
+ * Lets a session that is new to this database continue from another one: inserts the tombstone that
+ * would be here. Does nothing when this database knows the session already.
  */
 export const followSession: StoreOperation<SessionContext, FollowSession, void> = storeOperation(
   "followSession",

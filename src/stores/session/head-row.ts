@@ -7,16 +7,16 @@ import type { NamedPoint } from "./node-row.ts";
 import { foundSession, lockedSession } from "../session-row.ts";
 import type { SessionRef, SessionRoot } from "../session-row.ts";
 
-/** The root row with all that a commit or a read needs to know of it. */
+/** The root row with everything that a commit or a read needs. */
 export interface SessionHeadRow extends SessionRoot {
   readonly created_at: number;
   readonly active_at: number;
   readonly forked_from: number | null;
-  /** The newest node that it shares with the session it was forked from. */
+  /** The newest node shared with the session that it was forked from. */
   readonly fork_node: number | null;
-  /** The oldest one. */
+  /** The oldest shared node. */
   readonly fork_top: number | null;
-  /** Always one that the session shows: hiding it moves the leaf. */
+  /** Always a node that the session shows: hiding it moves the leaf. */
   readonly leaf: number | null;
   readonly leaf_id: string | null;
   readonly leaf_depth: number | null;
@@ -37,16 +37,15 @@ const headRow = sql`
   FROM holdfast_session s LEFT JOIN holdfast_session_node n ON n.key = s.leaf`;
 
 /**
- * As `lockedSession`, with the rest of the row. Read by a statement of its own:
- * one that has waited for the lock would know nothing of nodes that were
- * appended meanwhile.
+ * Locks like `lockedSession` and reads the rest of the row. A separate statement reads it: the
+ * statement that waited for the lock would not see nodes that were appended during the wait.
  */
 export function* lockedHead(ref: SessionRef): Tx<SessionHeadRow> {
   const { key } = yield* lockedSession(ref);
   return foundSession(ref, yield* row<SessionHeadRow>(sql`${headRow} WHERE s.key = ${key}`));
 }
 
-/** As `livingSession`, with the rest of the row. */
+/** Reads like `livingSession`, with the rest of the row. */
 export function* livingHead(ref: SessionRef): Tx<SessionHeadRow> {
   return foundSession(
     ref,
@@ -55,12 +54,15 @@ export function* livingHead(ref: SessionRef): Tx<SessionHeadRow> {
   );
 }
 
-/** Where the conversation goes on; nothing for one that is empty. @throws HoldfastError `CORRUPT_ROW` for a lost node */
+/**
+ * The leaf of the conversation; undefined for an empty one.
+ * @throws HoldfastError `CORRUPT_ROW` for a missing node
+ */
 export function leafOf(head: SessionHeadRow): NamedPoint | undefined {
   const { leaf, leaf_id: id, leaf_depth: depth } = head;
   if (leaf === null) return undefined;
   if (id === null || depth === null)
-    throw corruptRow("holdfast_session", head.key, `goes on at node ${leaf}, which does not exist`);
+    throw corruptRow("holdfast_session", head.key, `has leaf ${leaf}, which does not exist`);
   const { leaf_skip: skip, leaf_far: far, leaf_messages: messages } = head;
   return { key: leaf, id, depth, skip, far, messages: messages ?? 0 };
 }

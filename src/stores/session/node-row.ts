@@ -7,15 +7,15 @@ import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
 import { onTheWayTo } from "./graph/ancestors.ts";
 
-/** Whose nodes are meant: its own, and those on the way to its fork node. */
+/** The owner of nodes: a session's own nodes, and those on the path to its fork node. */
 export interface GraphOwner {
   readonly key: number;
   readonly fork_node: number | null;
-  /** The first of those. */
+  /** The first node of that path. */
   readonly fork_top: number | null;
 }
 
-/** A node as it is stored, with the id of its parent. */
+/** A stored node, with the id of its parent. */
 export interface NodeRow {
   readonly key: number;
   readonly id: string;
@@ -29,21 +29,23 @@ export interface NodeRow {
   readonly frame: string | null;
   readonly caused_by: string | null;
   readonly payload: Encoded | null;
+  /** The checksum of the payload. */
+  readonly checksum: string | null;
 }
 
-/** Of a node `n`. */
+/** The columns of a node `n`. */
 export const nodeColumns: Statement = sql`
   n.key, n.id, n.parent, (SELECT u.id FROM holdfast_session_node u WHERE u.key = n.parent) AS parent_id,
-  n.depth, n.turn, n.at, n.kind, n.role, n.frame, n.caused_by, n.payload`;
+  n.depth, n.turn, n.at, n.kind, n.role, n.frame, n.caused_by, n.payload, n.checksum`;
 
-/** True for a node `n` that the session has not removed, nor left out when it was forked. */
+/** A condition for a node `n` that the session has neither removed nor left out of its fork. */
 export function isShown({ key, fork_top: top }: Pick<GraphOwner, "key" | "fork_top">): Statement {
-  // Its own nodes came after the fork, so that their keys are greater.
+  // Its own nodes came after the fork, so their keys are greater.
   return sql`n.key >= ${top ?? 0} AND NOT EXISTS (
     SELECT 1 FROM holdfast_session_tombstone t WHERE t.session = ${key} AND t.node = n.key)`;
 }
 
-/** A node that is there, and how it is named. */
+/** An existing node and its id. */
 export interface NamedPoint extends NodePoint {
   readonly id: string;
 }
@@ -60,7 +62,7 @@ export function* shownNode(owner: GraphOwner, id: string): Tx<ShownNode | undefi
   return (yield* shownNodes(owner, [id]))[0];
 }
 
-/** Those of some nodes that the session shows. */
+/** The given nodes that the session shows. */
 export function* shownNodes(owner: GraphOwner, ids: readonly string[]): Tx<readonly ShownNode[]> {
   const own = yield* rows<ShownNode>(sql`
     SELECT ${shownColumns} FROM holdfast_session_node n
@@ -72,9 +74,9 @@ export function* shownNodes(owner: GraphOwner, ids: readonly string[]): Tx<reado
 }
 
 /**
- * Those of some nodes that the session shares with the one it was forked from:
- * on the way to its fork node. They are looked up by their ids along the line
- * of forks first, so that an id that does not exist costs no climb.
+ * The given nodes that the session shares with the one it was forked from, on the path to its fork
+ * node. They are first looked up by their ids along the line of forks, so an unknown id costs no
+ * climb.
  */
 export function* inheritedNodes(
   owner: GraphOwner,
@@ -93,7 +95,10 @@ export function* inheritedNodes(
   return candidates.filter((node) => shared.has(node.key));
 }
 
-/** The sessions it was forked from, one after the other. A row refers to an older one, so that it ends. */
+/**
+ * The sessions that it was forked from, nearest first. Each row refers to an older one, so the walk
+ * ends.
+ */
 function* sourcesOf(session: number): Tx<readonly number[]> {
   const found = yield* rows<{ readonly key: number }>(sql`
     SELECT l.key FROM (

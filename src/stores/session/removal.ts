@@ -27,11 +27,11 @@ import { sessionNamed, type SessionName } from "../session-name.ts";
 import { generationKeys, type SessionRef } from "../session-row.ts";
 
 export interface SessionEraseOptions extends SweepOptions<RemovalReport> {
-  /** Where attachments are, when not in the database: their bytes go too. */
+  /** The attachments, when they are not in the database: their bytes are removed too. */
   readonly attachments?: Attachments;
 }
 
-/** Deletes a session, and removes slice by slice what it owned. */
+/** Deletes a session, and removes its data in slices. */
 export async function removeSession(
   context: SessionContext,
   session: SessionName,
@@ -42,7 +42,7 @@ export async function removeSession(
   return removal.report;
 }
 
-/** The same with every older generation of its id, and the bytes of its attachments. */
+/** Does the same with all older generations of its id, and removes the bytes of its attachments. */
 export async function eraseSession(
   context: SessionContext,
   session: SessionName,
@@ -53,7 +53,7 @@ export async function eraseSession(
     "attachments",
   ]);
   if (typeof files?.removeForgotten !== "function")
-    throw givenInvalid("attachments", "what attachments() returns", files);
+    throw givenInvalid("attachments", "the result of attachments()", files);
   const ref = sessionNamed(session);
   const removal = new Removal(context, known);
   await removal.delete(ref);
@@ -67,7 +67,7 @@ export async function eraseSession(
   return { ...removal.report, bytesPending };
 }
 
-/** Goes on with removals that were interrupted, of any session. */
+/** Resumes interrupted removals of all sessions. */
 export async function reclaimSessions(
   context: SessionContext,
   options: SweepOptions<RemovalReport> | undefined,
@@ -77,12 +77,12 @@ export async function reclaimSessions(
   return removal.report;
 }
 
-/** Removes what is left of a session that was given up. */
+/** Removes the remains of an abandoned session. */
 export async function reclaimGivenUp(context: SessionContext, session: number): Promise<void> {
   await new Removal(context, sweepOptions({})).reclaim(session);
 }
 
-/** What a slice removed. */
+/** The counts of a slice. */
 type Removed = Pick<RemovalReport, "rows" | "blobs" | "attachments" | "sharedNodes">;
 
 type Slices = AsyncGenerator<SweptSlice<Removed>, void>;
@@ -94,7 +94,9 @@ class Removal {
   readonly #context: SessionContext;
   readonly #options: SweepOptions<RemovalReport>;
   readonly #rowsMax: number;
-  /** Those asked for, which are counted once. A source may be looked at again for each of its forks. */
+  /**
+   * Requested sessions, each counted once. A source may be examined again for each of its forks.
+   */
   readonly #done = new Set<number>();
   #report = nothingRemoved;
 
@@ -128,12 +130,12 @@ class Removal {
     await (isReclaimed ? this.#forgetProcesses(key) : this.reclaim(key));
   }
 
-  /** Removes what a deleted session owned, and what its source only kept for it. */
+  /** Removes the data of a deleted session, and the data that its source kept only for it. */
   async reclaim(session: number): Promise<void> {
     await this.#sweep(this.#slicesOf(session));
   }
 
-  /** Every deleted session, or generation of one id, of which something is left. */
+  /** Every deleted session, or generation of one id, that has data left. */
   async reclaimAll(id: string | undefined): Promise<void> {
     await this.#sweep(this.#slicesOfAll(id));
   }
@@ -200,7 +202,10 @@ class Removal {
     }
   }
 
-  /** Apart from the slices, since processes are locked before sessions. What was done before is told again. */
+  /**
+   * Runs outside the slices, since processes are locked before sessions. Earlier results are
+   * reported again.
+   */
   async #forgetProcesses(session: number): Promise<void> {
     const { database, clock } = this.#context;
     const { processes: others } = this.#report;
@@ -226,7 +231,7 @@ interface DeletedSession extends SessionHandle {
   readonly key: number;
   /** False when it had been deleted before. */
   readonly wasLiving: boolean;
-  /** True when nothing of it is left but the tombstone. */
+  /** True when only its tombstone is left. */
   readonly isReclaimed: boolean;
 }
 
@@ -237,9 +242,9 @@ interface TombstoneRow extends SessionHandle {
 }
 
 /**
- * Makes a session a tombstone: from now on its handles are fenced and its id
- * may be used again. What it owned is removed in slices afterwards. May be
- * repeated; undefined when there never was such a session.
+ * Turns a session into a tombstone. From now on its handles are fenced, and its id can be used
+ * again. Its data is removed in slices afterwards. May be repeated; undefined when no such session
+ * ever existed.
  */
 export const deleteSession: StoreOperation<
   SessionContext,
@@ -287,7 +292,7 @@ interface UnreclaimedSessions {
   readonly limit: number;
 }
 
-/** The keys of deleted sessions of which something is left, the newest first: forks before their sources. */
+/** The keys of deleted sessions that have data left, newest first: forks before their sources. */
 const unreclaimedSessions: StoreOperation<SessionContext, UnreclaimedSessions, readonly number[]> =
   storeOperation("unreclaimedSessions", {
     key: (input: UnreclaimedSessions) => input.id ?? "",

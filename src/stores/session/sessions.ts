@@ -6,7 +6,7 @@ import type {
 } from "../../model/session/session.ts";
 import type { Database, Durability, WaitOptions } from "../../sql/database.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
-import { reads, writes, type Method } from "../method.ts";
+import { readsLocking, writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
 import { sessionContext, type SessionOptions } from "./context.ts";
 import { forkSession, givenFork, type SessionForkOptions } from "./copy/fork.ts";
@@ -64,40 +64,41 @@ import {
 import { givenSession, type SessionName } from "../session-name.ts";
 import { commitTurn, givenCommit, type TurnOutcome } from "./turn/commit.ts";
 import type { TurnDraft } from "./turn/draft.ts";
+import { lockReadSession } from "../session-row.ts";
+
+const reads = readsLocking(lockReadSession);
 
 type Vacuumed = {
   readonly removed: number;
-  /** Removed from this session, and still shown by a fork. */
+  /** Nodes that this session no longer shows and a fork still does. */
   readonly shared: number;
 };
 
 /**
- * The conversations of a database. Methods that take a session throw
- * `SESSION_NOT_FOUND` when there is none, and `SESSION_DELETED` when the
- * generation that they name is gone.
+ * The conversations of a database. Methods that take a session throw `SESSION_NOT_FOUND` for an
+ * unknown one, and `SESSION_DELETED` when the named generation was deleted.
  */
 export interface Sessions {
-  /** What an acknowledgement promises: that of the database. */
+  /** The promise behind an acknowledgement: that of the database. */
   readonly durability: Durability;
 
   /**
-   * Creates a session, or finds the living one of that id: `existed` is then
-   * true and what was given is ignored. An id that was deleted becomes the
-   * next generation.
+   * Creates a session, or returns the existing one with that id. `existed` is then true, and the
+   * given meta is ignored. A deleted id becomes the next generation.
    * @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID`
    * @example
    * const handle = await sessions.create("chat-7", { name: "Travel plans" });
    */
   readonly create: Method<[id: string, meta?: SessionDraft, wait?: WaitOptions], CreatedSession>;
   /**
-   * The living session of an id; undefined when there is none.
+   * Returns the live session with this id; undefined when there is none.
    * @throws HoldfastError `ID_MALFORMED`
    */
   readonly open: Method<[id: string, wait?: WaitOptions], SessionHandle | undefined>;
   /**
-   * Makes a session that begins with another one's history up to a node, which
-   * is shared and not copied, and stays readable whatever becomes of the
-   * source. Repeating it finds the fork made before.
+   * Creates a session that begins with the history of another session up to a node. The history is
+   * shared, not copied, and stays readable even after the source is deleted. A repeated call
+   * returns the same fork.
    * @throws HoldfastError `SESSION_EXISTS`, `NODE_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * const draft = await sessions.fork("chat-7", "chat-7-draft", { node: "n12" });
@@ -107,9 +108,9 @@ export interface Sessions {
     CreatedSession
   >;
   /**
-   * Commits a turn: nodes, checkpoint, usage, consumed queue batches and
-   * attachments, all of it or nothing. Safe to repeat with the same turn id
-   * and content: the answer is then the one recorded, `replayed`.
+   * Commits a turn atomically: nodes, checkpoint, usage, consumed queue batches and attachments.
+   * Safe to repeat with the same turn id and content: the recorded answer is returned with
+   * `replayed`.
    * @throws HoldfastError `LEASE_LOST`, `REVISION_CONFLICT`, `TURN_CONFLICT`, `CLAIM_LOST`, `NODE_EXISTS`,
    *   `NODE_PARENT_UNKNOWN`, `NODE_NOT_FOUND`, `ATTACHMENT_NOT_FOUND`, `TURN_INVALID`, `SESSION_MISMATCH`,
    *   `SESSION_DELETED`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
@@ -131,11 +132,10 @@ export interface Sessions {
     TurnOutcome
   >;
   /**
-   * The session, locked until the transaction ends: turns, claims, leases and
-   * other calls that change something of it wait until then, or came before. For
-   * transactions of your own, which lock it before they read rows of theirs;
-   * called by itself it only tells the revision. Lock several in the order of
-   * their ids.
+   * Locks a session until the transaction ends. Turns, claims, leases and other calls that change
+   * the session run before or after it. Use it in a transaction of your own, before you read rows
+   * of your own tables. Called outside one, it only returns the revision. Reads of one session lock
+   * it too when they are part of a write. Lock several sessions in the order of their ids.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * const lock = sessions.lock.prepare("chat-7");
@@ -149,14 +149,17 @@ export interface Sessions {
     SessionHandle & { readonly revision: number }
   >;
 
-  /** What the host said about a session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Returns the host's metadata of a session.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   readonly meta: Method<
     [session: SessionName, wait?: WaitOptions],
     SessionMeta & { readonly createdAt: number }
   >;
   /**
-   * Replaces all of it; the last one to save wins. What `meta` returned may be
-   * handed in: its `createdAt` is ignored.
+   * Replaces all metadata; the last save wins. Accepts the result of `meta`, and ignores its
+   * `createdAt`.
    * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * await sessions.saveMeta("chat-7", { ...(await sessions.meta("chat-7")), name: "Rome" });
@@ -164,58 +167,65 @@ export interface Sessions {
   readonly saveMeta: Method<[session: SessionName, meta: SessionMeta, wait?: WaitOptions], void>;
 
   /**
-   * Living sessions, the latest active first.
+   * Live sessions, most recently active first.
    * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`
    * @example
    * const { items, next } = await sessions.list({ parent: "chat-7", limit: 20 });
    */
   readonly list: Method<[options?: ListSessionsOptions], Page<SessionSummary>>;
   /**
-   * Where a session stands: revision, config, frames and leaf.
+   * Returns the current state of a session: revision, config, frames and leaf.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    */
   readonly head: Method<[session: SessionName, wait?: WaitOptions], SessionHead>;
   /**
-   * Head, active path and checkpoint at one moment: what a worker needs to go on.
+   * Returns head, active path and checkpoint as of one moment: everything a worker needs to resume
+   * the session.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    * @example
    * const { head, path, components } = await sessions.load("chat-7", { limit: 200 });
    */
   readonly load: Method<[session: SessionName, options?: SessionPathOptions], LoadedSession>;
   /**
-   * The way from a root to a leaf. Nodes that were removed end it.
+   * Returns the path from a root to a leaf. Removed nodes end it.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    */
   readonly path: Method<[session: SessionName, options?: SessionPathOptions], SessionPath>;
   /**
-   * Every branch, in the order of insertion.
+   * All branches, in insertion order.
    * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly graph: Method<[session: SessionName, options?: PageOptions], Page<SessionNode>>;
   /**
-   * One node; undefined when the session does not show it.
+   * Returns one node; undefined when the session does not show it.
    * @throws HoldfastError `NAME_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    */
   readonly node: Method<
     [session: SessionName, id: string, wait?: WaitOptions],
     SessionNode | undefined
   >;
-  /** All parts of the checkpoint, by name. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW` */
+  /**
+   * Returns all parts of the checkpoint, by name.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
+   */
   readonly components: Method<[session: SessionName, wait?: WaitOptions], SessionComponents>;
   /**
-   * Sums per source and model, in the order of their first use. Reads a long
-   * ledger in pages, up to the entry that was the last one at first.
+   * Sums usage per source and model, in the order of first use. Entries whose counts are all zero
+   * are left out. Reads a long ledger in pages, up to the entry that was the last when the call
+   * began.
    * @throws HoldfastError `USAGE_OVERFLOW`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   usage(session: SessionName, wait?: WaitOptions): Promise<readonly UsageEntry[]>;
-  /** What a session takes, shared blobs included. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /**
+   * Returns the storage of a session, shared blobs included.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   sizes(session: SessionName, wait?: WaitOptions): Promise<SessionSizes>;
 
   /**
-   * Hides nodes at once; unknown ids are ignored. Where the leaf is among them
-   * the conversation goes on above it. As with a turn, only the holder of the
-   * lease may, and the session gets a new revision. What is hidden already
-   * needs neither: repeating it changes nothing.
+   * Hides nodes at once and ignores unknown ids. If the leaf is hidden, the conversation continues
+   * from its nearest visible ancestor. Like a turn, it needs the lease and gives the session a new
+   * revision. Nodes that are hidden already need neither: a repeated call changes nothing.
    * @throws HoldfastError `LEASE_LOST`, `REVISION_CONFLICT`, `NAME_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`,
    *   `SESSION_DELETED`
    * @example
@@ -231,35 +241,33 @@ export interface Sessions {
    */
   vacuum(session: SessionName, options?: SweepOptions<Vacuumed>): Promise<Vacuumed>;
   /**
-   * Deletes a session: from the first moment on it is gone for everybody and
-   * its handles are fenced; what it owned is then removed in small
-   * transactions. Repeating it goes on with a removal that was interrupted.
-   * The id may be used again.
+   * Deletes a session. It disappears for all callers at once, and its handles are fenced. Its data
+   * is then removed in small transactions; a repeated call resumes an interrupted removal. The id
+   * can be used again.
    * @throws HoldfastError `ABORTED`
    */
   delete(session: SessionName, options?: SweepOptions<RemovalReport>): Promise<RemovalReport>;
   /**
-   * Deletes a session and every older generation of its id: payloads, blobs
-   * without other owners and attachments. What is left is a tombstone: id,
-   * generation, times, and the ids of processes that ran on. Erase forks too
-   * when `sharedNodes` is not 0: they show those nodes. What was removed can
-   * no longer be read through the database; its bytes are overwritten as the
-   * file's pages are used again, on SQLite all at once by `VACUUM`, on
-   * Postgres by the server's own vacuum.
+   * Deletes a session and all older generations of its id: payloads, attachments, and blobs without
+   * other owners. A tombstone remains: id, generation, times, and the ids of processes that were
+   * still running. Erase forks too when `sharedNodes` is not 0, since they show those nodes.
+   * Removed data can no longer be read through the database. Its bytes are overwritten when the
+   * file's pages are reused; to overwrite them at once, run `VACUUM` on SQLite. On Postgres the
+   * server's own vacuum does it.
    * @throws HoldfastError `ABORTED`
    */
   erase(session: SessionName, options?: SessionEraseOptions): Promise<RemovalReport>;
   /**
-   * Goes on with removals that were interrupted, of any session.
+   * Resumes interrupted removals of all sessions.
    * @throws HoldfastError `ABORTED`
    */
   reclaim(options?: SweepOptions<RemovalReport>): Promise<RemovalReport>;
 }
 
 /**
- * Conversations of agents: a graph of nodes, a checkpoint in parts, a ledger
- * of usage, all of it changed by turn commits. Holds nothing, so there may be
- * any number of these over one database.
+ * Conversations of agents: a graph of nodes, a checkpoint in parts and a ledger of usage. Turn
+ * commits change all of them. The returned object holds nothing, so one database can have any
+ * number of them.
  *
  * @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`
  */
@@ -278,7 +286,7 @@ export function sessions(database: Database, options?: SessionOptions): Sessions
     head: reads(context, readHead, givenSession, shownHead),
     load: reads(context, readSession, givenPath, shownSession),
     path: reads(context, readPath, givenPath, shownPath),
-    graph: lists(context, graphList),
+    graph: lists(context, graphList, lockReadSession),
     node: reads(context, loadNode, givenNode, shownLoadedNode),
     components: reads(context, readCheckpoint, givenSession, shownComponents),
     usage: (session, wait) => usageOf(context, session, wait),

@@ -7,6 +7,7 @@ import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { blobsThere, readBlobs } from "../blob/blob-row.ts";
+import { isUnchanged } from "../context.ts";
 import { inSessions, type OwnedRow } from "../session-checks.ts";
 import { sessionsOfKeys } from "../session-row.ts";
 import { byKey, distinct, tableCheck, type CheckTools, type TableCheck } from "../table-check.ts";
@@ -54,11 +55,11 @@ const session = tableCheck<SessionRow>({
     return (row) => {
       if (row.deleted_at !== null) return undefined;
       const { leaf, fork_node: forkNode, forked_from: source } = row;
-      if (leaf !== null && !nodes.has(leaf)) return "The node at which it goes on is missing.";
+      if (leaf !== null && !nodes.has(leaf)) return "Its leaf is missing.";
       if (forkNode !== null && isShared(row) && !nodes.has(forkNode))
-        return "The node at which it was forked is missing.";
+        return "The node that it was forked at is missing.";
       if (source !== null && !sources.has(source))
-        return "The session from which it was forked is missing.";
+        return "The session that it was forked from is missing.";
       return row.current_frame !== null && !framed.has(row.key)
         ? "Its current frame is missing."
         : undefined;
@@ -66,7 +67,10 @@ const session = tableCheck<SessionRow>({
   },
 });
 
-/** A fork that has hidden all it shared keeps none of it: then its top lies behind the node at which it was forked. */
+/**
+ * False for a fork that has hidden all its shared nodes: its top then lies behind the node that it
+ * was forked at.
+ */
 function isShared({ fork_node: node, fork_top: top }: SessionRow): boolean {
   return node !== null && (top ?? 0) <= node;
 }
@@ -85,35 +89,39 @@ interface OwnedNode extends OwnedRow {
   readonly depth: number;
   readonly turn: string;
   readonly payload: Encoded | null;
-  /** 1 when its parent was removed from a session, which is no damage. */
+  readonly checksum: string | null;
+  /** 1 when its parent was removed from a session, which is not damage. */
   readonly follows_removed: number;
 }
 
 const node = tableCheck<OwnedNode>({
   table: "holdfast_session_node",
   select: sql`
-    SELECT t.key, t.session, t.id, t.parent, p.depth AS parent_depth, t.depth, t.turn, t.payload,
+    SELECT t.key, t.session, t.id, t.parent, p.depth AS parent_depth, t.depth, t.turn, t.payload, t.checksum,
       CASE WHEN EXISTS (SELECT 1 FROM holdfast_session_tombstone m WHERE m.node = t.parent) THEN 1 ELSE 0 END AS follows_removed`,
   from: sql`FROM holdfast_session_node t LEFT JOIN holdfast_session_node p ON p.key = t.parent`,
   ...byKey,
   weight: sql`COALESCE(length(t.payload), 0)`,
   keyOf: ({ key }) => String(key),
-  judge(row, { decode }) {
-    if (row.payload === null) return "It has no payload.";
-    decode(row.payload);
+  judge(row, { decode, bytes }) {
+    const { payload: text, checksum } = row;
+    if (text === null) return "It has no payload.";
+    if (!isUnchanged({ bytes }, { text, checksum: checksum ?? "" }))
+      return "Its payload does not match its hash.";
+    decode(text);
     const depth = row.parent === null ? 0 : (row.parent_depth ?? -1) + 1;
     const isKnown = row.parent === null || row.parent_depth !== null;
-    return isKnown && depth !== row.depth ? "Its depth is not that after its parent's." : undefined;
+    return isKnown && depth !== row.depth ? "Its depth does not follow its parent's." : undefined;
   },
   *partners(found) {
     const receipts = yield* receiptsOf(found);
     return yield* inSessions(found, (row, { isImported }) => {
-      // What a fork shared came along without the receipts of its source.
+      // A fork copies shared nodes without the receipts of their source.
       if (!isImported && !receipts.has(receiptName(row)))
         return "The turn that appended it has no receipt.";
       const isLost = row.parent !== null && row.parent_depth === null;
       return isLost && row.follows_removed === 0
-        ? "Its parent is missing, and nobody has removed it."
+        ? "Its parent is missing and was not removed."
         : undefined;
     });
   },
@@ -162,10 +170,10 @@ const frame = tableCheck<OwnedFrame>({
   behind: (last) => sql`(t.session, t.id) > (${last.session}, ${last.id})`,
   weight: sql`length(t.payload)`,
   keyOf: (row) => `${row.session}/${row.id}`,
-  judge: (row, { decode, hash }) =>
-    hash("session-frame", 1, decode(row.payload)) === row.hash
+  judge: (row, { decode, agrees }) =>
+    agrees("session-frame", 1, decode(row.payload), row.hash)
       ? undefined
-      : "Its content has another hash.",
+      : "Its content does not match its hash.",
   *partners(found) {
     const there = yield* blobsThere(distinct(found, ({ blob }) => blob));
     const owned = yield* inSessions(found);
@@ -178,7 +186,7 @@ const noBlob = "The blob that it refers to is missing.";
 
 interface OwnedComponent extends ComponentRow, OwnedRow {}
 
-/** Its hash is of the value in its blob, which is therefore read with it. */
+/** The hash covers the value in its blob, so the blob is read with it. */
 const component = tableCheck<OwnedComponent>({
   table: "holdfast_session_component",
   select: sql`SELECT t.session, t.name, t.version, t.revision, t.hash, t.blob`,
@@ -206,7 +214,9 @@ function faultOfComponent(
 ): string | undefined {
   const content = verifiedBlob(tools.bytes, blob);
   const value = tools.decode(new TextDecoder().decode(content) as Encoded);
-  return tools.hash("session-value", 1, value) === hash ? undefined : "Its value has another hash.";
+  return tools.agrees("session-value", 1, value, hash)
+    ? undefined
+    : "Its value does not match its hash.";
 }
 
 interface UsageRow extends OfTurn {
@@ -247,16 +257,16 @@ const turn = tableCheck<ReceiptRow>({
     const result: unknown = JSON.parse(row.result);
     return typeof result === "object" && result !== null && "nodes" in result
       ? undefined
-      : "It is no receipt.";
+      : "It is not a valid receipt.";
   },
   partners: (found) =>
-    inSessions(found, (row, { id, generation, isImported }, { hash }) => {
+    inSessions(found, (row, { id, generation, isImported }, { agrees }) => {
       // Those that were imported name the session they were made in.
       if (isImported) return undefined;
       const parts: unknown = JSON.parse(row.parts);
-      return hash("session-turn", 1, [id, generation, row.turn, parts]) === row.hash
+      return agrees("session-turn", 1, [id, generation, row.turn, parts], row.hash)
         ? undefined
-        : "Its parts have another hash.";
+        : "Its parts do not match its hash.";
     }),
 });
 

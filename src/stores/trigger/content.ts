@@ -23,45 +23,45 @@ import {
 import { newTerms as scheduleTerms, type NewTerms as ScheduleTerms } from "../schedule/parts.ts";
 import type { TriggerContext } from "./context.ts";
 
-/** The process that is started. */
+/** The process to start. */
 interface TriggerTarget {
-  /** What sort of work it is: the host's own names. */
+  /** The sort of work, named by the host. */
   readonly kind: string;
   readonly label?: string | null;
   readonly definition?: string | null;
   readonly eventTypes?: readonly ProcessEventType[];
-  /** What may be done when its owner is gone; defaults to `rerunnable`. */
+  /** The recovery that is allowed once its owner is gone; defaults to `rerunnable`. */
   readonly disposition?: ProcessDisposition;
-  /** How often it may be begun, 1 at least; defaults to as often as needed. */
+  /** The largest number of starts, at least 1; unlimited by default. */
   readonly attemptsMax?: number | null;
   /** The session that its wakes go to. */
   readonly wakeTarget?: SessionScopeName | null;
 }
 
-/** All that a subscription says, apart from its key and registrant. */
+/** The terms of a subscription: everything except its key and registrant. */
 export interface SubscriptionTerms {
-  /** What is to be listened to: a source that others record occurrences of, or a schedule of its own. */
+  /** The source: one that others record occurrences of, or a schedule of its own. */
   readonly source:
     | {
-        /** What kind of thing happens, such as `webhook`: the host's own names. */
+        /** The kind of event, such as `webhook`, named by the host. */
         readonly type: string;
-        /** Which one of that kind; defaults to one that is derived from `value`. */
+        /** The source within that kind; defaults to a key derived from `value`. */
         readonly key?: string;
         readonly value?: unknown;
       }
     | ScheduleDraft;
   readonly target: TriggerTarget;
-  /** What people see; defaults to the label of the target, and is never another one. */
+  /** A label for people. It defaults to the label of the target, and cannot differ from it. */
   readonly label?: string | null;
-  /** What payloads must look like to be delivered; defaults to anything. */
+  /** The schema that payloads must match to be delivered; defaults to any payload. */
   readonly payloadSchema?: PayloadSchema | null;
-  /** What the process gets, by name; defaults to the whole event. */
+  /** The arguments of the process, by name; defaults to the whole event. */
   readonly arguments?: Readonly<Record<string, TriggerArgument>> | null;
-  /** What a session that subscribes calls the handles it gets; null for no handle. */
+  /** The description of the handles that a subscribing session gets; null for no handle. */
   readonly grant?: ProcessHandleDraft | null;
 }
 
-/** The names of all that terms may have. */
+/** The names of all terms. */
 export const termNames: readonly (keyof SubscriptionTerms)[] = [
   "source",
   "target",
@@ -81,9 +81,9 @@ const targetNames = [
   "wakeTarget",
 ] as const satisfies readonly (keyof TriggerTarget)[];
 
-/** The same, checked and complete: what is kept. */
+/** The terms as stored: checked and complete. */
 export interface SubscriptionContent {
-  /** A schedule has all of its terms. */
+  /** A schedule has all its terms. */
   readonly source: TriggerSource | { readonly schedule: Readonly<Record<string, unknown>> };
   readonly label: string | null;
   readonly payloadSchema: PayloadSchema | null;
@@ -92,7 +92,7 @@ export interface SubscriptionContent {
   readonly grant: Required<ProcessHandleDraft> | null;
 }
 
-/** Whether a stored value is what was kept; the parts that a delivery stands on. */
+/** Tests whether a stored value has the parts that a delivery needs. */
 export function isContent(value: unknown): value is SubscriptionContent {
   return (
     isFields(value) &&
@@ -113,7 +113,7 @@ export function checkedSourceType(type: string): string {
 }
 
 /**
- * The source of an occurrence, or in a filter.
+ * The source of an occurrence or of a filter.
  *
  * @throws HoldfastError `SUBSCRIPTION_INVALID`, `NAME_INVALID`, `OPTION_INVALID`
  */
@@ -122,7 +122,8 @@ export function checkedSource(
   given: unknown,
   of?: "occurrence",
 ): TriggerSource {
-  if (!isFields(given)) throw subscriptionInvalid("$.source", "is no object with a type.", { of });
+  if (!isFields(given))
+    throw subscriptionInvalid("$.source", "is not an object with a type.", { of });
   const { type: typeDraft, key, value } = draftOf("the source", given, ["type", "key", "value"]);
   const type = checkedSourceType(typeDraft as string);
   return {
@@ -138,21 +139,21 @@ function keyOfValue(hash: TriggerContext["hash"], type: string, value: unknown):
   try {
     return derivedSourceKey(hash, type, value);
   } catch (error) {
-    // Names the place as its caller wrote it, if it is the value that cannot be stored.
+    // Names the place as its caller wrote it, if the value cannot be stored.
     hash("source", 1, { source: { value } });
     throw error;
   }
 }
 
-/** What a subscription says, complete, and the schedule it needs, if any. */
+/** The complete terms of a subscription, and the schedule that it needs, if any. */
 export interface CheckedTerms {
   readonly content: SubscriptionContent;
   readonly schedule: ScheduleTerms | null;
 }
 
 /**
- * @throws HoldfastError `SUBSCRIPTION_INVALID` naming the path, `NAME_INVALID`,
- *   `ID_MALFORMED`, `OPTION_INVALID`, and those of a schedule
+ * @throws HoldfastError `SUBSCRIPTION_INVALID` naming the path, `NAME_INVALID`, `ID_MALFORMED`,
+ *   `OPTION_INVALID`, and the errors of a schedule
  */
 export function checkedTerms(
   context: TriggerContext,
@@ -165,7 +166,7 @@ export function checkedTerms(
   if (label !== null && target.label !== null && label !== target.label)
     throw subscriptionInvalid(
       "$.label",
-      "is not the label of the target. Give one of them, or both the same.",
+      "differs from the label of the target. Give only one of them, or the same for both.",
     );
   const { payloadSchema = null, grant = {} } = terms;
   return {
@@ -206,7 +207,7 @@ function sourceOf(
     };
   }
   if (isFields(given) && ("cron" in given || "every" in given))
-    throw subscriptionInvalid("$.source", "has a type and a schedule. Give one of them.");
+    throw subscriptionInvalid("$.source", "has both a type and a schedule. Give only one of them.");
   const source = checkedSource(context, given);
   if (source.type === scheduleSource)
     throw subscriptionInvalid(
@@ -220,16 +221,16 @@ function isSchedule(given: unknown): given is ScheduleDraft {
   return isFields(given) && !("type" in given) && ("cron" in given || "every" in given);
 }
 
-/** As the registry will see it, tried with an id and an input that always do. */
+/** Checks the target as the registry will, with an id and an input that are always valid. */
 function checkedTarget(
   context: TriggerContext,
   given: TriggerTarget,
   now: number,
 ): Required<TriggerTarget> {
-  if (!isFields(given)) throw subscriptionInvalid("$.target", "is no object with a kind.");
+  if (!isFields(given)) throw subscriptionInvalid("$.target", "is not an object with a kind.");
   draftOf<TriggerTarget>("the target", given, targetNames);
   const { identity, disposition, attemptsMax, eventTypes } = within("$.target", () =>
-    newProcess(context, { ...given, id: "trigger", input: null }, now),
+    newProcess(context.codec, { ...given, id: "trigger", input: null }, now),
   );
   const { wakeTarget } = given;
   return {
@@ -244,7 +245,7 @@ function checkedTarget(
   };
 }
 
-/** What is wrong with a process is wrong with the subscription that starts it. */
+/** Reports an error of a process as an error of the subscription that starts it. */
 function within<T>(root: string, check: () => T): T {
   try {
     return check();
@@ -252,7 +253,7 @@ function within<T>(root: string, check: () => T): T {
     if (!isHoldfastError(error) || error.code !== "PROCESS_INVALID") throw error;
     const { path } = error.details;
     const place = typeof path === "string" ? path.replace("$", root) : root;
-    throw subscriptionInvalid(place, "is not what it has to be (see cause).", {
+    throw subscriptionInvalid(place, "is invalid (see cause).", {
       cause: error,
     });
   }
@@ -264,14 +265,14 @@ function checkedArguments(given: unknown): SubscriptionContent["arguments"] {
   if (entries === undefined || entries.length > argumentsMax)
     throw subscriptionInvalid(
       "$.arguments",
-      `is no object with at most ${argumentsMax} arguments.`,
+      `is not an object with at most ${argumentsMax} arguments.`,
     );
   for (const [name, argument] of entries) {
     checkedText("The name of an argument", name);
     if (!isArgument(argument))
       throw subscriptionInvalid(
         pathText(["arguments", name]),
-        'is none of { from: "event" }, { from: "payload" } and { value: … }.',
+        'is not one of { from: "event" }, { from: "payload" } or { value: … }.',
       );
   }
   return given as Readonly<Record<string, TriggerArgument>>;
@@ -284,6 +285,6 @@ function isArgument(given: unknown): boolean {
 
 function checkedGrant(given: unknown): SubscriptionContent["grant"] {
   if (given === null) return null;
-  if (!isFields(given)) throw subscriptionInvalid("$.grant", "is no description of a handle.");
+  if (!isFields(given)) throw subscriptionInvalid("$.grant", "is not a description of a handle.");
   return checkedDescriptor(draftOf("the grant", given, ["kind", "label"]));
 }

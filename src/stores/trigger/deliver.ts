@@ -13,21 +13,20 @@ import type { Occurrence, TriggerDelivery, DeliveryRefusal } from "./occurrence-
 import { isGone, type Subscription } from "./subscription-row.ts";
 
 /**
- * What one occurrence brings about for one subscription. The id of the process
- * is a hash of the occurrence (key, source, payload) and the subscription: an
- * occurrence that retention has removed and somebody records again finds its
- * process, another one under its old key does not. What is wrong with one
- * subscription (its schema, a wake target that is gone) is written into the
- * delivery as a refusal; the others are delivered to all the same.
+ * The effects of one occurrence on one subscription. The id of the process is a hash of the
+ * occurrence (key, source, payload) and the subscription. An occurrence that retention removed and
+ * that is recorded again finds its process; another occurrence under the old key does not. An error
+ * of one subscription (its schema, a deleted wake target) is written into the delivery as a
+ * refusal. The other subscriptions still get the occurrence.
  */
 
-/** A subscription that is to get an occurrence. */
+/** A subscription that gets an occurrence. */
 export interface Addressee {
   readonly row: number;
   readonly subscription: Subscription;
 }
 
-/** An occurrence that is being recorded, with its payload at hand. */
+/** An occurrence that is being recorded, with its decoded payload. */
 export interface Recorded {
   readonly row: number;
   readonly payloadHash: string;
@@ -35,8 +34,8 @@ export interface Recorded {
 }
 
 /**
- * Registers the process that an occurrence starts for a subscription, with its
- * handle, and writes down that it did; or why it did not.
+ * Registers the process that an occurrence starts for a subscription, with its handle. Records the
+ * delivery, or the reason of the refusal.
  */
 export function* deliver(
   context: TriggerContext,
@@ -58,7 +57,10 @@ export function* deliver(
 type Order =
   { readonly process: NewProcess; readonly at: number } | { readonly refusal: DeliveryRefusal };
 
-/** The process that a subscription asks for. Pure, so that it is the same when the transaction is run again. */
+/**
+ * The process that a subscription asks for. It is pure, so a transaction that runs again gets the
+ * same process.
+ */
 function ordered(
   context: TriggerContext,
   { occurrence, payloadHash }: Recorded,
@@ -81,35 +83,37 @@ function ordered(
     causedBy: `occurrence:${occurrence.key}`,
   };
   try {
-    return { process: newProcess(context, draft, at), at };
+    return { process: newProcess(context.codec, draft, at), at };
   } catch (error) {
-    // Such as an input that is too large: the others are not to blame.
+    // An input that is too large, for example, must not affect the other subscriptions.
     if (isHoldfastError(error)) return { refusal: { code: error.code } };
     throw error;
   }
 }
 
-/** Registers the process and grants its handle; why not, when it cannot be. */
+/** Registers the process and grants its handle, or returns the reason why it cannot. */
 function* start(
   { process, at }: Extract<Order, { readonly process: NewProcess }>,
   { registrant, content: { grant } }: Subscription,
 ): Tx<DeliveryRefusal | null> {
   try {
     const { existed } = yield* register(process);
-    // One that was there has its handle, or that was moved on.
+    // An existing process has its handle already, or the handle was moved.
     if (registrant !== null && grant !== null && !existed)
       yield* grantHandle(granted(process, registrant, grant, at));
     return null;
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    // The occurrence was recorded before and removed as old; that it comes
-    // with another time, or to another revision, does not make it another.
+    // The occurrence was recorded before and removed as old. Another time or revision does not make
+    // it a different occurrence.
     if (error.code === "PROCESS_CONFLICT" && (yield* isSameCause(process))) return null;
     return { code: error.code };
   }
 }
 
-/** Nothing was written by then, and nothing else is wrong: its wake target is gone, or its id is taken. */
+/**
+ * True for a missing wake target or a taken id: nothing was written yet, and nothing else is wrong.
+ */
 function isRefusal(error: unknown): error is { readonly code: string } {
   return isGone(error) || (isHoldfastError(error) && error.code === "PROCESS_CONFLICT");
 }

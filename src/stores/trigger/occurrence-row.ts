@@ -1,13 +1,18 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
+import { isSealed } from "../../model/values/payload-mark.ts";
+import type { Encoded, HashedText } from "../../model/values/encoded.ts";
 import type { SessionId } from "../../model/ids/session-id.ts";
 import { checkedText } from "../../model/shape.ts";
-import type { Registrant, TriggerSource } from "../../model/trigger/trigger.ts";
+import {
+  scheduleSource,
+  type Registrant,
+  type TriggerSource,
+} from "../../model/trigger/trigger.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import type { StoreContext } from "../context.ts";
-import { sift, type Sifted } from "../damage.ts";
+import { changedRow, sift, type Sifted } from "../damage.ts";
 import { registrantOf } from "./subscription-row.ts";
 
 export interface OccurrenceRow {
@@ -26,7 +31,7 @@ export const occurrenceColumns: Statement = sql`
 
 export const occurrenceTable = "holdfast_trigger_occurrence";
 
-/** Something that happened. */
+/** A recorded event. */
 export interface Occurrence<Payload = unknown> {
   readonly key: string;
   readonly source: TriggerSource;
@@ -35,31 +40,48 @@ export interface Occurrence<Payload = unknown> {
   readonly recordedAt: number;
 }
 
-export function occurrenceOf(found: OccurrenceRow): Occurrence<Encoded> {
+export function occurrenceOf(found: OccurrenceRow): Occurrence<HashedText> {
   return {
     key: found.id,
     source: { type: found.source_type, key: found.source_key },
-    payload: found.payload,
+    payload: { text: found.payload, hash: found.payload_hash },
     occurredAt: found.occurred_at,
     recordedAt: found.recorded_at,
   };
 }
 
-/** The same with its payload read. @throws HoldfastError `CORRUPT_ROW` */
+/** An occurrence with its payload decoded. @throws HoldfastError `CORRUPT_ROW` */
 export function decodedOccurrence(
-  { decode }: Pick<StoreContext, "decode">,
-  occurrence: Occurrence<Encoded>,
+  { codec }: Pick<StoreContext, "codec">,
+  occurrence: Occurrence<HashedText>,
 ): Occurrence {
+  const { text, hash } = occurrence.payload;
+  let payload: unknown;
   try {
-    return { ...occurrence, payload: decode(occurrence.payload) };
+    payload = codec.decode(text);
   } catch (cause) {
+    if (isSealed(cause)) throw cause;
     throw corruptRow(
       occurrenceTable,
       occurrence.key,
-      "holds what the codec cannot read (if its keys are right)",
+      "has a payload that the codec cannot read (if its keys are right)",
       { cause },
     );
   }
+  const hashed = hashedPayload(occurrence.source, payload);
+  if (!codec.agrees("occurrence", 1, hashed, hash))
+    throw changedRow(occurrenceTable, occurrence.key);
+  return { ...occurrence, payload };
+}
+
+/**
+ * The hashed part of a payload. For a schedule it is only the instant, which identifies the
+ * occurrence.
+ */
+export function hashedPayload({ type }: Pick<TriggerSource, "type">, payload: unknown): unknown {
+  if (type !== scheduleSource) return payload;
+  const { instant } = Object(payload) as { readonly instant?: unknown };
+  return { instant };
 }
 
 const keyCharactersMax = 512;
@@ -74,20 +96,20 @@ export function* foundOccurrence(id: string): Tx<OccurrenceRow | undefined> {
     SELECT ${occurrenceColumns} FROM holdfast_trigger_occurrence WHERE id = ${id}`);
 }
 
-/** What an occurrence brought about for one subscription. */
+/** The effects of an occurrence on one subscription. */
 export interface TriggerDelivery {
   readonly subscription: {
     readonly key: string;
     readonly registrant: Registrant | null;
-    /** As it was then. */
+    /** The revision at the time of the delivery. */
     readonly revision: number;
   };
-  /** The process that was registered with it; null when it was refused. */
+  /** The registered process; null for a refusal. */
   readonly process: string | null;
-  /** Why it started none; null when it did. */
+  /** The reason of a refusal; null when a process was started. */
   readonly refusal: {
     readonly code: string;
-    /** Where the payload broke which rule, if it did. */
+    /** The place at which the payload broke a rule, if it did. */
     readonly path?: string;
     readonly rule?: string;
   } | null;
@@ -126,13 +148,15 @@ function refusalOf(found: DeliveryRow, text: string): DeliveryRefusal {
     throw corruptRow(
       "holdfast_trigger_delivery",
       found.occurrence,
-      "has a refusal that is no JSON",
+      "has a refusal that is not JSON",
       { cause },
     );
   }
 }
 
-/** The deliveries of occurrences, those of one in the order of registrant and key. */
+/**
+ * The deliveries of occurrences; those of one occurrence are in the order of registrant and key.
+ */
 export function* deliveriesOf(occurrences: readonly number[]): Tx<readonly DeliveryRow[]> {
   if (occurrences.length === 0) return [];
   return yield* rows<DeliveryRow>(sql`
@@ -141,7 +165,7 @@ export function* deliveriesOf(occurrences: readonly number[]): Tx<readonly Deliv
     WHERE d.occurrence IN ${integersOf(occurrences)} ORDER BY d.occurrence, s.session, s.name`);
 }
 
-/** The deliveries of some rows; those that cannot be read are named. */
+/** Decodes the deliveries of some rows, and names the unreadable ones. */
 export function readableDeliveries(
   found: readonly DeliveryRow[],
 ): Sifted<{ readonly occurrence: number; readonly delivery: TriggerDelivery }> {

@@ -1,9 +1,9 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { HashedText } from "../../model/values/encoded.ts";
 import { occurrenceNotFound, subscriptionNotFound } from "../../model/trigger/errors.ts";
 import { processPrefix, type TriggerSource } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { textsOf } from "../../sql/dialect.ts";
+import { lockRow, textsOf } from "../../sql/dialect.ts";
 import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import type { Damaged } from "../damage.ts";
@@ -44,13 +44,13 @@ import {
   type SubscriptionRef,
 } from "./subscription-row.ts";
 
-/** An occurrence with what it brought about. */
+/** An occurrence with its deliveries. */
 export interface OccurrenceView extends Occurrence {
   readonly deliveries: readonly TriggerDelivery[];
 }
 
 interface StoredOccurrence {
-  readonly occurrence: Occurrence<Encoded>;
+  readonly occurrence: Occurrence<HashedText>;
   readonly deliveries: readonly TriggerDelivery[];
 }
 
@@ -60,6 +60,11 @@ export function givenReadOccurrence(
   wait?: WaitOptions,
 ): Call<string> {
   return { input: checkedOccurrenceKey(key), wait: onlyWait(wait) };
+}
+
+/** Locks the occurrence that a read is about. The read reports a missing one. */
+export function* lockReadOccurrence(key: string): Tx<void> {
+  yield* row(sql`SELECT key FROM holdfast_trigger_occurrence WHERE id = ${key} ${lockRow}`);
 }
 
 /** @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `CORRUPT_ROW` */
@@ -87,17 +92,20 @@ export function shownOccurrence(
 
 export interface ListOccurrencesOptions extends PageOptions {
   readonly source?: OccurrenceDraft["source"];
-  /** Those that were delivered to it, also when it is deleted. */
+  /** Only occurrences delivered to this subscription, even if it is deleted. */
   readonly subscription?: SubscriptionName;
 }
 
 interface OccurrenceFilter {
-  /** Those of one source, of one subscription, or all. */
+  /** Occurrences of one source, of one subscription, or all. */
   readonly source: TriggerSource | undefined;
   readonly subscription: SubscriptionRef | undefined;
 }
 
-/** Occurrences, the latest recorded first. @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Occurrences, most recently recorded first.
+ * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const occurrenceList: List<
   TriggerContext,
   [options?: ListOccurrencesOptions],
@@ -122,7 +130,7 @@ export const occurrenceList: List<
   itemOf: shownOccurrence,
 });
 
-/** What a delivery adds to a page: 64,000 of them took a second to read. */
+/** The bytes that a delivery adds to a page: reading 64,000 of them took a second. */
 const deliveryBytes = 1_000;
 
 function* occurrenceSlice(
@@ -164,7 +172,7 @@ function* occurrenceSlice(
   };
 }
 
-/** An occurrence with its key; of one that was delivered its row may be lost. */
+/** An occurrence with its key. The row of a delivered occurrence may be lost. */
 type PlacedRow = { readonly place: number } & (OccurrenceRow | { readonly id: null });
 
 function isThere(found: PlacedRow): found is PlacedRow & OccurrenceRow {
@@ -175,7 +183,7 @@ function beforeOf(after: Place | undefined): number {
   return Number(after?.[0] ?? Number.MAX_SAFE_INTEGER);
 }
 
-/** The occurrences that come next, for SELECT, and by what they are ordered. */
+/** The next occurrences as parts of a SELECT, and their order. */
 interface NextOccurrences {
   readonly place: Statement;
   readonly from: (before: number, count: number) => Statement;
@@ -229,7 +237,7 @@ function* withDeliveries(found: readonly OccurrenceRow[]): Tx<{
   };
 }
 
-/** A process that an occurrence has registered and that no worker has begun. */
+/** A process that an occurrence has registered and that no worker has started. */
 export interface UnstartedDelivery extends TriggerDelivery {
   readonly process: string;
   /** The key of the occurrence. */
@@ -237,7 +245,10 @@ export interface UnstartedDelivery extends TriggerDelivery {
   readonly source: TriggerSource;
 }
 
-/** Deliveries whose process no worker has begun or holds: that part of the recovery worklist which triggers have registered. */
+/**
+ * Deliveries whose process no worker has started or holds: the part of the recovery worklist that
+ * triggers registered.
+ */
 export const unstartedList: List<TriggerContext, [options?: PageOptions], UnstartedDelivery> = list(
   "listUnstartedDeliveries",
   {
@@ -248,7 +259,7 @@ export const unstartedList: List<TriggerContext, [options?: PageOptions], Unstar
     }),
     *slice({ clock }, _, { after, limit }) {
       const page = yield* readRunning({
-        // The ids of these processes follow one another.
+        // The ids of these processes are consecutive.
         after: String(after?.[0] ?? processPrefix),
         isStarted: false,
         limit,

@@ -17,6 +17,8 @@ import type { TriggerContext } from "./context.ts";
 import {
   host,
   isGone,
+  lockedRegistrant,
+  lockedSubscription,
   registrantKey,
   shownSubscription,
   subscriptionColumns,
@@ -27,6 +29,14 @@ import {
   type SubscriptionRef,
   type SubscriptionRow,
 } from "./subscription-row.ts";
+
+/**
+ * Locks the subscription that a read is about, if it exists.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
+export function* lockReadSubscription(ref: SubscriptionRef): Tx<void> {
+  yield* lockedSubscription(yield* lockedRegistrant(ref.registrant), ref);
+}
 
 /** @throws HoldfastError `CORRUPT_ROW`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
 export const readSubscription: StoreOperation<
@@ -53,12 +63,12 @@ export function shownIfFound(
 }
 
 export interface ListSubscriptionsOptions extends PageOptions {
-  /** Those of a session, or with null those of the host. */
+  /** Only subscriptions of this session; null for those of the host. */
   readonly registrant?: SessionName | null;
   readonly sourceType?: string;
   readonly sourceKey?: string;
   readonly isEnabled?: boolean;
-  /** Those whose target has this definition. */
+  /** Only subscriptions whose target has this definition. */
   readonly definition?: string;
 }
 
@@ -71,7 +81,10 @@ interface SubscriptionFilter {
   readonly definition: string | undefined;
 }
 
-/** Subscriptions in the order of registrant and key. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Subscriptions in the order of registrant and key.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const subscriptionList: List<
   TriggerContext,
   [options?: ListSubscriptionsOptions],
@@ -155,7 +168,7 @@ function condition(
   return parts.reduce((all, part) => sql`${all} ${part}`, sql``);
 }
 
-/** Without those whose session was deleted and not yet cleared away. */
+/** Leaves out subscriptions whose session was deleted and whose rows are not yet removed. */
 function* ofTheLiving(page: readonly SubscriptionRow[]): Tx<readonly SubscriptionRow[]> {
   const gone = new Set<number>();
   const seen = new Set([host.key]);

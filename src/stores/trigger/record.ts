@@ -1,4 +1,4 @@
-import type { Encoded } from "../../model/values/encoded.ts";
+import type { Encoded, HashedText } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { checkedInstant, draftOf, givenInvalid } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
@@ -46,11 +46,11 @@ import {
   type SubscriptionRow,
 } from "./subscription-row.ts";
 
-/** Something that happened. */
+/** The caller's description of an event. */
 export interface OccurrenceDraft {
   /**
-   * Chosen by the caller, and no other occurrence's: recording it twice is
-   * recording it once. Those that begin with `schedule:` are the scheduler's.
+   * Chosen by the caller and unique. Recording it twice records it once. Keys that begin with
+   * `schedule:` belong to the scheduler.
    */
   readonly key: string;
   readonly source: TriggerSource | { readonly type: string; readonly value: unknown };
@@ -59,11 +59,11 @@ export interface OccurrenceDraft {
   readonly occurredAt?: number;
 }
 
-/** An occurrence to be recorded. */
+/** An occurrence to record. */
 interface RecordOccurrence {
   readonly key: string;
   readonly source: TriggerSource;
-  /** Encoded when the call is made: its caller may go on with the object. */
+  /** Encoded during the call, since its caller may change the object later. */
   readonly payload: {
     readonly encoded: Encoded;
     readonly hash: string;
@@ -80,7 +80,7 @@ export function givenRecord(
 ): Call<RecordOccurrence> {
   if (!isRecord(draft))
     throw givenInvalid("occurrence", "an object with a key and a source", draft);
-  const { clock, encode, hash } = context;
+  const { clock, codec } = context;
   const at = clock.now();
   const {
     key,
@@ -92,16 +92,17 @@ export function givenRecord(
   if (source.type === scheduleSource)
     throw subscriptionInvalid(
       "$.source.type",
-      `is "${scheduleSource}": occurrences of schedules are recorded by the scheduler alone.`,
+      `is "${scheduleSource}": only the scheduler records occurrences of schedules.`,
       { of: "occurrence" },
     );
+  const { stored, read } = codec.encodeOnce(payload);
   return {
     input: {
       key: checkedNewKey(key),
       source,
       payload: {
-        encoded: encode(payload),
-        hash: hash("occurrence", 1, payload),
+        encoded: stored as Encoded,
+        hash: codec.hash("occurrence", 1, read),
       },
       occurredAt: checkedInstant("occurredAt", occurredAt),
       at,
@@ -110,14 +111,17 @@ export function givenRecord(
   };
 }
 
-/** The key of an occurrence that a caller records. @throws HoldfastError `NAME_INVALID` */
+/**
+ * Validates the key of an occurrence that a caller records.
+ * @throws HoldfastError `NAME_INVALID`
+ */
 function checkedNewKey(given: string): string {
   const key = checkedOccurrenceKey(given);
   if (!key.startsWith(scheduledPrefix)) return key;
   const what = "The key of an occurrence";
   throw new HoldfastError(
     "NAME_INVALID",
-    `${what} that is recorded does not begin with "${scheduledPrefix}": the scheduler names the instants of schedules so. ` +
+    `${what} must not begin with "${scheduledPrefix}": the scheduler uses that prefix for the instants of schedules. ` +
       "Begin it with the name of your source.",
     { what, prefix: scheduledPrefix },
   );
@@ -127,26 +131,26 @@ export interface RecordOccurrenceOutcome<Payload = unknown> {
   /** Replayed: it was recorded before, with these deliveries. */
   readonly kind: "recorded" | "replayed";
   readonly occurrence: Occurrence<Payload>;
-  /** One for each subscription that was enabled then, in the order of registrant and key. */
+  /** One for each subscription that was enabled at the time, in the order of registrant and key. */
   readonly deliveries: readonly TriggerDelivery[];
-  /** Subscriptions that could not be read, and were passed over. */
+  /** Unreadable subscriptions, which were skipped. */
   readonly damaged: readonly Damaged[];
 }
 
 /**
- * Records that something happened, and registers the process of each enabled
- * subscription to its source: all of it, or nothing. Once for each key.
+ * Records an occurrence, and registers the process of each enabled subscription to its source, all
+ * or nothing. Each key is recorded once.
  *
- * Locks the occurrence, then the sessions that have subscribed, by id, then
- * the subscriptions, so that none of them is disabled or deleted meanwhile.
+ * Locks the occurrence first, then the subscribed sessions by id, then the subscriptions. So none
+ * of them is disabled or deleted in between.
  *
- * @throws HoldfastError `OCCURRENCE_CONFLICT` naming the part that differs,
- *   `TRANSACTION_CONFLICT` when it is removed at this very moment
+ * @throws HoldfastError `OCCURRENCE_CONFLICT` naming the part that differs, `TRANSACTION_CONFLICT`
+ *   when it is removed during the call
  */
 export const recordOccurrence: StoreOperation<
   TriggerContext,
   RecordOccurrence,
-  RecordOccurrenceOutcome<Encoded>
+  RecordOccurrenceOutcome<HashedText>
 > = storeOperation("recordOccurrence", {
   key: (input: RecordOccurrence) => input.key,
   *one(context: TriggerContext, input) {
@@ -167,10 +171,10 @@ export const recordOccurrence: StoreOperation<
   },
 });
 
-/** @throws HoldfastError `CORRUPT_ROW` when what was recorded before cannot be read. */
+/** @throws HoldfastError `CORRUPT_ROW` for an unreadable occurrence that was recorded before. */
 export function shownRecorded(
   context: TriggerContext,
-  outcome: RecordOccurrenceOutcome<Encoded>,
+  outcome: RecordOccurrenceOutcome<HashedText>,
 ): RecordOccurrenceOutcome {
   const occurrence = decodedOccurrence(context, outcome.occurrence);
   return { ...outcome, occurrence };
@@ -186,7 +190,7 @@ function* insertOccurrence(input: RecordOccurrence): Tx<OccurrenceRow | undefine
     RETURNING ${occurrenceColumns}`);
 }
 
-function* recordedBefore(input: RecordOccurrence): Tx<RecordOccurrenceOutcome<Encoded>> {
+function* recordedBefore(input: RecordOccurrence): Tx<RecordOccurrenceOutcome<HashedText>> {
   // Locked, so that it is not removed before its deliveries are read.
   const found = yield* row<OccurrenceRow>(sql`
     SELECT ${occurrenceColumns} FROM holdfast_trigger_occurrence WHERE id = ${input.key} ${lockShared}`);
@@ -202,7 +206,10 @@ function* recordedBefore(input: RecordOccurrence): Tx<RecordOccurrenceOutcome<En
   return { kind: "replayed", occurrence, deliveries, damaged };
 }
 
-/** The enabled subscriptions to a source whose sessions live, none of which can change before the end. */
+/**
+ * The enabled subscriptions to a source whose sessions are live. None of them can change before the
+ * transaction ends.
+ */
 function* addressees(context: TriggerContext, source: TriggerSource): Tx<Sifted<Addressee>> {
   const living = yield* lockedRegistrants(source);
   const found = yield* rows<SubscriptionRow>(sql`
@@ -223,7 +230,7 @@ function* addressees(context: TriggerContext, source: TriggerSource): Tx<Sifted<
   );
 }
 
-/** The keys of the sessions that have subscribed and still exist, locked in the order of their ids. */
+/** The keys of the existing sessions that have subscribed, locked in the order of their ids. */
 function* lockedRegistrants(source: TriggerSource): Tx<ReadonlySet<number>> {
   const found = yield* rows<Pick<SubscriptionRow, "session" | "session_id" | "generation">>(sql`
     SELECT DISTINCT session, session_id, generation FROM holdfast_trigger_subscription
@@ -231,7 +238,7 @@ function* lockedRegistrants(source: TriggerSource): Tx<ReadonlySet<number>> {
     ORDER BY session_id`);
   const living = new Set([host.key]);
   for (const { session_id: id, generation } of found) {
-    // A row that lacks them is named as damaged when it is read.
+    // A row without them is reported as damaged when it is read.
     if (id === null || generation === null) continue;
     const ref: SessionRef = { id, generation };
     const key = yield* lockedIfLiving(ref);
@@ -240,21 +247,21 @@ function* lockedRegistrants(source: TriggerSource): Tx<ReadonlySet<number>> {
   return living;
 }
 
-/** What the process of a schedule is told: which instant it is for, and which ones before it were passed over. */
+/** The input of a schedule's process: the instant, and the instants before it that were skipped. */
 export interface SchedulePayload {
   readonly instant: number;
   readonly skipped: { readonly from: number; readonly before: number } | null;
 }
 
 /**
- * Records that the schedule of a subscription has come to an instant. The
- * instant is part of the key, so that it happens once. Nothing is recorded for
- * a subscription that is gone while its schedule is still being removed.
+ * Records that the schedule of a subscription has reached an instant. The instant is part of the
+ * key, so it is recorded once. Nothing is recorded for a deleted subscription whose schedule is
+ * still being removed.
  */
 export function* fireTrigger(
   context: TriggerContext,
   due: DueInstant,
-): Tx<RecordOccurrenceOutcome<Encoded> | undefined> {
+): Tx<RecordOccurrenceOutcome<HashedText> | undefined> {
   const listens = yield* row(sql`
     SELECT key FROM holdfast_trigger_subscription
     WHERE source_type = ${scheduleSource} AND source_key = ${due.name} AND is_enabled = 1 LIMIT 1`);
@@ -272,7 +279,7 @@ function occurrenceAt(
     source: { type: scheduleSource, key: name },
     payload: {
       encoded: context.encode(value),
-      // One instant is one occurrence, whatever was passed over before it.
+      // One instant is one occurrence, independent of skipped instants before it.
       hash: context.hash("occurrence", 1, { instant }),
     },
     occurredAt: instant,

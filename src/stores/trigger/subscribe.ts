@@ -23,7 +23,13 @@ import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
 import { pauseSchedule, putSchedule, removeSchedule } from "../schedule/parts.ts";
 import type { SessionName } from "../session-name.ts";
-import { checkedTerms, termNames, type CheckedTerms, type SubscriptionTerms } from "./content.ts";
+import {
+  checkedTerms,
+  termNames,
+  type CheckedTerms,
+  type SubscriptionContent,
+  type SubscriptionTerms,
+} from "./content.ts";
 import type { TriggerContext } from "./context.ts";
 import {
   knownSubscription,
@@ -42,15 +48,18 @@ import {
   type SubscriptionRow,
 } from "./subscription-row.ts";
 
-/** A subscription to be made. */
+/** A new subscription. */
 export interface SubscriptionDraft extends SubscriptionTerms {
-  /** Chosen by the caller, so that subscribing twice is subscribing once. Each registrant has keys of its own. */
+  /**
+   * Chosen by the caller. Subscribing twice under one key subscribes once. Each registrant has its
+   * own keys.
+   */
   readonly key: string;
-  /** The session that subscribes, with which the subscription ends; defaults to the host. */
+  /** The subscribing session, with which the subscription ends; defaults to the host. */
   readonly registrant?: SessionName | null;
   /**
-   * Defaults to true for one that is made. One that is there stays as it is:
-   * refused when another state is given; `enable` and `disable` change it.
+   * Defaults to true for a new subscription. An existing one is unchanged, and another state is
+   * refused: use `enable` and `disable` to change it.
    */
   readonly isEnabled?: boolean;
 }
@@ -62,13 +71,13 @@ const draftNames = [
   ...termNames,
 ] as const satisfies readonly (keyof SubscriptionDraft)[];
 
-/** What a subscription says, ready to be kept. */
+/** The terms of a subscription, ready to be stored. */
 interface NewTerms {
   /** Undefined for a schedule, whose source is the subscription itself. */
   readonly source: TriggerSource | undefined;
   readonly schedule: CheckedTerms["schedule"];
   readonly content: Encoded;
-  /** Of the target, for filters. */
+  /** The definition of the target, for filters. */
   readonly definition: string | null;
   readonly parts: SubscriptionPartHashes;
 }
@@ -79,30 +88,32 @@ function newTerms<T extends SubscriptionTerms>(
   given: T,
   names: readonly (keyof T & string)[],
 ): NewTerms {
-  if (!isFields(given)) throw subscriptionInvalid("$", "is no object with a source and a target.");
+  if (!isFields(given))
+    throw subscriptionInvalid("$", "is not an object with a source and a target.");
   draftOf<T>("the subscription", given, names);
   const now = context.clock.now();
   const { content, schedule } = checkedTerms(context, given, now);
   const { source, target } = content;
+  const { stored, read } = context.codec.encodeOnce(content);
   return {
     definition: target.definition,
     source: "schedule" in source ? undefined : source,
     schedule,
-    content: context.encode(content),
-    parts: subscriptionParts(context.hash, { ...content }),
+    content: stored as Encoded,
+    parts: subscriptionParts(context.hash, { ...(read as SubscriptionContent) }),
   };
 }
 
 interface Subscribe {
   readonly name: SubscriptionRef;
   readonly terms: NewTerms;
-  /** Undefined when it was not given: true for a new one. */
+  /** Undefined when it was not given: true for a new subscription. */
   readonly isEnabled: boolean | undefined;
 }
 
 interface SubscribeOutcome {
   readonly subscription: StoredSubscription;
-  /** True when the same was said before. */
+  /** True when the same subscription existed already. */
   readonly existed: boolean;
 }
 
@@ -124,12 +135,11 @@ export function givenSubscribe(
 }
 
 /**
- * Subscribes to a source. Locks the session, then the subscription, then its
- * schedule, as everything does that changes one.
+ * Subscribes to a source. Locks the session, then the subscription, then its schedule, as every
+ * change of one does.
  *
- * @throws HoldfastError `SUBSCRIPTION_EXISTS` naming the part that differs,
- *   `SUBSCRIPTION_INVALID` when too many listen to the source,
- *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ * @throws HoldfastError `SUBSCRIPTION_EXISTS` naming the part that differs, `SUBSCRIPTION_INVALID`
+ *   for a source with too many subscriptions, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
 export const subscribe: StoreOperation<TriggerContext, Subscribe, SubscribeOutcome> =
   storeOperation("subscribe", {
@@ -160,7 +170,7 @@ export const subscribe: StoreOperation<TriggerContext, Subscribe, SubscribeOutco
     },
   });
 
-/** @throws HoldfastError `CORRUPT_ROW` when the one that was there cannot be read. */
+/** @throws HoldfastError `CORRUPT_ROW` for an unreadable existing subscription. */
 export function shownSubscribed<O extends { readonly subscription: StoredSubscription }>(
   context: TriggerContext,
   outcome: O,
@@ -169,7 +179,7 @@ export function shownSubscribed<O extends { readonly subscription: StoredSubscri
   return { ...outcome, subscription };
 }
 
-/** A row to be written to, of revision 0; undefined when there is one already. */
+/** Inserts an empty row of revision 0; undefined when one exists already. */
 function* insertSubscription(
   { clock }: TriggerContext,
   { key: session, id, generation }: RegistrantRoot,
@@ -205,7 +215,9 @@ function* writeTerms(
   return written;
 }
 
-/** Puts the schedule that a subscription needs, if any; paused when it is disabled. */
+/**
+ * Puts the schedule that a subscription needs, if any. It is paused for a disabled subscription.
+ */
 function* putScheduleOf(
   context: TriggerContext,
   written: SubscriptionRow,
@@ -218,20 +230,20 @@ function* putScheduleOf(
 }
 
 export interface ReviseSubscriptionOptions extends WaitOptions {
-  /** Refuse when it was changed since this revision. */
+  /** Refuses when the subscription has changed since this revision. */
   readonly expectedRevision?: number;
 }
 
 interface Revise {
   readonly name: SubscriptionRef;
   readonly terms: NewTerms;
-  /** Refused when it has another one. */
+  /** Refused when the subscription has another revision. */
   readonly expectedRevision: number | undefined;
 }
 
 interface ReviseOutcome {
   readonly subscription: StoredSubscription;
-  /** False when it says so already. */
+  /** False when the subscription has these terms already. */
   readonly isChanged: boolean;
 }
 
@@ -259,11 +271,11 @@ export function givenRevise(
 }
 
 /**
- * Replaces what a subscription says; whether it is enabled stays as it is. A
- * schedule with the terms it had goes on.
+ * Replaces the terms of a subscription, and keeps its enabled state. A schedule with unchanged
+ * terms keeps its next instant.
  *
- * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTION_CHANGED`,
- *   `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTION_CHANGED`, `SUBSCRIPTION_INVALID`,
+ *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
 export const reviseSubscription: StoreOperation<TriggerContext, Revise, ReviseOutcome> =
   storeOperation("reviseSubscription", {
@@ -302,13 +314,13 @@ export const reviseSubscription: StoreOperation<TriggerContext, Revise, ReviseOu
   });
 
 /**
- * So many processes are started by one occurrence, in one transaction that
- * holds up the other writers of SQLite: 1,000 took 0.35 s in memory and 3.4 s
- * on Postgres. Some more may slip in at once.
+ * The largest number of processes that one occurrence starts. Its transaction blocks the other
+ * writers of SQLite: 1,000 took 0.35 s in memory and 3.4 s on Postgres. Concurrent calls may exceed
+ * it slightly.
  */
 const subscriptionsPerSourceMax = 64;
 
-/** @throws HoldfastError `SUBSCRIPTION_INVALID` when too many listen to a source */
+/** @throws HoldfastError `SUBSCRIPTION_INVALID` for a source with too many subscriptions */
 export function* assertRoom({ type, key }: TriggerSource, before?: SubscriptionRow): Tx<void> {
   if (before?.source_type === type && before.source_key === key) return;
   const last = yield* row(sql`

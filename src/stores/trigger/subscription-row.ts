@@ -1,10 +1,12 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
+import { isSealed } from "../../model/values/payload-mark.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids/session-id.ts";
 import { checkedText } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import {
+  changedPart,
   scheduleSource,
   triggerSchedules,
   type KnownSubscription,
@@ -15,14 +17,19 @@ import {
 import { integersOf, lockRow, textsOf } from "../../sql/dialect.ts";
 import { row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
+import type { ValueCodec } from "../../model/values/value-codec.ts";
 import type { StoreContext } from "../context.ts";
+import { changedRow } from "../damage.ts";
 import type { OwnedRows } from "../removal.ts";
 import { forgetSchedules } from "../schedule/parts.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { livingSession, lockedSession, type SessionRef } from "../session-row.ts";
 import { isContent, type SubscriptionContent } from "./content.ts";
 
-/** How callers name a subscription: its key, and the session that made it. Without one it is the host's. */
+/**
+ * The name of a subscription as callers pass it: its key, and the session that made it. Without a
+ * session it is the host's.
+ */
 export type SubscriptionName =
   string | { readonly key: string; readonly registrant?: SessionName | null };
 
@@ -65,12 +72,12 @@ export const subscriptionColumns: Statement = sql`
 
 export const subscriptionTable = "holdfast_trigger_subscription";
 
-/** A subscription, as it is now. */
+/** The current state of a subscription. */
 export interface Subscription {
   readonly key: string;
   /** The session that made it; null for the host. */
   readonly registrant: Registrant | null;
-  /** Counts changes, also enabling and disabling. */
+  /** The number of changes, including enabling and disabling. */
   readonly revision: number;
   readonly isEnabled: boolean;
   readonly source: TriggerSource;
@@ -79,9 +86,10 @@ export interface Subscription {
   readonly changedAt: number;
 }
 
-/** As its row has it. */
+/** A subscription as stored. */
 export interface StoredSubscription extends Omit<Subscription, "content"> {
   readonly content: Encoded;
+  readonly parts: SubscriptionPartHashes;
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
@@ -95,6 +103,7 @@ export function subscriptionOf(found: SubscriptionRow): StoredSubscription {
     isEnabled: found.is_enabled === 1,
     source: { type: found.source_type, key: found.source_key },
     content,
+    parts: partsOf(found),
     createdAt: found.created_at,
     changedAt: found.changed_at,
   };
@@ -110,18 +119,22 @@ export function registrantOf(
   return { id, generation };
 }
 
-/** A subscription with what it says. @throws HoldfastError `CORRUPT_ROW` */
+/** A subscription with its terms. @throws HoldfastError `CORRUPT_ROW` */
 export function shownSubscription(
-  context: Pick<StoreContext, "decode">,
-  subscription: StoredSubscription,
+  { codec }: Pick<StoreContext, "codec">,
+  { parts, ...subscription }: StoredSubscription,
 ): Subscription {
-  const { key, content } = subscription;
-  return { ...subscription, content: contentOf(context, key, content) };
+  const { key } = subscription;
+  const content = contentOf(codec, key, subscription.content);
+  const agrees: ValueCodec["agrees"] = (...hashed) => codec.agrees(...hashed);
+  if (changedPart(agrees, { ...content }, parts) !== undefined)
+    throw changedRow(subscriptionTable, key);
+  return { ...subscription, content };
 }
 
-/** What a subscription says. @throws HoldfastError `CORRUPT_ROW` */
+/** Decodes the terms of a subscription. @throws HoldfastError `CORRUPT_ROW` */
 export function contentOf(
-  { decode }: Pick<StoreContext, "decode">,
+  { decode }: { readonly decode: (stored: Encoded) => unknown },
   key: string | number,
   stored: Encoded,
 ): SubscriptionContent {
@@ -129,15 +142,16 @@ export function contentOf(
   try {
     content = decode(stored);
   } catch (cause) {
+    if (isSealed(cause)) throw cause;
     throw corruptRow(
       subscriptionTable,
       key,
-      "holds what the codec cannot read (if its keys are right)",
+      "has terms that the codec cannot read (if its keys are right)",
       { cause },
     );
   }
   if (isContent(content)) return content;
-  throw corruptRow(subscriptionTable, key, "makes no sense");
+  throw corruptRow(subscriptionTable, key, "has invalid terms");
 }
 
 export function knownSubscription(found: SubscriptionRow): KnownSubscription {
@@ -153,13 +167,13 @@ function partsOf({ key, parts }: SubscriptionRow): SubscriptionPartHashes {
   try {
     return JSON.parse(parts) as SubscriptionPartHashes;
   } catch (cause) {
-    throw corruptRow(subscriptionTable, key, "has parts that are no JSON", {
+    throw corruptRow(subscriptionTable, key, "has parts that are not JSON", {
       cause,
     });
   }
 }
 
-/** The row of the session that subscribes, or of the host. */
+/** The row of the subscribing session, or of the host. */
 export interface RegistrantRoot {
   readonly key: number;
   readonly id: SessionId | null;
@@ -169,17 +183,23 @@ export interface RegistrantRoot {
 /** Sessions have keys from 1 on. */
 export const host: RegistrantRoot = { key: 0, id: null, generation: null };
 
-/** Locks the session before anything of it is changed. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Locks the session before any of its rows change.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export function* lockedRegistrant(registrant: SessionRef | null): Tx<RegistrantRoot> {
   return registrant === null ? host : yield* lockedSession(registrant);
 }
 
-/** The key of a registrant's session, which has to be there. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * The key of a registrant's session, which must exist.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export function* registrantKey(registrant: SessionRef | null): Tx<number> {
   return registrant === null ? host.key : (yield* livingSession(registrant)).key;
 }
 
-/** The session, locked, if it is still there. */
+/** Locks a session if it still exists. */
 export function* lockedIfLiving(ref: SessionRef): Tx<number | undefined> {
   try {
     return (yield* lockedSession(ref)).key;
@@ -189,7 +209,7 @@ export function* lockedIfLiving(ref: SessionRef): Tx<number | undefined> {
   }
 }
 
-/** What is said of a session that does not exist, or no longer. */
+/** Tests whether an error means that a session never existed or was deleted. */
 export function isGone(error: unknown): boolean {
   return (
     isHoldfastError(error) &&
@@ -207,23 +227,24 @@ export function* lockedSubscription(
     WHERE session = ${registrant.key} AND name = ${key} ${lockRow}`);
 }
 
-/** The source of a subscription that has a schedule: nothing else can name it. */
+/** The source of a subscription that has a schedule. Nothing else can name it. */
 export function ownSource(registrant: number, key: string): TriggerSource {
   return { type: scheduleSource, key: `${registrant}/${key}` };
 }
 
-/** What a deleted session has subscribed to. */
+/** The subscriptions of a deleted session. */
 export const triggersOwned: readonly OwnedRows[] = [
   { table: subscriptionTable, remove: forgetTriggersOf },
 ];
 
 /**
- * Removes at most so many rows of what a deleted session has subscribed to:
- * schedules and their occurrences, deliveries, subscriptions. Fewer means that
- * nothing is left. Processes are not touched: they may be others' by now.
+ * Removes up to `rowsMax` rows of the subscriptions of a deleted session: schedules and their
+ * occurrences, deliveries, subscriptions. Fewer means that nothing is left. Processes are not
+ * removed: they may belong to others by now.
  */
 function* forgetTriggersOf(sessionKey: number, rowsMax: number): Tx<number> {
-  // Subscriptions are locked in the order of `record`, and before their schedules, as by what fires one.
+  // Subscriptions are locked in the order of `record`, and before their schedules, as firing a
+  // schedule does.
   const found = yield* rows<{
     readonly key: number;
     readonly name: string;
@@ -233,9 +254,9 @@ function* forgetTriggersOf(sessionKey: number, rowsMax: number): Tx<number> {
   if (found.length === 0) return 0;
   const keys = found.map(({ key }) => key);
   const names = found.map(({ name }) => ownSource(sessionKey, name).key);
-  // First, so that no instant is recorded while the rest is removed slice by slice.
+  // Schedules go first, so that no instant is recorded while the rest is removed in slices.
   let removed = yield* forgetSchedules(triggerSchedules, names, rowsMax);
-  // Occurrences are locked before their deliveries, as by what removes old ones.
+  // Occurrences are locked before their deliveries, as retention does.
   if (removed < rowsMax)
     removed += yield* run(sql`
       DELETE FROM holdfast_trigger_occurrence WHERE key IN (
@@ -247,7 +268,7 @@ function* forgetTriggersOf(sessionKey: number, rowsMax: number): Tx<number> {
       DELETE FROM holdfast_trigger_delivery WHERE (occurrence, subscription) IN (
         SELECT occurrence, subscription FROM holdfast_trigger_delivery
         WHERE subscription IN ${integersOf(keys)} ORDER BY subscription, occurrence LIMIT ${rowsMax - removed})`);
-  // Last, since the rest is found through them.
+  // Subscriptions go last, since the rest is found through them.
   const last = keys.slice(0, rowsMax - removed);
   if (last.length > 0)
     removed += yield* run(sql`

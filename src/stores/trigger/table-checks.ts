@@ -1,10 +1,10 @@
-import { scheduleSource, subscriptionParts } from "../../model/trigger/trigger.ts";
+import { changedPart } from "../../model/trigger/trigger.ts";
 import { sql } from "../../sql/statement.ts";
 import { processIdsThere } from "../process/process-row.ts";
 import { inScopes, livingScopes } from "../session-checks.ts";
 import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
-import { deliveryOf, occurrenceTable } from "./occurrence-row.ts";
+import { deliveryOf, hashedPayload, occurrenceTable } from "./occurrence-row.ts";
 import type { DeliveryRow, OccurrenceRow } from "./occurrence-row.ts";
 import {
   contentOf,
@@ -31,12 +31,8 @@ function faultOfSubscription(row: SubscriptionRow, tools: CheckTools): string | 
   if (row.deleted_at !== null) return undefined;
   const { parts } = knownSubscription(row);
   const content = contentOf(tools, row.key, subscriptionOf(row).content);
-  const actual = subscriptionParts(tools.hash, { ...content });
-  const names = new Set([...Object.keys(actual), ...Object.keys(parts)]);
-  const differing = [...names].find(
-    (part) => actual[part as keyof typeof actual] !== parts[part as keyof typeof parts],
-  );
-  return differing && `Its ${differing} has another hash.`;
+  const differing = changedPart(tools.agrees, { ...content }, parts);
+  return differing && `Its ${differing} does not match its hash.`;
 }
 
 const occurrence = tableCheck<OccurrenceRow>({
@@ -47,14 +43,11 @@ const occurrence = tableCheck<OccurrenceRow>({
   ...byKey,
   weight: sql`length(t.payload)`,
   keyOf: ({ id }) => id,
-  judge(row, { decode, hash }) {
-    const value = decode(row.payload);
-    // Of a schedule the instant alone makes the occurrence.
-    const { instant } = Object(value) as { readonly instant?: unknown };
-    const hashed = row.source_type === scheduleSource ? { instant } : value;
-    return hash("occurrence", 1, hashed) === row.payload_hash
+  judge(row, { decode, agrees }) {
+    const hashed = hashedPayload({ type: row.source_type }, decode(row.payload));
+    return agrees("occurrence", 1, hashed, row.payload_hash)
       ? undefined
-      : "Its payload has another hash.";
+      : "Its payload does not match its hash.";
   },
 });
 
@@ -81,14 +74,14 @@ const delivery = tableCheck<OwnedDelivery>({
     if (row.subscription_key === null) return "Its subscription is missing.";
     deliveryOf(row);
     return (row.process === null) === (row.refusal === null)
-      ? "It started a process and none, or neither."
+      ? "It has both a process and a refusal, or neither."
       : undefined;
   },
   *partners(found) {
     const there = yield* processIdsThere(distinct(found, ({ process }) => process));
     const sessions = yield* livingScopes(found);
     return (row) => {
-      // Of a deleted session occurrences go first, slice by slice.
+      // The occurrences of a deleted session are removed first, in slices.
       if (row.occurrence_key === null && sessions.has(row.session))
         return "Its occurrence is missing.";
       return row.process !== null && !there.has(row.process)

@@ -4,7 +4,7 @@ import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
 import type { Damaged } from "../damage.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
-import { reads, writes, type Method } from "../method.ts";
+import { readsLocking, writes, type Method } from "../method.ts";
 import type { ProcessCancelOptions } from "../process/context.ts";
 import type { SweepOptions } from "../removal.ts";
 import type { Scheduler, SchedulerOptions } from "../schedule/schedule-row.ts";
@@ -14,6 +14,7 @@ import { checkedSourceType, type SubscriptionTerms } from "./content.ts";
 import { triggerContext } from "./context.ts";
 import {
   givenReadOccurrence,
+  lockReadOccurrence,
   occurrenceList,
   readOccurrence,
   shownOccurrence,
@@ -23,6 +24,7 @@ import {
   type UnstartedDelivery,
 } from "./read-occurrences.ts";
 import {
+  lockReadSubscription,
   readSubscription,
   shownIfFound,
   subscriptionList,
@@ -56,17 +58,17 @@ import {
 
 type RemovedOccurrences = {
   readonly removed: number;
-  /** Occurrences with their deliveries. */
+  /** Removed occurrences and their deliveries. */
   readonly rows: number;
-  /** Left because a process that they started has not ended. */
+  /** Occurrences that were kept because a process that they started has not ended. */
   readonly kept: number;
 };
 
-/** What starts processes: subscriptions to things that happen and to schedules, and what has happened. */
+/** Subscriptions that start processes, on events and on schedules, and the recorded occurrences. */
 export interface Triggers {
   /**
-   * Subscribes to a source, or to a schedule of its own, or finds the same
-   * subscription that was made before.
+   * Subscribes to a source or to a schedule of its own. Returns the existing subscription when it
+   * is the same.
    * @throws HoldfastError `SUBSCRIPTION_EXISTS`, `SUBSCRIPTION_INVALID`, `OPTION_INVALID`, `NAME_INVALID`, `CRON_INVALID`, `TIME_ZONE_INVALID`, `INTERVAL_INVALID`, `NOT_SERIALIZABLE`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example await triggers.subscribe({ key: "daily", registrant: "chat-7", source: { cron: "0 9 * * *" }, target: { kind: "report" } });
    */
@@ -74,13 +76,13 @@ export interface Triggers {
     [draft: SubscriptionDraft, wait?: WaitOptions],
     {
       readonly subscription: Subscription;
-      /** True when the same was said before. */
+      /** True when the same subscription existed already. */
       readonly existed: boolean;
     }
   >;
   /**
-   * Replaces all that a subscription says. Its key and registrant stay as they
-   * are, and whether it is enabled, so a draft that has them is refused.
+   * Replaces the terms of a subscription. Its key, registrant and enabled state stay, so a draft
+   * that has them is refused.
    * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTION_CHANGED`, `CORRUPT_ROW`, and the same as `subscribe`
    * @example await triggers.revise("daily", { source: { cron: "0 8 * * *" }, target: { kind: "report" } }, { expectedRevision: 1 });
    */
@@ -88,29 +90,29 @@ export interface Triggers {
     [name: SubscriptionName, terms: SubscriptionTerms, options?: ReviseSubscriptionOptions],
     {
       readonly subscription: Subscription;
-      /** False when it says so already. */
+      /** False when the subscription has these terms already. */
       readonly isChanged: boolean;
     }
   >;
   /**
-   * Enables a subscription; true if it was disabled. Instants of a schedule
-   * that have passed meanwhile do not fire.
+   * Enables a subscription; true if it was disabled. Schedule instants that passed while it was
+   * disabled do not fire.
    * @throws HoldfastError `SUBSCRIPTION_INVALID` when too many listen to its source, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly enable: Method<[name: SubscriptionName, wait?: WaitOptions], boolean>;
   /**
-   * Disables a subscription; true only if it was enabled. Keeps it, and what
-   * it started.
+   * Disables a subscription; true only if it was enabled. The subscription and the processes that
+   * it started stay.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly disable: Method<[name: SubscriptionName, wait?: WaitOptions], boolean>;
   /**
-   * Deletes a subscription; true when there was one. What it started goes on.
+   * Deletes a subscription; true when it existed. The processes that it started continue.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly delete: Method<[name: SubscriptionName, wait?: WaitOptions], boolean>;
   /**
-   * A subscription; undefined when there is none.
+   * Returns a subscription; undefined when it is unknown.
    * @throws HoldfastError `CORRUPT_ROW`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly get: Method<[name: SubscriptionName, wait?: WaitOptions], Subscription | undefined>;
@@ -121,16 +123,15 @@ export interface Triggers {
    */
   readonly list: Method<[options?: ListSubscriptionsOptions], Page<Subscription>>;
   /**
-   * The key of a source that is known by its value: the same for equal values.
+   * Computes the key of a source that is identified by a value. Equal values have the same key.
    * Reads nothing.
    * @throws HoldfastError `NAME_INVALID`, `NOT_SERIALIZABLE`
    */
   sourceKey(type: string, value: unknown): string;
   /**
-   * Records that something happened, and registers a process for each enabled
-   * subscription to its source, in one transaction. Workers find them in the
-   * recovery worklist of the processes. Once for each key, so it may be
-   * repeated.
+   * Records an occurrence, and registers a process for each enabled subscription to its source, in
+   * one transaction. Workers find the processes in the recovery worklist. Each key is recorded
+   * once, so the call may be repeated.
    * @throws HoldfastError `OCCURRENCE_CONFLICT`, `SUBSCRIPTION_INVALID`, `OPTION_INVALID`, `NAME_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, `TRANSACTION_CONFLICT`
    * @example await triggers.record({ key: "github:4711", source: { type: "webhook", key: "github" }, payload: body });
    * @example
@@ -146,18 +147,18 @@ export interface Triggers {
    */
   readonly record: Method<[draft: OccurrenceDraft, wait?: WaitOptions], RecordOccurrenceOutcome>;
   /**
-   * An occurrence with its deliveries.
+   * Returns an occurrence with its deliveries.
    * @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `NAME_INVALID`, `CORRUPT_ROW`
    */
   readonly occurrence: Method<[key: string, wait?: WaitOptions], OccurrenceView>;
   /**
-   * Occurrences with their deliveries, the latest recorded first.
+   * Occurrences with their deliveries, most recently recorded first.
    * @throws HoldfastError `CURSOR_INVALID`, `SUBSCRIPTION_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly occurrences: Method<[options?: ListOccurrencesOptions], Page<OccurrenceView>>;
   /**
-   * Asks all processes that an occurrence has started and that still run to
-   * stop; answers which, and names those that cannot be read. May be repeated.
+   * Asks all running processes that an occurrence started to stop. Returns their ids, and names the
+   * unreadable ones. May be repeated.
    * @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `NAME_INVALID`
    */
   readonly cancelOccurrence: Method<
@@ -165,14 +166,13 @@ export interface Triggers {
     { readonly items: readonly string[]; readonly damaged: readonly Damaged[] }
   >;
   /**
-   * What occurrences have registered and no worker has begun: what a worker
-   * that starts up has to do first.
+   * Registered processes that no worker has started yet: the first work of a worker that starts up.
    * @throws HoldfastError `CURSOR_INVALID`
    */
   readonly unstarted: Method<[options?: PageOptions], Page<UnstartedDelivery>>;
   /**
-   * Removes occurrences that were recorded longer ago, with their deliveries,
-   * once what they started has ended; in small transactions.
+   * Removes occurrences older than a given age and their deliveries, once the processes that they
+   * started have ended. Works in small transactions.
    * @throws HoldfastError `DURATION_INVALID`, `OPTION_INVALID`, `ABORTED`
    * @example const { removed, kept } = await triggers.removeOccurrences({ olderThan: "90 days" });
    */
@@ -181,19 +181,15 @@ export interface Triggers {
     options?: SweepOptions<RemovedOccurrences>,
   ): Promise<RemovedOccurrences>;
   /**
-   * Fires the schedules of subscriptions until it is closed: each instant
-   * once, however many processes run this. The value of what was fired is what
-   * `record` would have answered.
+   * Fires the schedules of subscriptions until it is closed. Each instant fires once, however many
+   * processes run this. The value of a fired instant is the one that `record` would have returned.
    * @throws HoldfastError `OPTION_INVALID`
    * @example await using running = triggers.run({ onError: (error) => log(error) });
    */
   run(options?: SchedulerOptions): Scheduler;
 }
 
-/**
- * Holds nothing but schedulers that were started, so there may be any number
- * of these over one database.
- */
+/** Holds nothing but running schedulers, so one database can have any number of these. */
 export function triggers(database: Database, options?: StoreOptions): Triggers {
   const context = triggerContext(database, options);
   return {
@@ -202,11 +198,21 @@ export function triggers(database: Database, options?: StoreOptions): Triggers {
     enable: writes(context, enableSubscription, ofSubscription),
     disable: writes(context, disableSubscription, ofSubscription),
     delete: writes(context, deleteSubscription, ofSubscription),
-    get: reads(context, readSubscription, ofSubscription, shownIfFound),
+    get: readsLocking(lockReadSubscription)(
+      context,
+      readSubscription,
+      ofSubscription,
+      shownIfFound,
+    ),
     list: lists(context, subscriptionList),
     sourceKey: (type, value) => derivedSourceKey(context.hash, checkedSourceType(type), value),
     record: writes(context, recordOccurrence, givenRecord, shownRecorded),
-    occurrence: reads(context, readOccurrence, givenReadOccurrence, shownOccurrence),
+    occurrence: readsLocking(lockReadOccurrence)(
+      context,
+      readOccurrence,
+      givenReadOccurrence,
+      shownOccurrence,
+    ),
     occurrences: lists(context, occurrenceList),
     cancelOccurrence: writes(context, cancelOccurrence, givenCancelOccurrence),
     unstarted: lists(context, unstartedList),

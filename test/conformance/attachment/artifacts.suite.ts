@@ -26,6 +26,54 @@ export function artifactsSuite(backend: Backend): void {
         expect(await rejection(store.load("modules", "main"))).toMatchObject(corrupt);
       }));
 
+    test("[A54] is what it was for those who have verified it, and an error for others", () =>
+      withDatabase(backend, async (database) => {
+        const store = artifacts(database);
+        await store.put("modules", "main", bytesOf("abc"), { kind: blobKinds.module });
+        const loaded = await store.load("modules", "main");
+        loaded.content.fill(0);
+        await database.write("damage", () =>
+          run(sql`UPDATE holdfast_blob SET content = ${bytesOf("abd")}`),
+        );
+        for (const again of [
+          await store.load("modules", "main"),
+          await store.get("modules", "main"),
+          await database.read("load", store.load.prepare("modules", "main")),
+        ]) {
+          expect(again).toMatchObject({ hash: hashes.abc, kind: blobKinds.module.name, size: 3 });
+          expect(textOf(again?.content ?? new Uint8Array())).toBe("abc");
+          again?.content.fill(0);
+        }
+        expect(await rejection(artifacts(database).load("modules", "main"))).toMatchObject({
+          code: "CORRUPT_ROW",
+        });
+        await store.put("modules", "main", bytesOf("two"));
+        expect(textOf((await store.load("modules", "main")).content)).toBe("two");
+        await store.remove("modules", "main");
+        expect(await store.get("modules", "main")).toBeUndefined();
+      }));
+
+    test("is kept in memory up to 16 MiB, and those used last stay", () =>
+      withDatabase(backend, async (database) => {
+        const store = artifacts(database);
+        const names = ["a", "b", "c", "d", "e"];
+        for (const [index, name] of names.entries()) {
+          await store.put("modules", name, new Uint8Array(4_194_304).fill(index + 1));
+          await store.load("modules", name);
+          await store.load("modules", "a");
+        }
+        await database.write("damage", () =>
+          run(sql`UPDATE holdfast_blob SET content = ${bytesOf("abd")}`),
+        );
+        const outcomes = names.map(async (name) =>
+          store.load("modules", name).then(
+            () => "kept",
+            () => "gone",
+          ),
+        );
+        expect(await Promise.all(outcomes)).toEqual(["kept", "gone", "kept", "kept", "kept"]);
+      }));
+
     test("[A54] is an error when it points to nothing", () =>
       withDatabase(backend, async (database) => {
         const store = artifacts(database);

@@ -60,11 +60,22 @@ function refusalTests(fixture: InFixture): void {
           attachments(database, {
             bytes: storeWith(database, { [part]: undefined }),
           }),
-        ).toThrow("under the names that intents have recorded");
+        ).toThrow("keeps bytes under recorded names");
       const [bytes] = [{ put: () => "id", get: () => undefined }];
       expect(() => attachments(database, { bytes: bytes as never })).toThrow(
         "needs kind, isDurable, bytesMax",
       );
+    }),
+  );
+
+  test(
+    "[A46] because its byte store is not durable and the database is: such a store is refused",
+    fixture(async ({ database }) => {
+      const open = () =>
+        attachments(database, { bytes: storeWith(database, { isDurable: false }) });
+      if (database.durability === "memory") return expect(open().isDurable).toBe(false);
+      expect(open).toThrow('The byte store "database" is not durable, but this database is');
+      expect(open).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }) as Error);
     }),
   );
 

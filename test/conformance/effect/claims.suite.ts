@@ -19,6 +19,7 @@ export function effectClaimsSuite(backend: Backend): void {
   });
   describe("the claim of an effect", () => {
     holdTests(fixture);
+    expiredReleaseTests(fixture);
   });
   describe("an effect whose key is used again", () => {
     conflictTests(fixture);
@@ -351,6 +352,29 @@ function holdTests(fixture: InFixture): void {
         details: { reason: "released" },
       });
       expect(await held(at, "k")).toMatchObject({ fence: 2 });
+    }),
+  );
+}
+
+function expiredReleaseTests(fixture: InFixture): void {
+  test(
+    "that has run out is not released, and stays over when the clock goes back",
+    fixture(async (at) => {
+      const { effects, clock, database } = at;
+      const claim = await held(at, "k", 100);
+      const release = effects.release.prepare(await held(at, "prepared", 100));
+      clock.advance(99);
+      expect(await effects.release(await held(at, "in time", 1))).toBe(true);
+      clock.advance(1);
+      expect(await effects.release(claim)).toBe(false);
+      expect(await database.write("mine", release, { isolation: "readCommitted" })).toBe(false);
+      clock.set(1_000);
+      expect(await effects.release(claim)).toBe(false);
+      for (const call of [() => effects.complete(claim, 1), () => effects.renew(claim)])
+        expect(await refused(at, call)).toMatchObject({ code: "EFFECT_LEASE_LOST" });
+      // Nobody has to wait until the clock comes there again.
+      expect(await held(at, "k")).toMatchObject({ fence: 2 });
+      expect(await held(at, "prepared")).toMatchObject({ fence: 2 });
     }),
   );
 }

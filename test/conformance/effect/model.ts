@@ -202,7 +202,8 @@ export class EffectModel {
     if (claim === undefined) return;
     const known = this.#of(numberOf(claim));
     const isHolder = known.settled === undefined && known.holder?.claim.token === claim.token;
-    assert.equal(await store.release(claim), isHolder);
+    assert.equal(await store.release(claim), isHolder && this.#live(known) !== undefined);
+    // Also one that has run out: it is over for good.
     if (isHolder) known.holder = undefined;
   }
 

@@ -90,6 +90,15 @@ const stories: readonly (readonly Step[])[] = [
     { do: "complete", who: 0 },
     { do: "execute", who: 1, what: 0 },
   ],
+  // Gives back a claim that has run out, and asks again once the clock has gone back.
+  [
+    { ...claim, lease: 50 },
+    { do: "clock", by: 60 },
+    { do: "release", who: 0 },
+    { do: "clock", by: -60 },
+    { do: "complete", who: 0 },
+    { do: "execute", who: 1, what: 0 },
+  ],
   // Settles it twice, and gives back what it has settled.
   [
     claim,

@@ -116,6 +116,22 @@ function transactTests(fixture: InFixture): void {
   );
 
   test(
+    "records that what it returned is too large, and leaves nothing else",
+    fixture(async ({ effects, database }) => {
+      const large = function* (): Tx<string> {
+        yield* mark("a");
+        return "x".repeat(3 * 1024 * 1024);
+      };
+      for (const body of [large, () => mark("b")])
+        expect(await rejection(effects.transact<unknown>(turn, "k", ask, body))).toMatchObject({
+          code: "VALUE_TOO_LARGE",
+          details: { limit: 2 * 1024 * 1024 },
+        });
+      expect(await marked(database)).toBeNull();
+    }),
+  );
+
+  test(
     "leaves nothing at all when the store failed, or what it returned cannot be stored",
     fixture(async (at) => {
       const { effects, database } = at;

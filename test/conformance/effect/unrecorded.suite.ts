@@ -3,7 +3,9 @@ import { HoldfastError } from "../../../src/model/errors.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
-import { ask, Hand, inEffects, never, storedEffects, turn } from "./fixture.ts";
+import { run as execute } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import { ask, Hand, held, inEffects, never, refused, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 
 export function effectUnrecordedSuite(backend: Backend): void {
@@ -41,7 +43,7 @@ function unrecordedTests(fixture: InFixture): void {
 
   test(
     "a value that cannot be stored: the next call runs it again, at once",
-    fixture(async ({ effects, effectsIn }) => {
+    fixture(async ({ effects }) => {
       const error = await rejection(
         effects.execute<unknown>(turn, "k", ask, () => ({ f: () => 1 })),
       );
@@ -50,13 +52,7 @@ function unrecordedTests(fixture: InFixture): void {
         details: { replayKey: "k", path: "$.f", reason: "NOT_SERIALIZABLE" },
         cause: { code: "NOT_SERIALIZABLE" },
       });
-      const small = effectsIn({ valueLimits: { charactersMax: 50 } });
-      const large = "x".repeat(51);
-      expect(await rejection(small.execute(turn, "k", ask, () => large))).toMatchObject({
-        code: "EFFECT_RESULT_UNSTORABLE",
-        details: { reason: "VALUE_TOO_LARGE" },
-      });
-      expect(await small.execute(turn, "k", ask, ({ isRepeat }) => isRepeat)).toBe(true);
+      expect(await effects.execute(turn, "k", ask, ({ isRepeat }) => isRepeat)).toBe(true);
     }),
   );
 
@@ -116,6 +112,100 @@ function unrecordedTests(fixture: InFixture): void {
 }
 
 function keptTests(fixture: InFixture): void {
+  test(
+    "a value above the size limit: every later call gets the refusal, and none runs the function again",
+    fixture(async ({ effects, database }) => {
+      let calls = 0;
+      const large = (): string => {
+        calls += 1;
+        return "x".repeat(3 * 1024 * 1024);
+      };
+      const refusal = {
+        name: "HoldfastError",
+        code: "VALUE_TOO_LARGE",
+        details: { size: 3 * 1024 * 1024 + 2, limit: 2 * 1024 * 1024 },
+      };
+      const retry = { maxRetries: 2, backoff: 0 };
+      expect(await rejection(effects.execute(turn, "k", ask, large, { retry }))).toMatchObject(
+        refusal,
+      );
+      expect(await rejection(effects.execute(turn, "k", ask, large, { retry }))).toMatchObject(
+        refusal,
+      );
+      expect(await rejection(effects.replay(turn, "k", ask))).toMatchObject(refusal);
+      expect(calls).toBe(1);
+      expect(await storedEffects(database)).toMatchObject([{ status: "failed", is_transient: 0 }]);
+    }),
+  );
+
+  test(
+    "a value that nests too deeply, under a limit in which its refusal does not fit either",
+    fixture(async ({ effectsIn }) => {
+      const small = effectsIn({ valueLimits: { charactersMax: 50 } });
+      let nested: unknown = 1;
+      for (let level = 0; level < 300; level += 1) nested = [nested];
+      for (const [key, value] of [
+        ["deep", nested],
+        ["long", "x".repeat(51)],
+      ] as const) {
+        const error = await rejection(small.execute(turn, key, ask, () => value));
+        expect(error).toMatchObject({ code: "VALUE_TOO_LARGE" });
+        expect(await rejection(small.execute(turn, key, ask, never))).toMatchObject({
+          code: "VALUE_TOO_LARGE",
+          message: error.message,
+        });
+      }
+    }),
+  );
+
+  test(
+    "a value above the size limit that is completed or recorded: the call is told, and so is the next one",
+    fixture(async (at) => {
+      const { effects, database } = at;
+      const large = "x".repeat(3 * 1024 * 1024);
+      const claim = await held(at, "claimed");
+      for (let call = 0; call < 2; call += 1) {
+        expect(await rejection(effects.complete(claim, large))).toMatchObject({
+          code: "VALUE_TOO_LARGE",
+        });
+      }
+      expect(await rejection(effects.record(turn, "recorded", ask, large))).toMatchObject({
+        code: "VALUE_TOO_LARGE",
+      });
+      for (const key of ["claimed", "recorded"])
+        expect(await rejection(effects.execute(turn, key, ask, never))).toMatchObject({
+          code: "VALUE_TOO_LARGE",
+        });
+      expect(await storedEffects(database)).toMatchObject([
+        { status: "failed" },
+        { status: "failed" },
+      ]);
+    }),
+  );
+
+  test(
+    "a part of another write whose value is above the size limit: that write is refused as a whole",
+    fixture(async (at) => {
+      const { effects, database } = at;
+      const claim = await held(at, "k");
+      const large = "x".repeat(3 * 1024 * 1024);
+      const error = await refused(at, async () => {
+        const complete = effects.complete.prepare(claim, large);
+        await database.write(
+          "bill",
+          function* () {
+            yield* execute(sql`UPDATE holdfast_effect SET created_at = created_at + 1`);
+            yield* complete();
+          },
+          { isolation: "readCommitted" },
+        );
+      });
+      expect(error).toMatchObject({ code: "VALUE_TOO_LARGE" });
+      await effects.complete(claim, "fits");
+      expect(await effects.execute(turn, "k", ask, never)).toBe("fits");
+    }),
+  );
+
   test(
     "a value that comes after all, though its caller gave up",
     fixture(async ({ effects, clock }) => {

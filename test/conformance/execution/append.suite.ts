@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import { row } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -19,6 +21,7 @@ import {
   byBob,
   kindsOf,
   onExecutions,
+  openDelays,
   refusal,
   standing,
   stateOfExecution,
@@ -86,6 +89,34 @@ export function executionAppendSuite(backend: Backend): void {
             expect(await refusal(fixture, () => store.append("a", version, [event()]))).toBe(
               "EXECUTION_FINISHED",
             );
+        })(),
+    );
+
+    test.each(["a worker that knows key and fence", "somebody else"])(
+      "[E16] an end by %s takes along every open delay",
+      (who) =>
+        onExecutions(backend, async (fixture) => {
+          const { store, clock, database } = fixture;
+          for (const id of ["a", "b"]) {
+            await store.create({ id, function: "f" });
+            await store.lock(id, 1, byAnn);
+            await store.append(id, 2, [
+              delayRequested(`Delay_${id}.n:x_1`, T0 + 10),
+              delayRequested(`Delay_${id}.n:x_2`, T0 + 20),
+            ]);
+          }
+          const { key } = await database.read("key", function* () {
+            const found = yield* row<{ key: number }>(
+              sql`SELECT key FROM holdfast_execution WHERE id = 'a'`,
+            );
+            return found ?? { key: -1 };
+          });
+          const knows = who === "somebody else" ? { fence: ann } : { fence: ann, key };
+          await store.finish("a", 4, done, knows);
+          expect(await openDelays(fixture)).toEqual(["Delay_b.n:x_1", "Delay_b.n:x_2"]);
+          clock.set(T0 + 20);
+          expect(await store.expireTimers()).toMatchObject({ delays: 2, damaged: [] });
+          expect(await openDelays(fixture)).toEqual([]);
         })(),
     );
 

@@ -1,4 +1,3 @@
-import type { Encoded } from "../../../src/model/values/encoded.ts";
 import type { Created, Holder } from "../../../src/model/execution/event.ts";
 import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
 import type { FunctionName } from "../../../src/model/ids/function-name.ts";
@@ -9,6 +8,7 @@ import { createExecution } from "../../fixtures/execution-operations.ts";
 import { addResponse } from "../../../src/stores/execution/log/respond.ts";
 import { lockedRecord } from "../../../src/stores/execution/state-row.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
+import { codec } from "./records.ts";
 import { newExecutionOf } from "../../fixtures/execution-parts.ts";
 
 /** Executions as the tests of waits and timers need them. */
@@ -54,14 +54,7 @@ export async function finish(
     id: executionId(id),
     version: 1,
     at: 0,
-    events: [
-      {
-        kind: "finished",
-        resultKind: "completed",
-        resultHash: "hash of result",
-        result: JSON.stringify({ kind: "completed", value }) as Encoded,
-      },
-    ],
+    events: [codec.finished({ kind: "completed", value })],
   });
 }
 
@@ -86,7 +79,7 @@ export function* sendSignal(id: string, key: string): Tx<void> {
     outcome: "sent",
     child: null,
     finishedVersion: null,
-    valueHash: null,
-    payload: `"${key}"` as Encoded,
+    valueHash: codec.hash(key),
+    payload: codec.value(key),
   });
 }

@@ -98,7 +98,11 @@ const others: readonly (readonly [string, string, Call])[] = [
   ["a function as input", "NOT_SERIALIZABLE", create({ input: () => 1 })],
   ["NaN as input", "NOT_SERIALIZABLE", create({ input: { deep: [NaN] } })],
   ["an event of no kind", "EVENTS_INVALID", append({ kind: "invented" })],
-  ["an event due at NaN", "EVENTS_INVALID", append({ kind: "attemptTimedOut", dueAt: NaN })],
+  [
+    "an event due at NaN",
+    "EVENTS_INVALID",
+    append({ kind: "attemptTimedOut", dueAt: NaN, counts: "death" }),
+  ],
   ["a value that cannot be kept", "NOT_SERIALIZABLE", append(step("s", Symbol("s")))],
   [
     "a request for another's child",

@@ -81,14 +81,23 @@ export const calls: Readonly<Record<StepName, Call>> = {
       step.flag
         ? { kind: "completed", value: step.index }
         : { kind: "failed", error: { name: "Error", message: "no" } },
-      model.fence(step),
+      { ...model.fence(step), ...(step.index > 1 && { key: model.key(step) }) },
     ),
   lockPending: (model, step) =>
     model.store.lockPending({
       ...lockOptions(model, step),
       limit: step.index,
+      suspects: (["alone", "overdue", "none"] as const)[step.of % 3] ?? "overdue",
       functions: functions.map((name, place) =>
-        step.flag ? { name, concurrencyMax: 3, perKeyMax: 1, load: place / 2 } : name,
+        step.flag
+          ? {
+              name,
+              concurrencyMax: 3,
+              perKeyMax: 1,
+              load: place / 2,
+              debt: { begun: step.index, new: step.seen },
+            }
+          : name,
       ),
     }),
   lock: (model, step) =>

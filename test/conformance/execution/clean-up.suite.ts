@@ -13,11 +13,9 @@ import {
   byAnn,
   byBob,
   dump,
-  kindsOf,
   lockedIds,
   onExecutions,
   refusal,
-  responsesOf,
   standing,
 } from "./fixture.ts";
 import type { ExecutionFixture } from "./fixture.ts";
@@ -185,6 +183,7 @@ export function executionCleanUpSuite(backend: Backend): void {
             retry: once,
             functions: ["f"],
             limit: 1,
+            suspects: "alone",
           });
           return locked[0]?.nextVersion ?? 0;
         };
@@ -254,7 +253,6 @@ export function executionCleanUpSuite(backend: Backend): void {
   });
 
   hints(backend);
-  givingUp(backend);
 }
 
 function hints(backend: Backend): void {
@@ -300,79 +298,6 @@ function hints(backend: Backend): void {
         clock.advance(900);
         expect(await during(() => store.expireTimers())).toEqual(["late"]);
         expect(await during(() => store.cancel("late", { force: true }))).toEqual(["late"]);
-      }),
-    );
-  });
-}
-
-const never = { maxRetries: 0, backoffMs: 100, backoffMaxMs: 1_000 };
-
-function givingUp(backend: Backend): void {
-  describe("a workflow whose last lock runs out", () => {
-    test(
-      "[R4] is marked when it has children, and ends as timed out by its own code",
-      onExecutions(backend, async (fixture) => {
-        const { store, clock } = fixture;
-        const terms = { ...byAnn, retry: never };
-        await store.createLocked({ id: "a", function: "f" }, terms);
-        const child = { id: "a.n:x_1", function: "g" };
-        await store.create(child);
-        clock.advance(1_000);
-        expect((await store.expireTimers()).locks).toBe(1);
-        expect(await kindsOf(fixture, "a")).toBe(
-          "created locked attemptTimedOut cancellationRequested",
-        );
-        expect(await standing(fixture, child.id)).toMatchObject({
-          lifecycle: "active",
-          pending: { kind: "pending" },
-        });
-        const { locked } = await store.lockPending({
-          ...terms,
-          functions: ["f"],
-          limit: 1,
-        });
-        expect(locked).toMatchObject([
-          {
-            id: "a",
-            failures: 1,
-            cancellation: {
-              requestedAt: T0 + 1_000,
-              reason: "the last attempt timed out",
-              cause: "deadline",
-            },
-          },
-        ]);
-        // It is not given up a second time.
-        clock.advance(1_000);
-        await store.expireTimers();
-        expect((await standing(fixture, "a")).lifecycle).toBe("cancelling");
-      }),
-    );
-
-    test(
-      "[R4] is marked when it has a history, and ended when it has neither",
-      onExecutions(backend, async (fixture) => {
-        const { store, clock } = fixture;
-        await store.create({ id: "p", function: "parent" });
-        const lock = { ...byAnn, retry: never };
-        for (const id of ["p.n:x_1", "p.n:x_2"]) {
-          await store.createLocked({ id, function: "f" }, lock);
-          if (id === "p.n:x_1") await store.append(id, 2, [step("booked")], { fence: ann });
-          await store.unlock(id, id === "p.n:x_1" ? 3 : 2, {
-            holder: ann,
-            reason: "busy",
-          });
-          await store.lock(id, id === "p.n:x_1" ? 4 : 3, lock);
-        }
-        clock.advance(1_000);
-        expect((await store.expireTimers()).locks).toBe(2);
-        expect(await kindsOf(fixture, "p.n:x_1")).toBe(
-          "created locked stepFinished unlocked locked attemptTimedOut cancellationRequested",
-        );
-        expect(await kindsOf(fixture, "p.n:x_2")).toBe("created locked unlocked locked finished");
-        expect((await responsesOf(fixture, "p")).map(([, , , ...rest]) => rest)).toEqual([
-          ["p.n:x_2", "timedOut", 4],
-        ]);
       }),
     );
   });

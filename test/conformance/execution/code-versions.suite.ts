@@ -223,9 +223,16 @@ export function executionCodeVersionsSuite(backend: Backend): void {
       onExecutions(backend, async (fixture) => {
         const { store, clock, database } = fixture;
         await store.create({ id: "a", function: "f" });
-        for (let version = 1; version < 10; version += 2) {
+        for (let death = 1; death <= 8; death += 1) {
           clock.advance(60_000);
-          await store.lock("a", version, { ...byAnn, codeVersion: "v1" });
+          const { locked } = await store.lockPending({
+            ...byAnn,
+            functions: ["f"],
+            limit: 1,
+            codeVersion: "v1",
+            suspects: "alone",
+          });
+          expect(locked).toMatchObject([{ isAlone: death > 3 }]);
           await database.write(releaseExecution(executionContext(database)), {
             id: executionId("a"),
             owner: database.owner,

@@ -1,5 +1,5 @@
 import { delayId } from "../../../src/model/ids/delay-id.ts";
-import type { Created, Holder } from "../../../src/model/execution/event.ts";
+import type { Created, Holder, LossCount } from "../../../src/model/execution/event.ts";
 import { childId } from "../../../src/model/ids/execution-id.ts";
 import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
 import type { FunctionName } from "../../../src/model/ids/function-name.ts";
@@ -67,6 +67,12 @@ const refused: Created<unknown> = {
   tags: [],
 };
 
+/** Mostly deaths, so that there are suspects. */
+function countsOf({ index, seen, flag }: EventDraft): LossCount {
+  if (index < 3) return flag ? "aloneDeath" : "death";
+  return seen < 2 ? "attempt" : "nothing";
+}
+
 export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
   const { index, flag } = draft;
   const dueAt = Math.max(0, place.now + draft.inMs);
@@ -86,22 +92,16 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
         leaseUntil: dueAt,
         retry,
         codeVersion: flag ? `v${index}` : null,
+        ...(draft.seen === 3 && { alone: true }),
       };
     case "unlocked":
       return { kind: "unlocked", dueAt, reason: "drafted" };
     case "attemptFailed":
       return { kind: "attemptFailed", dueAt, error: { message: "drafted" } };
     case "attemptTimedOut":
-      return { kind: "attemptTimedOut", dueAt };
-    case "ownerDied": {
-      const counts = (["attempt", "death", "nothing"] as const)[index - 1];
-      return {
-        kind: "ownerDied",
-        owner: place.owner,
-        dueAt,
-        counts: counts ?? "nothing",
-      };
-    }
+      return { kind: "attemptTimedOut", dueAt, counts: countsOf(draft) };
+    case "ownerDied":
+      return { kind: "ownerDied", owner: place.owner, dueAt, counts: countsOf(draft) };
     case "cancellationRequested":
       return {
         kind: "cancellationRequested",
@@ -114,6 +114,7 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
         code: "NONDETERMINISM",
         reason: "drafted",
         codeVersion: flag ? `v${index}` : null,
+        ...(draft.seen === 3 && { alone: true }),
       };
     case "continued":
       return newStart(place, draft);
@@ -259,7 +260,8 @@ function ownRecord(
     }
     case "stepAttemptFailed": {
       const error = { message: "drafted" };
-      return { kind, name: "step", attempt: index, retryAt: dueAt, error };
+      const isTransaction = flag ? { isTransaction: true as const } : {};
+      return { kind, name: "step", attempt: index, retryAt: dueAt, error, ...isTransaction };
     }
     case "transactionFinished":
       return {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import { parseDelayId } from "../../../src/model/ids/delay-id.ts";
+import { answerDueDelays } from "../../fixtures/execution-operations.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { delayRequested, joinNext, step, waiting } from "./execution-events.ts";
@@ -28,6 +30,31 @@ async function sources(fixture: ExecutionFixture): Promise<readonly string[]> {
 }
 
 export function executionDueDelaysSuite(backend: Backend): void {
+  describe("a delay that was paused after it was found to be over", () => {
+    test(
+      "stays, and a sibling that was found with it is answered",
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await store.create({ id: "a", function: "f" });
+        await store.append(
+          "a",
+          1,
+          [1, 2, 3].map((n) => sleep(n, T0 + n)),
+        );
+        clock.set(T0 + 10);
+        await store.pauseDelay(delay(2));
+        const found = [1, 2, 3].map((n) => parseDelayId(delay(n)));
+        const due = { delays: found, at: clock.now() };
+        expect(await database.write(answerDueDelays, due)).toEqual({ answered: 2, left: [] });
+        expect(await sources(fixture)).toEqual([1, 3].map(delay));
+        expect(await openDelays(fixture)).toEqual([delay(2)]);
+        await store.unpauseDelay(delay(2));
+        expect(await store.expireTimers()).toMatchObject({ delays: 1 });
+        expect(await sources(fixture)).toEqual([1, 3, 2].map(delay));
+      }),
+    );
+  });
+
   describe("a delay that is over when it is asked for", () => {
     test(
       "[R13] is answered in the same transaction, at its instant and not before",

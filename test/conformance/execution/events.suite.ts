@@ -57,6 +57,7 @@ const faults: readonly (readonly [string, object])[] = [
   ["runExpiresAt", { ...waiting(0, T0), runExpiresAt: Infinity }],
   ["patch", { kind: "patched", patch: long }],
   ["attempt", { kind: "stepAttemptFailed", name: "s", attempt: 0.5 }],
+  ["isTransaction", { kind: "stepAttemptFailed", name: "s", isTransaction: false }],
   ["signal", { kind: "signalReceived", signal: "go!", seq: 1 }],
   ["signal", { kind: "receiveRequested", signal: "go!", expiresAt: null }],
   ["expiresAt", { kind: "receiveRequested", signal: "go" }],

@@ -64,10 +64,10 @@ function die(
 export function executionExpirySuite(backend: Backend): void {
   describe("a lock that runs out", () => {
     test(
-      "is an attempt of an activity that timed out: backed off, then final, and the parent is told",
+      "is a death of an activity's worker: backed off; of one that may be attempted once final, and the parent is told",
       onExecutions(backend, async (fixture) => {
         const { store, clock, database } = fixture;
-        await lockedChild(fixture, "activity");
+        await lockedChild(fixture, "activity", 1);
         clock.advance(999);
         const before = await dump(fixture);
         expect(await expire(fixture)).toBe("notExpired");
@@ -85,9 +85,15 @@ export function executionExpirySuite(backend: Backend): void {
           },
         });
         expect(await expire(fixture)).toBe("notExpired");
+        expect((await logOf(fixture, id)).at(-1)).toEqual([
+          2,
+          "attemptTimedOut",
+          { dueAt: T0 + 1_300, counts: "death" },
+        ]);
+        expect(await stateOfExecution(database, id)).toMatchObject({ failures: 0, deaths: 1 });
         clock.advance(300);
-        const retry = { maxRetries: 1, backoffMs: 300, backoffMaxMs: 60_000 };
-        await store.lock(id, 3, { ...byAnn, retry });
+        const retry = { maxRetries: 0, backoffMs: 300, backoffMaxMs: 60_000 };
+        expect(await store.lock(id, 3, { ...byAnn, retry })).toMatchObject({ attempt: 2 });
         clock.advance(1_000);
         expect(await expire(fixture)).toBe("expired");
         expect(await kindsOf(fixture, id)).toBe("created locked attemptTimedOut locked finished");
@@ -127,7 +133,7 @@ export function executionExpirySuite(backend: Backend): void {
     );
 
     test(
-      "of a workflow that got no further is a failure with a pause, which grows up to a bound",
+      "of a workflow that got no further has a pause, which grows up to a bound",
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
         await lockedChild(fixture, "workflow", null);
@@ -152,6 +158,35 @@ export function executionExpirySuite(backend: Backend): void {
     );
 
     test(
+      "[R4] ends no workflow, whatever its policy: with history and children it stays as it is, and is due again",
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await lockedChild(fixture, "workflow", 0);
+        await store.create({ id: `${id}.n:y_1`, function: "g" });
+        for (const [deaths, version] of [
+          [1, 3],
+          [2, 5],
+        ] as const) {
+          clock.advance(1_000);
+          expect(await expire(fixture)).toBe("expired");
+          expect(await stateOfExecution(database, id)).toMatchObject({
+            lifecycle: "active",
+            failures: 0,
+            deaths,
+            pending: { kind: "pending" },
+          });
+          clock.advance(1_000);
+          const retry = { maxRetries: 0, backoffMs: 300, backoffMaxMs: 60_000 };
+          await store.lock(id, version, { ...byAnn, retry });
+        }
+        expect(await kindsOf(fixture, id)).toBe(
+          "created locked attemptTimedOut locked attemptTimedOut locked",
+        );
+        expect(await responsesOf(fixture, "p")).toEqual([]);
+      }),
+    );
+
+    test(
       "does nothing once the worker extended it, gave it back or waits",
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
@@ -167,7 +202,7 @@ export function executionExpirySuite(backend: Backend): void {
 
     test.each([
       ["activity", "created locked cancellationRequested finished"],
-      ["workflow", "created locked cancellationRequested unlocked"],
+      ["workflow", "created locked cancellationRequested attemptTimedOut"],
     ] as const)("while an %s is being cancelled does not retry it", (role, kinds) =>
       onExecutions(backend, async (fixture) => {
         await lockedChild(fixture, role);
@@ -184,15 +219,15 @@ export function executionExpirySuite(backend: Backend): void {
     );
   });
 
-  deaths(backend);
+  deathTests(backend);
 }
 
-function deaths(backend: Backend): void {
+function deathTests(backend: Backend): void {
   const stranger = parseOwnerId("Own_01ARZ3NDEKTSV4RRFFQ69G5FAV");
 
   describe("the death of the process that holds an execution", () => {
     test(
-      "is an attempt of an activity: backed off, then final with the reason, and the parent is told",
+      "is counted for an activity: backed off; of one that may be attempted once final with the reason, and the parent is told",
       onExecutions(backend, async (fixture) => {
         const { store, clock, database } = fixture;
         await lockedChild(fixture, "activity");
@@ -202,14 +237,14 @@ function deaths(backend: Backend): void {
           kind: "pending",
           dueAt: T0 + 310,
         });
-        expect((await stateOfExecution(database, id)).failures).toBe(1);
+        expect(await stateOfExecution(database, id)).toMatchObject({ failures: 0, deaths: 1 });
         expect((await logOf(fixture, id)).at(-1)).toEqual([
           2,
           "ownerDied",
-          { owner: database.owner, dueAt: T0 + 310, counts: "attempt" },
+          { owner: database.owner, dueAt: T0 + 310, counts: "death" },
         ]);
         clock.advance(300);
-        const retry = { maxRetries: 1, backoffMs: 300, backoffMaxMs: 60_000 };
+        const retry = { maxRetries: 0, backoffMs: 300, backoffMaxMs: 60_000 };
         await store.lock(id, 3, { ...byAnn, retry });
         expect(await die(fixture)).toBe("released");
         expect(await store.lock("p", 1, byAnn)).toMatchObject({
@@ -247,12 +282,12 @@ function deaths(backend: Backend): void {
     );
 
     test(
-      "without progress is backed off, and the fifth in a row parks the run",
+      "without progress is backed off, however many there are, and parks no run that ran beside others",
       onExecutions(backend, async (fixture) => {
         const { store, clock, database } = fixture;
         await lockedChild(fixture, "workflow");
         const pauses: number[] = [];
-        for (let version = 3; version <= 9; version += 2) {
+        for (let version = 3; version <= 15; version += 2) {
           await die(fixture);
           const { pending } = await standing(fixture, id);
           if (pending.kind !== "pending") throw new Error(pending.kind);
@@ -261,24 +296,18 @@ function deaths(backend: Backend): void {
           const retry = { maxRetries: 0, backoffMs: 300, backoffMaxMs: 60_000 };
           await store.lock(id, version, { ...byAnn, retry });
         }
-        expect(pauses).toEqual([300, 600, 1_200, 2_400]);
+        expect(pauses).toEqual([300, 600, 1_200, 2_400, 4_800, 9_600, 19_200]);
         await die(fixture);
-        expect(await standing(fixture, id)).toMatchObject({
-          lifecycle: "parked",
-          pending: { kind: "pending", leaseUntil: null },
+        expect(await stateOfExecution(database, id)).toMatchObject({
+          lifecycle: "active",
+          deaths: 8,
+          aloneDeaths: 0,
         });
-        expect((await logOf(fixture, id)).at(-1)).toMatchObject([
-          11,
-          "parked",
-          { code: "RUN_KEEPS_KILLING_WORKERS" },
-        ]);
-        await store.unpark(id);
-        expect((await stateOfExecution(database, id)).deaths).toBe(0);
       }),
     );
 
     test(
-      "that nobody can prove is a lock that runs out: it counts with the others, and the fifth in a row parks the run",
+      "that nobody can prove is a lock that runs out: it counts with the others",
       onExecutions(backend, async (fixture) => {
         const { store, clock, database } = fixture;
         await store.create({ id: "w", function: "f" });
@@ -290,14 +319,16 @@ function deaths(backend: Backend): void {
           await store.expireTimers();
           clock.advance(60_000);
         }
-        expect((await standing(fixture, "w")).lifecycle).toBe("parked");
-        expect((await logOf(fixture, "w")).slice(-2)).toMatchObject([
-          [10, "attemptTimedOut", {}],
-          [11, "parked", { code: "RUN_KEEPS_KILLING_WORKERS" }],
+        expect((await logOf(fixture, "w")).at(-1)).toMatchObject([
+          10,
+          "attemptTimedOut",
+          { counts: "death" },
         ]);
-        await store.unpark("w");
-        const { deaths: counted } = await stateOfExecution(database, "w");
-        expect(counted).toBe(0);
+        expect(await stateOfExecution(database, "w")).toMatchObject({
+          lifecycle: "active",
+          failures: 0,
+          deaths: 5,
+        });
       }),
     );
 

@@ -45,7 +45,9 @@ export function executionExternalSuite(backend: Backend): void {
         expect(await store.lockPending({ ...byAnn, functions: ["ask"], limit: 1 })).toEqual({
           locked: [],
           damaged: [],
+          parked: [],
           isLimited: false,
+          hasSuspects: false,
         });
         // Nothing that reaches it is its resolution.
         await store.signal(id, "go", 1);
@@ -58,7 +60,7 @@ export function executionExternalSuite(backend: Backend): void {
       ["a step", step("s")],
       ["a wait", waiting(0, T0)],
       ["a request", delayRequested("Delay_p.n:x_1.o:1_1", T0)],
-      ["an attempt that timed out", { kind: "attemptTimedOut", dueAt: T0 }],
+      ["an attempt that timed out", { kind: "attemptTimedOut", dueAt: T0, counts: "attempt" }],
       ["being given back", { kind: "unlocked", dueAt: T0, reason: "r" }],
       ["a new input", { kind: "continued", input: 1 }],
     ] as const)("cannot have %s, which would make it due", (_, event) =>

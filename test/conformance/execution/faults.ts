@@ -62,7 +62,7 @@ function folding(
 /** The columns that a state may fill; the partial indexes believe them. */
 const columnsOf: Readonly<Record<PendingState["kind"], readonly (keyof ExecutionRow)[]>> = {
   pending: ["due_at", "lease_until", "executor", "run", "owner", "seen", "wake_at"],
-  locked: ["lease_until", "lock_version", "executor", "run", "owner"],
+  locked: ["lease_until", "lock_version", "is_alone", "executor", "run", "owner"],
   blocked: ["lease_until", "executor", "run", "owner", "inbox", "ordinal", "is_closing", "seen"],
   finished: ["finished_at", "result_kind"],
 };

@@ -44,7 +44,9 @@ export function executionHotWaitsSuite(backend: Backend): void {
           expect(await store.lockPending({ holder, lease: 1_000, ...pick })).toEqual({
             locked: [],
             damaged: [],
+            parked: [],
             isLimited: false,
+            hasSuspects: false,
           });
         }
         // The worker that kept it goes on writing, without another lock.

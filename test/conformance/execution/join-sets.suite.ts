@@ -146,7 +146,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
           ["p.n:x_1", [end]],
           ["stranger", [end]],
           ["p", []],
-          ["p", [{ kind: "attemptTimedOut", dueAt: T0 } as const]],
+          ["p", [{ kind: "attemptTimedOut", dueAt: T0, counts: "attempt" } as const]],
         ] as const)
           expect(
             await refusal(fixture, () => store.append("p.n:x_1", 1, events, { respondTo })),

@@ -192,39 +192,58 @@ export function executionListsSuite(backend: Backend): void {
     );
 
     test(
-      "[E87] a page looks at 2,000 rows and no more, and tells where to go on",
+      "[E87] a page is filled from as many as 10,000 runs, and then tells how many it looked at and where to go on",
       onDatabase(async (database) => {
         await createMany(
           database,
-          Array.from({ length: 2_100 }, (_, n) =>
+          Array.from({ length: 10_100 }, (_, n) =>
             newExecution(`run-${n}`, {
               at: n,
               function: "bulk",
-              tags: ["all", ...(n === 50 ? ["one"] : [])],
+              tags: [...(n > 8_000 ? ["late"] : []), ...(n === 50 ? ["one"] : [])],
             }),
           ),
         );
-        await finish(database, "run-50", 9_000, { kind: "timedOut" });
-        const failed = {
-          function: "bulk",
-          status: "timedOut",
-        } as const;
-        const first = await list(database, failed);
-        expect(first).toMatchObject({ items: [], next: expect.any(String) });
-        const second = await list(database, failed, 10, first.next);
+        await finish(database, "run-50", 90_000, { kind: "timedOut" });
+        await finish(database, "run-4000", 90_000, { kind: "cancelled" });
+        await finish(database, "run-9000", 90_000, { kind: "cancelled" });
+        const timedOut = { function: "bulk", status: "timedOut" } as const;
+        const none = await list(database, timedOut);
+        expect(none).toMatchObject({ items: [], next: expect.any(String), looked: 10_000 });
+        const second = await list(database, timedOut, 10, none.next);
         expect(ids(second)).toEqual(["run-50"]);
+        expect(second.next).toBeUndefined();
+        expect(second.looked).toBeUndefined();
+        // Behind 6,000 newer ones it is found all the same; a full page says nothing.
+        const cancelled = { function: "bulk", status: "cancelled" } as const;
+        expect(await list(database, cancelled)).toMatchObject({
+          items: [{ id: "run-9000" }, { id: "run-4000" }],
+          looked: 10_000,
+        });
+        const one = await list(database, cancelled, 1);
+        expect(ids(one)).toEqual(["run-9000"]);
+        expect(one.looked).toBeUndefined();
+        const two = await list(database, cancelled, 2);
+        expect(ids(two)).toEqual(["run-9000", "run-4000"]);
+        expect(two.looked).toBeUndefined();
+        expect((await pages(database, cancelled, 1)).flatMap(ids)).toEqual([
+          "run-9000",
+          "run-4000",
+        ]);
         // Filters that leave too many rows are asked along the way.
-        for (const filter of [
-          { tag: "all", status: "finished" },
-          { idPrefix: "run-", status: "finished" },
-          { functionPrefix: "b", status: "finished" },
+        const [oldest] = second.items;
+        if (oldest === undefined) throw new Error("Nothing was listed");
+        for (const [filter, first, last] of [
+          [{ tag: "late", status: "finished" }, ["run-9000"], []],
+          [{ idPrefix: "run-", status: "finished" }, ["run-9000", "run-4000"], ["run-50"]],
+          [{ functionPrefix: "b", status: "finished" }, ["run-9000", "run-4000"], ["run-50"]],
         ] as const) {
-          const all = await pages(database, filter, 10);
-          expect(all.map(ids)).toEqual([[], ["run-50"]]);
-          const [oldest] = second.items;
-          if (oldest === undefined) throw new Error("Nothing was listed");
+          const down = await pages(database, filter, 10);
+          expect(down.map(({ looked }) => looked)).toEqual([10_000, undefined]);
+          expect(down.map(ids)).toEqual([first, last]);
           const up = await pages(database, { ...filter, newerThan: oldest }, 10);
-          expect(up.map(ids)).toEqual([[], []]);
+          expect(up.map(({ looked }) => looked)).toEqual([10_000, undefined]);
+          expect(up.map(ids)).toEqual([first, []]);
         }
         // An index of its own, or few rows, need no second page.
         for (const filter of [

@@ -39,6 +39,7 @@ export function executionLockRulesSuite(backend: Backend): void {
           holder: { ...ann, owner: database.owner },
           leaseUntil: T0 + laterMs + 1_000,
           lockVersion: 2,
+          isAlone: false,
         });
       })(),
     );
@@ -184,6 +185,7 @@ export function executionLockRulesSuite(backend: Backend): void {
           kind: "locked",
           leaseUntil: T0 + 99,
           lockVersion: 2,
+          isAlone: false,
         });
       }),
     );

@@ -20,7 +20,9 @@ export function executionLockingSuite(backend: Backend): void {
         expect(await store.lockPending({ ...byAnn, functions: ["f"], limit: 5 })).toEqual({
           locked: [],
           damaged: [],
+          parked: [],
           isLimited: false,
+          hasSuspects: false,
         });
       }),
     );
@@ -58,8 +60,12 @@ export function executionLockingSuite(backend: Backend): void {
             holder: { ...ann, owner: database.owner },
             tags: [],
             previousCodeVersion: null,
+            hasBegun: false,
+            attempt: 1,
             failures: 0,
             deaths: 0,
+            aloneDeaths: 0,
+            isAlone: false,
             cancellation: null,
             continuations: 0,
             historyFrom: 0,
@@ -81,6 +87,7 @@ export function executionLockingSuite(backend: Backend): void {
             holder: { ...ann, owner: database.owner },
             leaseUntil: T0 + 1_000,
             lockVersion: 1,
+            isAlone: false,
           },
         });
         expect(await kindsOf(fixture, "a")).toBe("created locked");
@@ -191,7 +198,7 @@ export function executionLockingSuite(backend: Backend): void {
     );
 
     test.each([
-      ["timed out", { kind: "attemptTimedOut", dueAt: T0 + 300 } as const],
+      ["timed out", { kind: "attemptTimedOut", dueAt: T0 + 300, counts: "attempt" } as const],
       ["failed", attemptFailed(T0 + 300)],
     ])("[E26] an attempt that %s, with 300 ms to wait, is not due 100 ms too early", (_, event) =>
       onExecutions(backend, async ({ store, clock, database }) => {

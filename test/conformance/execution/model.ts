@@ -148,14 +148,16 @@ export class ExecutionModel {
   async renew(step: Step): Promise<unknown> {
     const runs = this.#peek.executions.map(({ id, key }) => ({ id, key }));
     const lease = Math.max(0, step.inMs);
+    const beside = step.flag;
     const { lost } = await this.store.renew(runs, {
       holder: this.fence(step).fence ?? this.worker(step),
       lease,
+      beside,
     });
     const leaseUntil = this.clock.now() + lease;
     for (const { id, version, responses } of (await peek(this.database)).executions) {
       if (lost.includes(id)) continue;
-      const renewal = { version, responses, leaseUntil };
+      const renewal = { version, responses, leaseUntil, beside };
       this.renewals.set(id, [...(this.renewals.get(id) ?? []), renewal]);
     }
     return lost.length === runs.length ? "nothing renewed" : { lost };
@@ -227,7 +229,14 @@ const uneventful: ReadonlySet<string> = new Set(
     "alreadyFinished",
     "alreadyResolved",
     { events: 0, responses: 0, trees: 0, skipped: 0 },
-    { locked: [], damaged: [], isLimited: false },
-    { locked: [], damaged: [], isLimited: true },
+    ...[true, false].flatMap((isLimited) =>
+      [true, false].map((hasSuspects) => ({
+        locked: [],
+        damaged: [],
+        parked: [],
+        isLimited,
+        hasSuspects,
+      })),
+    ),
   ].map((answer) => JSON.stringify(answer)),
 );

@@ -71,6 +71,7 @@ export function executionPauseSuite(backend: Backend): void {
             holder: { ...ann, owner: database.owner },
             leaseUntil: T0 + 1_000,
             lockVersion: 1,
+            isAlone: false,
           },
         });
         expect(

@@ -73,6 +73,7 @@ export function executionReadsSuite(backend: Backend): void {
             lifecycle: "active",
             failures: 0,
             deaths: 0,
+            aloneDeaths: 0,
             retry: null,
             codeVersion: "v1",
             historyFrom: 0,

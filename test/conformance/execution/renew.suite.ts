@@ -1,5 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Backend } from "../backend.ts";
+import type { Database } from "../../../src/sql/database.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
+import { overlaid } from "../../../src/testing/overlaid.ts";
 import { rejection } from "../backend.ts";
 import { step, waiting } from "./execution-events.ts";
 import {
@@ -64,6 +67,22 @@ export function executionRenewSuite(backend: Backend): void {
         clock.set(T0 + 1_600);
         expect((await store.expireTimers()).locks).toBe(2);
         expect(await store.renew([a], lease)).toEqual({ lost: ["a"] });
+      }),
+    );
+
+    test(
+      "[R13] that waited for its turn lasts its full lease from then on",
+      onExecutions(backend, async (fixture) => {
+        const { database, clock } = fixture;
+        const a = await held(fixture, "a");
+        const busy = overlaid(database, {
+          write: (...call: Parameters<Database["write"]>) => {
+            clock.advance(400);
+            return database.write(...call);
+          },
+        } as Partial<Database>);
+        expect(await executions(busy, { clock }).renew([a], lease)).toEqual({ lost: [] });
+        expect((await standing(fixture, "a")).pending).toMatchObject({ leaseUntil: T0 + 1_400 });
       }),
     );
 

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { Database } from "../../../src/sql/database.ts";
+import { expectAgreement } from "../sound.ts";
 import { codesOf } from "./codes.ts";
 import { faultsIn } from "./faults.ts";
 import type { Step } from "./steps.ts";
@@ -32,11 +33,15 @@ export async function runSequence(
       tables = await readTables(database);
       if (answer.code !== undefined) expect(tables).toEqual(before);
       expect(faultsIn(tables, model.renewals)).toEqual([]);
+      await expectAgreement(database);
       seen = tables;
     } else if (answer.isEventful && step.call !== "clock") seen = await peek(database);
   }
   tables = await readTables(database);
   expect(faultsIn(tables, model.renewals)).toEqual([]);
+  await expectAgreement(database);
+  // Long logs are read in parts.
+  await expectAgreement(database, 3);
   return { told, tables };
 }
 
@@ -67,6 +72,7 @@ export async function runAtOnce(
   }
   const tables = await readTables(database);
   expect(faultsIn(tables, model.renewals)).toEqual([]);
+  await expectAgreement(database);
   return { told, tables };
 }
 

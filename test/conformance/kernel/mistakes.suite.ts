@@ -4,6 +4,7 @@ import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
+import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { addNote, createNoteTable, noteCount } from "../notes.ts";
@@ -15,6 +16,14 @@ export function mistakesSuite(backend: Backend): void {
       await database.write("tables", createNoteTable);
       await body(database);
     });
+
+  test("asking for the life of what is no owner is refused", () =>
+    withDatabase(backend, async (database) => {
+      for (const owner of ["x".repeat(400), "../../etc/passwd", "", "Own_x", 7])
+        expect(await rejection(database.liveness(owner as OwnerId))).toMatchObject({
+          code: "ID_MALFORMED",
+        });
+    }));
 
   describe("a forgotten `yield*`", () => {
     test.each<[string, () => Tx<unknown>]>([

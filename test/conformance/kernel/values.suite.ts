@@ -96,6 +96,7 @@ export function valuesSuite(backend: Backend): void {
           sql`id IN (${texts})`,
           sql`id IN (${[]})`,
           sql`id = ${["a"]}`,
+          sql`id IN ${texts}`,
         ])
           expect(await rejection(found(list))).toMatchObject({
             code: "PARAMETER_INVALID",

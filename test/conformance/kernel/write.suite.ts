@@ -10,6 +10,8 @@ import type { Backend } from "../backend.ts";
 import { hostileThrows } from "../hostile-throws.ts";
 import { addNote, addNoteAndThrow, createNoteTable, noteCount, noteHalves } from "../notes.ts";
 
+const none = { p50: -1, p99: -1 };
+
 export function writeSuite(backend: Backend): void {
   const onNotes = (body: (database: Database) => Promise<void>) => () =>
     withDatabase(backend, async (database) => {
@@ -206,6 +208,31 @@ export function writeSuite(backend: Backend): void {
           code: "STATEMENT_FAILED",
           retryable: false,
         });
+      }),
+    );
+
+    test(
+      "calls are counted and timed by the name of their operation, reads and failures included",
+      onNotes(async (database) => {
+        await Promise.all(
+          Array.from({ length: 20 }, (_, index) =>
+            database.write(addNoteTogether, { id: `n${index}` }),
+          ),
+        );
+        await database.write("mine", () => run(sql`SELECT 1`)).catch(() => undefined);
+        await rejection(database.write("typo", () => run(sql`INSERT INTO nowhere VALUES (1)`)));
+        await database.read("look", () => rows(sql`SELECT 1 AS one`));
+        const { operations } = database.stats();
+        expect(operations[addNoteTogether.name]?.count).toBe(20);
+        for (const name of [addNoteTogether.name, "mine", "typo", "look"]) {
+          const { count = 0, waitingMs, runningMs } = operations[name] ?? {};
+          expect(count).toBeGreaterThan(0);
+          for (const { p50, p99 } of [waitingMs ?? none, runningMs ?? none]) {
+            expect(p50).toBeGreaterThanOrEqual(0);
+            expect(p99).toBeGreaterThanOrEqual(p50);
+          }
+        }
+        expect(operations[addNoteTogether.name]?.runningMs.p99).toBeGreaterThan(0);
       }),
     );
 

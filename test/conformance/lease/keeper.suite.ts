@@ -305,6 +305,28 @@ function waitTests(fixture: InFixture, backend: Backend): void {
     }),
   );
 
+  test(
+    "gives a lease back that was granted when its caller had just given up",
+    fixture(async ({ leases, faults }) => {
+      const abort = new AbortController();
+      const commits: string[] = [];
+      faults.onCommit = (operation) => {
+        commits.push(operation);
+        abort.abort();
+      };
+      const error = await rejection(
+        leases.waitForLease("s", bob, { lease: "1 day", signal: abort.signal }),
+      );
+      expect(error).toMatchObject({ code: "ABORTED" });
+      await until(() => commits.length > 1);
+      expect(commits).toEqual(["acquireLease", "releaseLease"]);
+      expect(await leases.acquire("s", ada)).toMatchObject({
+        kind: "acquired",
+        lease: { owner: "ada", fence: 2 },
+      });
+    }),
+  );
+
   if (backend.survives)
     test(
       "ends when another process gives it back",

@@ -87,11 +87,12 @@ export function effectCalls({ effectClaim, effectHolder }: Rows): Calls {
       free: ["2.input", "3"],
     },
     renew: { args: [effectClaim, {}], free: ["0"] },
-    complete: { args: [effectClaim, 1, {}], free: ["0", "1"] },
+    // A value that is too large is recorded as a failure, and then refused.
+    complete: { args: [effectClaim, 1, {}], free: ["0", "1"], mayWrite: true },
     fail: { args: [effectClaim, new Error("no"), {}], free: ["0", "1"] },
     release: { args: [effectClaim, {}], free: ["0"] },
-    record: { args: [...other, 1, {}], free: ["2.input", "3"] },
-    get: [scope, "k", {}],
+    record: { args: [...other, 1, {}], free: ["2.input", "3"], mayWrite: true },
+    get: [scope, "held", {}],
     list: [scope, {}],
     forget: [scope, {}],
   });

@@ -95,7 +95,7 @@ export function onPages(
 const claimant = { owner: "ann", incarnation: "1" };
 
 /** Something of each kind, and what it takes to work on it. */
-async function writeRows(database: Database): Promise<Rows> {
+export async function writeRows(database: Database): Promise<Rows> {
   const ids = idSource(database);
   const holder = { executor: ids.nextId("Exr"), run: ids.nextId("Run") };
   const log = executions(database);

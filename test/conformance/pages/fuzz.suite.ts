@@ -12,6 +12,7 @@ import {
   databaseValues,
   hostileValues,
   isPlain,
+  looks,
   misspelt,
   pathsOf,
   valueAt,
@@ -90,6 +91,8 @@ type Outcome =
   | { readonly kind: "refused"; readonly error: unknown };
 
 const momentMs = 20;
+/** No message repeats all of a text that somebody gave. */
+const messageMax = 2_000;
 
 class MethodFuzz {
   readonly #fixture: PagesFixture;
@@ -148,10 +151,12 @@ class MethodFuzz {
       const oneIn = databaseValues.has(name) ? Math.ceil(this.#oneIn / 4) : this.#oneIn;
       if ((this.#count + seed) % oneIn !== 0) continue;
       const args = withValue(this.#call.args, path, make());
+      looks.walked = 0;
       const what = `(${path.join(".")} = ${name})`;
       const outcome = await this.#outcome(args);
       this.#judge(what, outcome);
       this.#judgePrepared(what, args, outcome);
+      if (looks.walked > 0) this.#flaws.push(`${what}: walked beyond all bounds`);
     }
   }
 
@@ -187,6 +192,8 @@ class MethodFuzz {
   #judge(what: string, outcome: Outcome): void {
     if (outcome.kind !== "refused") return;
     const { error } = outcome;
+    if (isHoldfastError(error) && error.message.length > messageMax)
+      this.#flaws.push(`${what}: told in ${error.message.length} characters`);
     if (!isHoldfastError(error) && !(error instanceof Trap))
       this.#flaws.push(`${what}: ${spoken(error)}`);
     if (this.#changes > 0 && this.#call.mayWrite !== true)
@@ -233,7 +240,7 @@ async function ended(value: unknown): Promise<void> {
 }
 
 /** How long to wait is for the transaction that a prepared call becomes a part of. */
-function withoutWait(args: readonly unknown[]): readonly unknown[] {
+export function withoutWait(args: readonly unknown[]): readonly unknown[] {
   return args.map((arg) =>
     isPlain(arg) && arg["signal"] instanceof AbortSignal
       ? Object.fromEntries(Object.entries(arg).filter(([name]) => name !== "signal"))

@@ -7,6 +7,45 @@ function trap(): never {
   throw new Trap("Looked at.");
 }
 
+const looksMax = 1_000;
+
+/** Counts how often values of our own are looked at; one that is walked beyond all bounds throws, which ends the walk. */
+export const looks = { most: 0, walked: 0 };
+
+function counted<T extends object>(target: T, length?: number): T {
+  let count = 0;
+  const look = (): void => {
+    count += 1;
+    looks.most = Math.max(looks.most, count);
+    if (count > looksMax) {
+      looks.walked += 1;
+      throw new Trap("Looked at too often.");
+    }
+  };
+  return new Proxy(target, {
+    get(list, name) {
+      look();
+      if (length === undefined) return Reflect.get(list, name) as unknown;
+      if (name === "length") return length;
+      return typeof name === "string" && /^\d+$/.test(name)
+        ? 0
+        : (Reflect.get(list, name) as unknown);
+    },
+    has(list, name) {
+      look();
+      return Reflect.has(list, name);
+    },
+    getOwnPropertyDescriptor(list, name) {
+      look();
+      return Reflect.getOwnPropertyDescriptor(list, name);
+    },
+  });
+}
+
+const listMax = 2 ** 32 - 1;
+/** Larger than any value may be, and made once. */
+const hugeText = "x".repeat(2 ** 22);
+
 /** What JavaScript lets through in place of anything; made anew for each call. */
 export const hostileValues: Readonly<Record<string, () => unknown>> = {
   undefined: () => undefined,
@@ -33,6 +72,14 @@ export const hostileValues: Readonly<Record<string, () => unknown>> = {
       return trap();
     },
   }),
+  "a list of a false length": () => counted([], 2 ** 53 - 1),
+  "a sparse list": () => counted(new Array<unknown>(listMax)),
+  "an error with sparse parts": () =>
+    Object.assign(new Error("hostile"), {
+      errors: counted(new Array<unknown>(listMax)),
+      data: counted([], listMax),
+    }),
+  "a huge text": () => hugeText,
   "a proxy that throws": () =>
     new Proxy({}, { get: trap, has: trap, ownKeys: trap, getOwnPropertyDescriptor: trap }),
 };

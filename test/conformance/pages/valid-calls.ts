@@ -260,6 +260,7 @@ function byteCalls({
       collect: [{}],
       afterCommit: [],
       check: [{}],
+      repair: [{}],
       sizes: [{}],
     }),
   };

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
+import type { ProcessOutput } from "../../../src/model/process/output.ts";
+import { expectSound } from "../sound.ts";
 import { build } from "./build.ts";
 import { onProcesses, fixtureOf, stored } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";
@@ -160,6 +162,45 @@ function endTests(on: On): void {
   );
 
   test(
+    "those who wait get the control of an output, and the class and raw form of a failure",
+    on(async ({ store, database }) => {
+      const outputs: readonly ProcessOutput[] = [
+        { kind: "completed", value: 1, control: { next: ["review"] } },
+        {
+          kind: "failed",
+          class: "timeout",
+          code: "E42",
+          message: "too slow",
+          raw: { seconds: 9 },
+          control: "retry",
+        },
+        { kind: "cancelled", message: "stopped", raw: 1, control: null },
+      ];
+      const eventTypes = [
+        {
+          name: "ended",
+          terminal: { state: "failed", output: { kind: "pointer", pointer: "/end" } },
+        },
+      ] as const;
+      const [, failed] = outputs;
+      await store.register({ id: "declared", kind: "k", eventTypes });
+      await store.append("declared", { type: "ended", payload: { end: failed }, replayKey: "e" });
+      expect(await store.output("declared")).toEqual(failed);
+      for (const output of outputs) {
+        const id = output.kind;
+        await store.register({ id, kind: "k" });
+        await store.complete(id, output);
+        expect(await store.complete(id, output)).toMatchObject({ isReplay: true });
+        expect(await store.waitForEnd(id)).toEqual(output);
+        expect(
+          await rejection(store.complete(id, { ...output, control: "other" } as ProcessOutput)),
+        ).toMatchObject({ code: "REPLAY_KEY_CONFLICT" });
+      }
+      await expectSound(database);
+    }),
+  );
+
+  test(
     "an output that is none is refused",
     on(async ({ store, database }) => {
       await store.register(build);
@@ -171,6 +212,8 @@ function endTests(on: On): void {
         { kind: "completed" },
         { kind: "failed", message: "no code" },
         { kind: "done", value: 1 },
+        { kind: "completed", value: 1, class: "c" },
+        { kind: "failed", class: 5, code: "c", message: "m" },
       ])
         expect(await rejection(store.complete("p", output as never))).toMatchObject({
           code: "OPTION_INVALID",

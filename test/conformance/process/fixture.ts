@@ -11,6 +11,7 @@ import { processes } from "../../../src/stores/process/processes.ts";
 import type { Processes } from "../../../src/stores/process/processes.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
 import type { Queue } from "../../../src/stores/queue/queue.ts";
+import { rememberPayloadMark } from "../../../src/stores/payload-seal.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../../src/stores/session/sessions.ts";
 import { Faults } from "../lease/leased-sessions.ts";
@@ -47,6 +48,8 @@ export function onProcesses(
     await database.write("empty", function* () {
       for (const table of emptied) yield* run(table);
     });
+    // Another test's codec goes with its rows.
+    rememberPayloadMark(database, undefined);
     const fixture = fixtureOf(place, database, manualClock(T0));
     await fixture.sessions.create("s");
     await body(fixture);
@@ -106,6 +109,7 @@ const emptied: readonly Statement[] = [
   sql`DELETE FROM holdfast_execution_event`,
   sql`DELETE FROM holdfast_execution_response`,
   sql`DELETE FROM holdfast_execution_delay`,
+  sql`DELETE FROM holdfast_payload_codec`,
 ];
 
 function* everything(): Tx<unknown> {

@@ -291,16 +291,12 @@ function endTests(on: On): void {
     "[R8] cannot be ended by hand while its execution runs, so that the result of that is told",
     on(async ({ store, executions, database, queue }) => {
       await store.spawn({ ...external, eventTypes: [givenUp] });
-      const held = await store.claim("build", { owner: "w", incarnation: "1" });
-      if (held.kind !== "acquired") throw new Error("The lease is free.");
       const before = await stored(database);
       const output = { kind: "failed", code: "c", message: "m" } as const;
       const event = { type: "given up", replayKey: "k", payload: "m" };
       for (const attempt of [
         () => store.complete("build", output),
-        () => store.complete("build", output, { fence: held.lease }),
         () => store.append("build", event),
-        () => store.append("build", { ...event, fence: held.lease }),
         () => store.abandon("build", "m"),
       ])
         expect(await rejection(attempt())).toMatchObject({
@@ -314,6 +310,48 @@ function endTests(on: On): void {
         value: 1,
       });
       expect((await queue.list("s")).items).toHaveLength(1);
+    }),
+  );
+
+  test(
+    "[R8] cannot be claimed or started while its execution runs, which alone can end it",
+    on(async ({ store, database }) => {
+      await store.spawn(external);
+      const worker = { owner: "w", incarnation: "1" };
+      const before = await stored(database);
+      expect(await rejection(store.claim("build", worker))).toMatchObject({
+        code: "PROCESS_SPAWNED",
+        details: { id: "build", execution: "build" },
+      });
+      expect(await stored(database)).toEqual(before);
+      expect(await store.get("build")).toMatchObject({ attempts: 0 });
+      expect(await store.holder("build")).toBeUndefined();
+      // A lease from before its execution came, as an older release gave it out.
+      await altered(database, sql`UPDATE holdfast_process SET execution = -1`);
+      const held = await store.claim("build", worker);
+      if (held.kind !== "acquired") throw new Error("The lease is free.");
+      await altered(
+        database,
+        sql`UPDATE holdfast_process SET execution = (SELECT key FROM holdfast_execution)`,
+      );
+      const claimed = await stored(database);
+      expect(await rejection(store.start(held.lease))).toMatchObject({ code: "PROCESS_SPAWNED" });
+      expect(await stored(database)).toEqual(claimed);
+    }),
+  );
+
+  test(
+    "[R8] can be claimed, started and ended once its execution was removed by hand",
+    on(async ({ store, database }) => {
+      await store.spawn(external);
+      await altered(database, sql`DELETE FROM holdfast_execution`);
+      const held = await store.claim("build", { owner: "w", incarnation: "1" });
+      if (held.kind !== "acquired") throw new Error("The lease is free.");
+      expect(await store.start(held.lease)).toBe(1);
+      const output = { kind: "completed", value: 2 } as const;
+      expect(await store.complete("build", output, { fence: held.lease })).toMatchObject({
+        status: "completed",
+      });
     }),
   );
 

@@ -162,6 +162,80 @@ function dedupeTests(on: On): void {
   );
 
   test(
+    "wakes of one merge key are taken together, with work of that key and for one frame",
+    on(async ({ store, queue, database, clock }) => {
+      const merging: readonly ProcessEventType[] = [
+        { name: "c", wake: { input: at("/t"), merge: { kind: "constant", value: "news" } } },
+        { name: "p", wake: { input: at("/t"), merge: at("/k") } },
+        { name: "alone", wake: { input: at("/t") } },
+      ];
+      const wake = async (id: string, type: string, t: string, frame: string | null, k = "") => {
+        const wakeTarget = { session: "s", frame };
+        await store.register({ id, kind: "k", wakeTarget, eventTypes: merging });
+        return store.append(id, { type, payload: { t, k } });
+      };
+      await wake("p", "c", "1", null);
+      await queue.enqueue("s", {
+        slot: "join",
+        mergeKey: "news",
+        items: [{ kind: "input", payload: { input: "2" } }],
+      });
+      await wake("p", "c", "3", null);
+      await wake("f", "c", "4", "writer");
+      await wake("f", "c", "5", "writer");
+      await wake("p", "p", "6", null, "x");
+      await wake("p", "p", "7", null, "x");
+      await wake("p", "p", "8", null, "y");
+      await wake("p", "alone", "9", null);
+      await wake("p", "alone", "10", null);
+      const held = await leases(database, { clock }).acquire("s", {
+        owner: "ada",
+        incarnation: "1",
+      });
+      if (held.kind === "busy") throw new Error("Nobody else asks.");
+      const taken: unknown[] = [];
+      for (let claim = await queue.claimTurn(held.lease, { limit: 10 }); claim !== undefined;) {
+        const payloads = claim.batches.flatMap(({ items }) => items.map(({ payload }) => payload));
+        taken.push(payloads.map((payload) => (payload as { input: string }).input));
+        await queue.completeWithoutCommit(held.lease, [claim.ref]);
+        claim = await queue.claimTurn(held.lease, { limit: 10 });
+      }
+      expect(taken).toEqual([["1", "2", "3"], ["4", "5"], ["6", "7"], ["8"], ["9"], ["10"]]);
+    }),
+  );
+
+  test(
+    "the end of an execution wakes with the merge key that was declared, and a key that no queue takes is refused",
+    on(async ({ store, queue, executions }) => {
+      const ended = (value: unknown): readonly ProcessEventType[] => [
+        {
+          name: "process.completed",
+          wake: {
+            input: { kind: "constant", value: "done" },
+            merge: { kind: "constant", value },
+          },
+        },
+      ];
+      const spawn = (id: string, value: unknown) =>
+        store.spawn({
+          id,
+          kind: "k",
+          wakeTarget: "s",
+          eventTypes: ended(value),
+          execution: { function: "f", role: "external" },
+        });
+      await spawn("a", "ends");
+      await executions.resolve("a", { kind: "completed", value: 1 });
+      expect((await queue.list("s")).items).toMatchObject([{ slot: "join", mergeKey: "ends" }]);
+      for (const key of ["", "x".repeat(129), 5, "a\u0000"])
+        await expect(spawn("b", key)).rejects.toMatchObject({
+          code: "PROCESS_INVALID",
+          details: { path: "$.eventTypes[0].wake.merge" },
+        });
+    }),
+  );
+
+  test(
     "[A61] what its holder may still complete is not joined, also by somebody whose clock says that the lease ran out",
     on(async ({ store, queue, database, clock }) => {
       await store.register({ id: "p", kind: "k", wakeTarget: "s", eventTypes });

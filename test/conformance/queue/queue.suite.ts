@@ -241,6 +241,22 @@ function memoryTests(fixture: InFixture): void {
   );
 
   test(
+    "[A40] the mark of a process stays where its highest wake was, also when an earlier one leaves later",
+    fixture(async (at) => {
+      const { queue } = at;
+      const items = [{ kind: "wake", payload: "up" }];
+      const of = (sequence: number) => ({ items, source: { process: "p", sequence } });
+      for (const sequence of [1, 3]) await queue.enqueue("s", of(sequence));
+      const { items: batches } = await queue.list("s");
+      for (const { id } of batches.toReversed()) await queue.cancel("s", id);
+      expect(await listed(at)).toBe("");
+      for (const sequence of [1, 2, 3])
+        expect(await queue.enqueue("s", of(sequence))).toEqual({ kind: "consumed" });
+      expect((await queue.enqueue("s", of(4))).kind).toBe("queued");
+    }),
+  );
+
+  test(
     "[AX6] a source key is not delivered again after completion, nor after cancellation",
     fixture(async (at) => {
       const { queue, clock } = at;

@@ -13,9 +13,6 @@ const keeping = [
   { title: "cold", hotRunsMax: 0 },
 ] as const;
 
-/** Looking for work takes a hundred places; what is started here needs one besides. */
-const concurrency = 101;
-
 async function responsesOf({ executions }: Holdfast, id: string) {
   return (await executions.responses(id)).items;
 }
@@ -51,7 +48,7 @@ function momentTests(backend: Backend): void {
       const holdfast = await another({}, meddling.database);
       const run = await holdfast.start(two);
       const held = meddling.holdNext("lockPending", "answer");
-      await holdfast.work([two], { concurrency });
+      await holdfast.work([two]);
       await held.reached;
       await run.signal(go, 1);
       await run.signal(go, 2);
@@ -65,7 +62,9 @@ function momentTests(backend: Backend): void {
     onRuntime(backend, async ({ database, another }) => {
       const meddling = new Meddling(database);
       const holdfast = await another({}, meddling.database);
-      await holdfast.work([two], { concurrency });
+      const looked = meddling.firstLook();
+      await holdfast.work([two]);
+      await looked;
       const held = meddling.holdNext("createAndLock", "answer");
       const starting = holdfast.start(two, undefined, { id: "r" });
       await held.reached;
@@ -92,8 +91,10 @@ function momentTests(backend: Backend): void {
         );
         const start = () => holdfast.start(either, undefined, { id: "r" });
         if (operation === "lockPending") await start();
+        const looked = operation === "createAndLock" ? meddling.firstLook() : undefined;
         const held = meddling.holdNext(operation, "answer");
-        await holdfast.work([either], { concurrency });
+        await holdfast.work([either]);
+        await looked;
         if (operation === "createAndLock") void start();
         await held.reached;
         await holdfast.get(either, "r").signal(go, 1);
@@ -194,10 +195,12 @@ function interruptionTests(backend: Backend): void {
         onRuntime(backend, async ({ database, another }) => {
           const meddling = new Meddling(database);
           const holdfast = await another({}, meddling.database);
+          const looked = operation === "createAndLock" ? meddling.firstLook() : undefined;
           const held = meddling.holdNext(operation, "answer");
           const start = () => holdfast.start(long, undefined, { id: "r" });
           if (operation === "lockPending") await start();
-          await holdfast.work([long], { concurrency });
+          await holdfast.work([long]);
+          await looked;
           if (operation === "createAndLock") void start();
           await held.reached;
           const run = holdfast.get(long, "r");
@@ -222,9 +225,11 @@ function closingTests(backend: Backend): void {
         const meddling = new Meddling(database);
         const closing = await another({}, meddling.database);
         const start = () => closing.start(quick, undefined, { id: "r" });
+        const looked = operation === "createAndLock" ? meddling.firstLook() : undefined;
         const held = meddling.holdNext(operation, "answer");
         if (operation === "lockPending") await start();
-        await closing.work([quick], { concurrency });
+        await closing.work([quick]);
+        await looked;
         const started = operation === "createAndLock" ? start() : undefined;
         await held.reached;
         const closed = closing.close();

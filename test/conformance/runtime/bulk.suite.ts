@@ -38,6 +38,31 @@ async function started({ holdfast }: RuntimeFixture): Promise<void> {
 export function runtimeBulkSuite(backend: Backend): void {
   describe("a command for many runs", () => {
     test(
+      "ends with a code when its caller's onProgress throws, and what was done stays",
+      onRuntime(backend, async (fixture) => {
+        await started(fixture);
+        const { runs } = fixture.holdfast;
+        const thrown = new Error("of the caller");
+        const onProgress = (): never => {
+          throw thrown;
+        };
+        const error = await rejection(runs.cancelAll({}, { onProgress }));
+        expect(error).toMatchObject({
+          code: "OPTION_INVALID",
+          details: { option: "onProgress", report: { matched: 100, changed: 100 } },
+          cause: thrown,
+        });
+        const { counts } = await runs.count();
+        expect(counts.find(({ status }) => status === "cancelled")).toMatchObject({ count: 100 });
+        const { maintenance } = fixture.holdfast;
+        expect(await rejection(maintenance.check({ onProgress }))).toMatchObject({
+          code: "OPTION_INVALID",
+          cause: thrown,
+        });
+      }),
+    );
+
+    test(
       "ends runs before those below them by force, so that no code goes on",
       onRuntime(backend, async ({ holdfast }) => {
         const tally = new Tally();

@@ -429,6 +429,31 @@ export function runtimeCancellationSuite(backend: Backend): void {
     );
 
     test(
+      "a deadline interrupts the code of an activity that runs",
+      onRuntime(backend, async ({ another }) => {
+        const clock = manualClock(T0);
+        const holdfast = await another({ clock });
+        const begun = gate();
+        const interrupted = gate();
+        const slow = activity("slow", async ({ abortSignal }) => {
+          begun.open();
+          await new Promise<void>((resolve) => {
+            abortSignal.addEventListener("abort", () => resolve());
+          });
+          interrupted.open();
+        });
+        // No renewal comes before the deadline that could tell of it.
+        await holdfast.work([slow], { lease: "1 day" });
+        const run = await holdfast.start(slow, undefined, { deadline: "1 minute" });
+        const ended = rejection(run.result());
+        await begun.opened;
+        clock.advance(60_000);
+        expect(await ended).toMatchObject({ kind: "timedOut" });
+        await interrupted.opened;
+      }),
+    );
+
+    test(
       "a deadline ends a run as timed out after its cleanup",
       onRuntime(backend, async ({ another }) => {
         const clock = manualClock(T0);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../../../src/model/errors.ts";
+import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { isRunFailedError, type RunFailedError } from "../../../src/model/run-failed-error.ts";
-import { activity, workflow } from "../../../src/runtime/definition/definitions.ts";
+import { activity, workflow, type Workflow } from "../../../src/runtime/definition/definitions.ts";
 import { NonRetryableError } from "../../../src/runtime/failures.ts";
 import { integer, strict } from "../../../src/sql/dialect.ts";
 import { run as runStatement } from "../../../src/sql/operation.ts";
@@ -19,6 +20,8 @@ class CardDeclined extends Error {
 
 const once = { retry: { maxRetries: 0 } };
 const twice = { retry: { maxRetries: 1, backoff: 1 } };
+
+const childOfA = "a.o:1_1" as ExecutionId;
 
 /** What code can tell of an error, but for its stack. */
 function seen(error: unknown): object {
@@ -227,7 +230,7 @@ export function runtimeErrorsSuite(backend: Backend): void {
         const run = await holdfast.start(tree, undefined, { id: "t" });
         const error = (await rejection(run.result())) as RunFailedError;
         expect(error.message).toMatch(
-          /^Run t of tree failed: Run t\S+ of branch failed: Run t\S+ of leaf failed \(attempt 1\): NonRetryableError: no leaf; caused by Error: frost \(at \S+errors\.suite\.ts\S+\)$/,
+          /^Run t of tree failed: NonRetryableError: no leaf; caused by Error: frost \(at \S+errors\.suite\.ts\S+, in run t\S+ of leaf, attempt 1\)$/,
         );
         const ofBranch = error.cause as RunFailedError;
         expect(isRunFailedError(ofBranch)).toBe(true);
@@ -240,6 +243,71 @@ export function runtimeErrorsSuite(backend: Backend): void {
         expect((ofLeaf.cause as Error).cause).toMatchObject({
           message: "frost",
         });
+      }),
+    );
+
+    test.each([
+      { levels: 5, place: String.raw`, in run \S+ of level, step "dig", attempt 1` },
+      // A failure keeps eight errors: which run threw the last is not known of longer chains.
+      { levels: 12, place: "" },
+    ])(
+      "of a child $levels levels down are told once, with all causes behind",
+      ({ levels, place }) =>
+        onRuntime(backend, async ({ holdfast }) => {
+          const level: Workflow<number, string> = workflow("level", async (ctx, below: number) =>
+            below > 1
+              ? ctx.call(level, below - 1)
+              : ctx.step("dig", once, (): string => {
+                  throw new CardDeclined("rock");
+                }),
+          );
+          await holdfast.work([level]);
+          const run = await holdfast.start(level, levels, { id: "top" });
+          const error = await rejection(run.result());
+          expect(error.message).toMatch(
+            new RegExp(
+              String.raw`^Run top of level failed: CardDeclined: rock \(at \S+errors\.suite\.ts:\d+:\d+${place}\)$`,
+            ),
+          );
+          const causes: Error[] = [];
+          for (let each = error.cause; each instanceof Error; each = each.cause) causes.push(each);
+          const runs = causes.slice(0, -1) as RunFailedError[];
+          expect(runs.map(({ runId }) => runId.split(".").length)).toEqual(
+            Array.from({ length: Math.min(levels - 1, 7) }, (_, depth) => depth + 2),
+          );
+          expect(causes.at(-1)).toMatchObject({ name: "CardDeclined", message: "rock" });
+        })(),
+    );
+
+    test(
+      "of a child that its parent wraps, or that was cancelled, are told once",
+      onRuntime(backend, async ({ holdfast }) => {
+        const leaf = activity("leaf", once, async () => {
+          throw new CardDeclined("no money");
+        });
+        const wrapping = workflow("wrapping", async (ctx) => {
+          try {
+            await ctx.call(leaf);
+          } catch (cause) {
+            throw new TypeError("billing failed", { cause });
+          }
+        });
+        const waiting = workflow("waiting", (ctx) => ctx.sleep("1 hour"));
+        const above = workflow("above", (ctx) => ctx.call(waiting));
+        await holdfast.work([leaf, wrapping, waiting, above]);
+        const wrapped = await holdfast.start(wrapping, undefined, { id: "w" });
+        expect((await rejection(wrapped.result())).message).toMatch(
+          /^Run w of wrapping failed: TypeError: billing failed; caused by CardDeclined: no money \(at \S+errors\.suite\.ts:\d+:\d+, in run w\S+ of leaf, attempt 1\)$/,
+        );
+        const run = await holdfast.start(above, undefined, { id: "a" });
+        await expect.poll(() => run.status()).toBe("blocked");
+        await expect
+          .poll(() => holdfast.executions.get(childOfA).then(({ state }) => state.pending.kind))
+          .toBe("blocked");
+        await holdfast.executions.cancel(childOfA, { reason: "too late" });
+        expect((await rejection(run.result())).message).toBe(
+          `Run a of above failed: Run ${childOfA} of waiting was cancelled: too late.`,
+        );
       }),
     );
 

@@ -9,13 +9,15 @@ import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
 import { Meddling } from "./meddling.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import { pastChecks } from "../past-checks.ts";
 import { sleepAsked, stepDone } from "./recorded-run.ts";
 import { kindsOf, Tally, until } from "./waiting.ts";
 
 /** Nobody's function: who serves it lets time pass for all. */
 const idle = workflow("idle", async () => undefined);
 
-/** A worker that takes a run with a lease of a second, and is not heard of again. */
+/** A worker that runs nothing else takes a run with a lease of a second, and is not heard of again. */
 export async function taken(
   { executions }: Holdfast,
   name: string,
@@ -25,6 +27,7 @@ export async function taken(
     ...byAnn,
     functions: [{ name, retry: { ...unlimitedRetryPolicy, maxRetries, backoffMs: 300 } }],
     limit: 1,
+    suspects: "alone",
   });
   return locked[0]?.id ?? "none was due";
 }
@@ -49,6 +52,7 @@ export function runtimeExpirySuite(backend: Backend): void {
     deathTests(backend);
   });
   describe("a sleep", () => {
+    damageTests(backend);
     sleepTests(backend);
   });
 }
@@ -75,7 +79,7 @@ function silentTests(backend: Backend): void {
   );
 
   test(
-    "[E53] its attempt has timed out, the next waits its pause, and without another the activity has timed out",
+    "[E53] its attempt has timed out and uses up no retry; the next waits its pause, and an activity without retries has timed out",
     onRuntime(backend, async ({ another }) => {
       const clock = manualClock(T0);
       const holdfast = await another({ clock });
@@ -87,16 +91,16 @@ function silentTests(backend: Backend): void {
       await until(async () => (await kindsOf(holdfast, run.id)).includes("attemptTimedOut"));
       const dueAt = await lastDueAt(holdfast, run.id);
       isWithinQuarterOf(300, dueAt, clock.now());
-      const { pending, failures } = (await holdfast.executions.get(run.id)).state;
+      const { pending, failures, deaths } = (await holdfast.executions.get(run.id)).state;
       expect(pending).toMatchObject({
         kind: "pending",
         dueAt,
         lastLock: byAnn.holder,
       });
-      expect(failures).toBe(1);
+      expect([failures, deaths]).toEqual([0, 1]);
       expect(await taken(holdfast, "hangs", 1)).toBe("none was due");
       clock.set(dueAt);
-      expect(await taken(holdfast, "hangs", 1)).toBe(run.id);
+      expect(await taken(holdfast, "hangs", 0)).toBe(run.id);
       clock.advance(1_000);
       expect(await rejection(run.result())).toMatchObject({ kind: "timedOut" });
     }),
@@ -176,7 +180,7 @@ function silentTests(backend: Backend): void {
 
 function deathTests(backend: Backend): void {
   test(
-    "[E52] [E53] for an activity that is a failed attempt: made again after its pause, or failed without retries",
+    "[E52] [E53] for an activity that is an attempt: made again after its pause, using up no retry, or failed without retries",
     onRuntime(backend, async ({ database, another }) => {
       const clock = manualClock(T0);
       const meddling = new Meddling(database);
@@ -193,7 +197,7 @@ function deathTests(backend: Backend): void {
       expect(error).toMatchObject({ kind: "failed" });
       expect(error.message).toContain("died");
       const { event } = await holdfast.executions.lastEvent(retried.id);
-      expect(event).toMatchObject({ kind: "ownerDied", counts: "attempt" });
+      expect(event).toMatchObject({ kind: "ownerDied", counts: "death" });
       const dueAt = await lastDueAt(holdfast, retried.id);
       isWithinQuarterOf(300, dueAt, T0);
       clock.set(dueAt);
@@ -202,7 +206,7 @@ function deathTests(backend: Backend): void {
   );
 
   test(
-    "[E55] for a workflow it is free after progress; without any it waits, and at the fifth time it is parked",
+    "[E55] for a workflow it is free after progress; without any it waits, and at the fifth time alone it is parked",
     onRuntime(backend, async ({ database, another, said }) => {
       const clock = manualClock(T0);
       const meddling = new Meddling(database);
@@ -223,7 +227,7 @@ function deathTests(backend: Backend): void {
       });
       await holdfast.get(one, "further").pause();
       const run = await holdfast.start(one, undefined, { id: "deadly" });
-      for (const pauseMs of [300, 600, 1_200, 2_400]) {
+      for (const pauseMs of [300, 600, 1_200, 2_400, 4_800, 9_600, 19_200]) {
         expect(await taken(holdfast, "one", null)).toBe("deadly");
         await executions.releaseDead();
         const dueAt = await lastDueAt(holdfast, "deadly");
@@ -241,6 +245,38 @@ function deathTests(backend: Backend): void {
       await run.unpark();
       expect(await run.result()).toBe(1);
       expect(said.filter(({ level }) => level === "error")).toEqual([]);
+    }),
+  );
+}
+
+function damageTests(backend: Backend): void {
+  test(
+    "timers that nobody can read are not asked for without pause",
+    onRuntime(backend, async ({ database, another }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      let looks = 0;
+      meddling.on("earliestTimer", () => {
+        looks += 1;
+        return undefined;
+      });
+      const holdfast = await another({ clock }, meddling.database);
+      const { executions } = holdfast;
+      await executions.create({ id: "torn", function: "one" });
+      expect(await taken(holdfast, "one", null)).toBe("torn");
+      await database.write("damage", () =>
+        pastChecks(database, sql`UPDATE holdfast_execution SET executor = NULL WHERE id = 'torn'`),
+      );
+      clock.advance(1_000);
+      await holdfast.work([idle]);
+      await until(() => looks > 0);
+      // A busy loop would ask thousands of times meanwhile.
+      for (let turn = 0; turn < 50; turn += 1) await executions.get("torn").catch(() => undefined);
+      expect(looks).toBeLessThan(5);
+      // It goes on looking, though.
+      const before = looks;
+      clock.advance(60_000);
+      await until(() => looks > before);
     }),
   );
 }

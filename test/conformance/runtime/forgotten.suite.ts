@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { HoldfastError } from "../../../src/model/errors.ts";
 import { signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
@@ -30,10 +30,16 @@ export function runtimeForgottenSuite(backend: Backend): void {
           }
           return "nothing was thrown";
         });
+        const ofNode: string[] = [];
+        const listener = ({ name, message }: Error): void =>
+          void ofNode.push(`${name}: ${message}`);
+        process.on("warning", listener);
+        onTestFinished(() => void process.off("warning", listener));
         await holdfast.work([careless]);
         const run = await holdfast.start(careless);
         expect(await run.result()).toBe("too early");
-        expect(said.filter(({ message }) => message.includes("nobody awaits"))).not.toEqual([]);
+        expect(said.filter(({ message }) => message.includes("nobody awaits"))).toHaveLength(1);
+        expect(ofNode.filter((warning) => warning.includes("Rejection"))).toEqual([]);
       }),
     );
 

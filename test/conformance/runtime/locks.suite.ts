@@ -324,8 +324,9 @@ function leaseTests(backend: Backend): void {
       const charge = activity("charge", { retry: { backoff: 100 } }, async () =>
         tally.count("charge"),
       );
-      // Looking for work takes a hundred places.
-      await slow.work([charge], { lease: leaseMs, concurrency: 101 });
+      const looked = meddling.firstLook();
+      await slow.work([charge], { lease: leaseMs });
+      await looked;
       // Its own timers do not see it in time.
       const unseen = meddling.holdNext("expiredTimers", "call");
       const held = meddling.holdNext("createAndLock", "answer");

@@ -1,8 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { HoldfastError } from "../../../src/model/errors.ts";
 import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Run } from "../../../src/runtime/client/run-handle.ts";
 import { run as execute } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
+import type { AppendEvents } from "../../../src/stores/execution/log/append.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
 import { appends, Meddling } from "./meddling.ts";
@@ -11,8 +13,21 @@ import { gate, kindsOf, Tally, until } from "./waiting.ts";
 export function runtimeManySuite(backend: Backend): void {
   describe("many at once", () => {
     test(
-      "[RT15] 1,500 children of one parent are asked for in appends that fit",
-      onRuntime(backend, async ({ holdfast }) => {
+      "[RT15] 1,500 children of one parent are asked for in appends that fit, and in no turn of the loop more than 200",
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        let turn = 0;
+        let timer = setImmediate(function next() {
+          turn += 1;
+          timer = setImmediate(next);
+        });
+        onTestFinished(() => clearImmediate(timer));
+        const created = new Map<number, number>();
+        meddling.on("appendEvents", (_, { children = [] }: Pick<AppendEvents, "children">) => {
+          created.set(turn, (created.get(turn) ?? 0) + children.length);
+          return undefined;
+        });
         const child = workflow("child", async (_, n: number) => n);
         const parent = workflow("parent", async (ctx) => {
           const all = await Promise.all(
@@ -23,6 +38,9 @@ export function runtimeManySuite(backend: Backend): void {
         await holdfast.work([parent, child]);
         const run = await holdfast.start(parent);
         expect(await run.result()).toBe((1_499 * 1_500) / 2);
+        const counts = [...created.values()];
+        expect(counts.reduce((a, b) => a + b)).toBe(1_500);
+        expect(Math.max(...counts)).toBeLessThanOrEqual(200);
       }),
     );
 
@@ -401,6 +419,33 @@ export function runtimeManySuite(backend: Backend): void {
         await until(() => told.length > 0);
         await holdfast.resolve(told[0] ?? "", "at once");
         expect(await inPlace.result()).toBe("at once");
+      }),
+    );
+
+    test(
+      "[E67] an answer that is too large fails its external for good, and its caller is told each time",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tokens: string[] = [];
+        const asking = workflow("asking", async (ctx) => {
+          const answer = ctx.external<string>();
+          await ctx.step("mail the token", () => tokens.push(answer.token));
+          return answer.result().catch((error: Error) => {
+            const { code, details } = error.cause as HoldfastError;
+            return { code, details };
+          });
+        });
+        await holdfast.work([asking]);
+        const run = await holdfast.start(asking);
+        await until(() => tokens.length > 0);
+        const [token = ""] = tokens;
+        const large = "x".repeat(3 * 1024 * 1024);
+        const refusal = { code: "VALUE_TOO_LARGE", details: { limit: 2 * 1024 * 1024 } };
+        await expect(holdfast.resolve(token, large)).rejects.toMatchObject(refusal);
+        await expect(holdfast.resolve(token, large)).rejects.toMatchObject(refusal);
+        await expect(holdfast.resolve(token, "small")).rejects.toMatchObject({
+          code: "RESOLUTION_CONFLICT",
+        });
+        expect(await run.result()).toMatchObject(refusal);
       }),
     );
 

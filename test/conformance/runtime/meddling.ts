@@ -84,6 +84,14 @@ export class Meddling {
     return { reached: reached.opened, release: () => released.open() };
   }
 
+  /** Resolves when the worker that starts next has looked for work once; until then it starts nothing else. */
+  async firstLook(): Promise<void> {
+    const held = this.holdNext("lockPending", "answer");
+    await held.reached;
+    held.release();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
   /** The next calls of an operation are done, or are not, and nobody hears the answer. */
   loseNext(operation: string, times: number, isDone: boolean = true): void {
     let left = times;

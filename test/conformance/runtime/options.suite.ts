@@ -70,6 +70,31 @@ const nap = workflow("nap", async (ctx) => ctx.sleep("1 day"));
 /** Options that are none are refused by a code, wherever they are given. */
 export function runtimeOptionsSuite(backend: Backend): void {
   describe("options", () => {
+    test(
+      "every store of a database with a payload codec and limits of its own can be asked",
+      onRuntime(backend, async ({ another }) => {
+        const reversed = (text: string): string => text.split("").toReversed().join("");
+        const holdfast = await another({
+          payload: {
+            name: "reversed",
+            encode: reversed,
+            decode: reversed,
+            hash: "sha256",
+          },
+          valueLimits: { charactersMax: 1_000 },
+        });
+        const { hash } = await holdfast.blobs.put(new Uint8Array([1, 2, 3]));
+        expect(await holdfast.blobs.get(hash)).toMatchObject({ size: 3 });
+        await holdfast.artifacts.put("modules", "main", new Uint8Array([4]));
+        expect((await holdfast.artifacts.list("modules")).items).toHaveLength(1);
+        await holdfast.sessions.create("s");
+        const { id } = await holdfast.attachments
+          .ofSession("s")
+          .put(new Uint8Array([5]), { mediaType: "text/plain" });
+        expect(id).toHaveLength(64);
+      }),
+    );
+
     test("of definitions and schedules are refused by a code when they mean nothing", async () => {
       const shared = ["input", "concurrency", "concurrencyPerKey", "keep", "keepFailed"];
       const body = async (): Promise<void> => undefined;

@@ -348,6 +348,37 @@ function damageTests(backend: Backend): void {
   );
 
   test(
+    "[RT16] is told of, and does nothing again, while an event behind the first page of its log is missing",
+    onRuntime(backend, async ({ database, another, said }) => {
+      let steps = 0;
+      const long = workflow("long", async (ctx) => {
+        for (let n = 0; n < 205; n += 1) await ctx.step("one", () => (steps += 1));
+        await ctx.receive(go);
+        await ctx.step("two", () => (steps += 1));
+      });
+      const first = await another({});
+      await first.work([long]);
+      await first.start(long, undefined, { id: "a" });
+      await until(async () => (await first.get(long, "a").status()) === "blocked");
+      await first.close();
+      const moved = (from: number, to: number): Promise<void> =>
+        database.write("edit", () =>
+          pastChecks(
+            database,
+            sql`UPDATE holdfast_execution_event SET version = ${to} WHERE version = ${from}`,
+          ),
+        );
+      await moved(204, 9_999);
+      const second = await another({});
+      await second.work([long]);
+      await second.get(long, "a").signal(go, 1);
+      await until(() => said.some(({ message }) => message.includes("(a#204) is missing")));
+      expect(await second.get(long, "a").status()).toBe("running");
+      expect(steps).toBe(205);
+    }),
+  );
+
+  test(
     "[RT16] is told of once, does not keep its worker busy, and runs once it is repaired",
     onRuntime(backend, async ({ database, another, said }) => {
       const clock = manualClock(T0);

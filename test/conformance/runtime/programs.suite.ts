@@ -12,7 +12,9 @@ import type { Run } from "../../../src/runtime/client/run-handle.ts";
 import type { RuntimeContext } from "../../../src/runtime/runtime-context.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { Backend } from "../backend.ts";
+import { expectAgreement } from "../sound.ts";
 import { onRuntime, type RuntimeFixture } from "./fixture.ts";
+import { whenLogStands } from "./log-growth.ts";
 import {
   disagreement,
   ping,
@@ -48,6 +50,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
       "[RT1] see the same when they are replayed as when they ran",
       onRuntime(backend, async (fixture) => {
         expect(await agreeing(fixture, 1_000, roundsOn(backend))).toEqual([]);
+        await expectAgreement(fixture.database);
       }),
     );
 
@@ -55,6 +58,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
       "[RT2] see the same when they are forgotten at every wait",
       onRuntime(backend, async (fixture) => {
         expect(await agreeing(fixture, 0, roundsOn(backend))).toEqual([]);
+        await expectAgreement(fixture.database);
       }),
     );
 
@@ -76,8 +80,36 @@ export function runtimeProgramsSuite(backend: Backend): void {
             { seed, numRuns: Math.ceil(roundsOn(backend) / 2) },
           );
           expect(alarms(said)).toEqual([]);
+          await expectAgreement(database);
         }),
       );
+
+    test(
+      "[RT1] [RT10] see the same when many of them share 1 to 3 places, and some are cancelled",
+      onRuntime(backend, async ({ database, another, said }) => {
+        const context = await runtimeContext(database, {}, () => undefined);
+        const crowd = fc.array(fc.tuple(programs, fc.option(fc.integer({ min: 1, max: 8 }))), {
+          minLength: 4,
+          maxLength: 8,
+        });
+        const concurrency = fc.integer({ min: 1, max: 3 });
+        const hotRunsMax = fc.constantFrom(1_000, 0);
+        await fc.assert(
+          fc.asyncProperty(crowd, concurrency, hotRunsMax, async (all, places, hot) => {
+            const holdfast = await another();
+            const programming = new Programming(holdfast, context, said);
+            await programming.work(hot, places);
+            const found = await Promise.all(
+              all.map(([nodes, after]) => programming.disagreementOf(nodes, after ?? undefined)),
+            );
+            await holdfast.close();
+            expect(found.filter((one) => one !== undefined)).toEqual([]);
+          }),
+          { seed, numRuns: Math.ceil(roundsOn(backend) / 8) },
+        );
+        expect(alarms(said)).toEqual([]);
+      }),
+    );
 
     for (const [title, after] of Object.entries(wrongDrains))
       test(
@@ -181,8 +213,8 @@ class Programming {
     this.#said = said;
   }
 
-  work(hotRunsMax: number): Promise<void> {
-    return this.#holdfast.work(this.#functions.all, { hotRunsMax });
+  work(hotRunsMax: number, concurrency = 100): Promise<void> {
+    return this.#holdfast.work(this.#functions.all, { hotRunsMax, concurrency });
   }
 
   /** What the first program saw that did not see the same twice; undefined if all of so many did. */
@@ -239,13 +271,22 @@ class Programming {
     const looking = setInterval(() => {
       if (alarms(this.#said).length > 0) isGivenUp.abort();
     }, 20);
+    let isStuck = false;
+    const stopWatching = whenLogStands(this.#context.database, () => {
+      isStuck = true;
+      isGivenUp.abort();
+    });
     return run
-      .result({ timeout: "30s", signal: isGivenUp.signal })
+      .result({ signal: isGivenUp.signal })
       .catch((error: unknown) => {
+        if (isStuck) throw new Error(`${run.id} does not end, and no log grows.`);
         if (isGivenUp.signal.aborted) return undefined;
         throw error;
       })
-      .finally(() => clearInterval(looking));
+      .finally(() => {
+        clearInterval(looking);
+        stopWatching();
+      });
   }
 }
 

@@ -65,6 +65,37 @@ export function runtimeRetentionSuite(backend: Backend): void {
     );
 
     test(
+      "and could not be removed yet, go with a later sweep",
+      onRuntime(backend, async ({ database, another }) => {
+        const clock = manualClock(T0);
+        const traffic = new Traffic();
+        const holdfast = await another({ clock }, traffic.over(database));
+        const { executions } = holdfast;
+        const brief = workflow("brief", { keep: "1 hour" }, async () => 1);
+        await executions.create({ id: "top", function: "brief" });
+        await executions.create({ id: "top.n:a_1", function: "nobody" });
+        const done = { kind: "completed", value: 1 } as const;
+        await executions.finish("top", 1, done);
+        await holdfast.work([brief]);
+        const isThere = async (id: string): Promise<boolean> =>
+          (await holdfast.runs.list()).items.some((run) => run.id === id);
+        // Far less often than a worker begins from the start anyway.
+        const sweeps = async (): Promise<void> => {
+          for (let sweep = 0; sweep < 3; sweep += 1) {
+            await traffic.quiet(() => false);
+            clock.advance(hour);
+          }
+          await traffic.quiet(() => false);
+        };
+        await sweeps();
+        expect(await isThere("top")).toBe(true);
+        await executions.finish("top.n:a_1", 1, done);
+        await sweeps();
+        expect(await isThere("top")).toBe(false);
+      }),
+    );
+
+    test(
       "for what is no duration is refused: nothing is removed by mistake",
       onRuntime(backend, async () => {
         for (const options of [{ keep: "soon" }, { keepFailed: -1 }])

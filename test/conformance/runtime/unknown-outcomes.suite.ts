@@ -97,7 +97,9 @@ export function runtimeUnknownOutcomesSuite(backend: Backend): void {
         const holdfast = await another({}, meddling.database);
         const tally = new Tally();
         const once = workflow("once", async (ctx) => ctx.step("once", () => tally.count("once")));
-        await holdfast.work([once], { concurrency: 101 });
+        const looked = meddling.firstLook();
+        await holdfast.work([once]);
+        await looked;
         meddling.loseNext("createAndLock", 1);
         const start = () => holdfast.start(once, undefined, { id: "r" });
         expect(await rejection(start())).toMatchObject({

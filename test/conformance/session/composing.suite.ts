@@ -40,6 +40,9 @@ async function turnAndNote(
 
 export function sessionComposingSuite(backend: Backend): void {
   const fixture: InFixture = (body) => inFixture(backend, body);
+  describe("a session read in a transaction of the app's own", () => {
+    readTests(fixture);
+  });
   describe("a session locked in a transaction of the app's own", () => {
     lockTests(fixture);
   });
@@ -129,6 +132,34 @@ export function sessionComposingSuite(backend: Backend): void {
       }),
     );
   });
+}
+
+function readTests(fixture: InFixture): void {
+  test(
+    "appends each of 40 turns behind the leaf that the body has read",
+    fixture(async ({ database, store, held }) => {
+      const { handle, fence } = await held("s");
+      const create = store.create.prepare("s");
+      const path = store.path.prepare("s");
+      const said40 = Array.from({ length: 40 }, (_, user) => `${user}`);
+      await Promise.all(
+        said40.map((user) =>
+          database.write(
+            `say ${user}`,
+            function* () {
+              yield* create();
+              const { leaf } = yield* path();
+              const node = said(user, { id: user, ...(leaf !== null && { parent: { id: leaf } }) });
+              yield* store.commit.prepare(handle, { turn: user, fence, nodes: [node] })();
+            },
+            { isolation: "readCommitted" },
+          ),
+        ),
+      );
+      const { nodes } = await store.path("s");
+      expect(nodes.map(({ id }) => id).toSorted()).toEqual(said40.toSorted());
+    }),
+  );
 }
 
 function lockTests(fixture: InFixture): void {

@@ -308,6 +308,23 @@ function usageTests(fixture: InFixture): void {
   );
 
   test(
+    "entries whose counts are all zero are left out, and do not say which source came first",
+    fixture(async ({ store, held }) => {
+      const { handle, commit } = await held("s");
+      const zero = (source: string) => ({ ...spent(source, "m", 0), outputTokens: 0 });
+      const onlyRead = { ...zero("cache"), cacheReadTokens: 7 };
+      await commit({ turn: "t1", nodes: [], usage: [zero("late"), zero("never"), onlyRead] });
+      await commit({ turn: "t2", nodes: [], usage: [spent("chat", "m", 2), zero("chat")] });
+      await commit({ turn: "t3", nodes: [], usage: [spent("late", "m", 1)] });
+      expect(await store.usage(handle)).toEqual([
+        onlyRead,
+        spent("chat", "m", 2),
+        spent("late", "m", 1),
+      ]);
+    }),
+  );
+
+  test(
     "a sum beyond 2^53 − 1 is an error that names it, the largest exact one is not",
     fixture(async ({ store, held }) => {
       const { handle, commit } = await held("s");

@@ -286,6 +286,22 @@ function listTests(fixture: InFixture): void {
   );
 
   test(
+    "a clock that is set back does not make a session less active",
+    fixture(async ({ store, clock, held }) => {
+      const session = await held("a");
+      clock.set(5_000);
+      await session.commit({ turn: "t1", nodes: [said("first")] });
+      clock.set(4_000);
+      await held("b");
+      await session.commit({ turn: "t2", nodes: [said("second")] });
+      expect((await store.list()).items).toMatchObject([
+        { id: "a", activeAt: 5_000, revision: 2 },
+        { id: "b", activeAt: 4_000 },
+      ]);
+    }),
+  );
+
+  test(
     "can be limited to the children of a session, and a cursor belongs to its list",
     fixture(async ({ store }) => {
       await store.create("p");

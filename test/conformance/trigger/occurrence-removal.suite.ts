@@ -127,6 +127,19 @@ function againTests(fixture: InTriggers): void {
 
 function removalTests(fixture: InTriggers): void {
   test(
+    "is kept when it is exactly as old as the policy, and removed a millisecond later",
+    fixture(async ({ mine, clock }) => {
+      const { triggers } = mine;
+      await triggers.record({ key: "o", source: webhook });
+      clock.advance(hour);
+      const policy = { olderThan: hour };
+      expect(await triggers.removeOccurrences(policy)).toEqual({ removed: 0, rows: 0, kept: 0 });
+      clock.advance(1);
+      expect(await triggers.removeOccurrences(policy)).toMatchObject({ removed: 1 });
+    }),
+  );
+
+  test(
     "is removed when what it started has ended, in slices",
     fixture(async ({ mine, clock }) => {
       const { triggers, database } = mine;

@@ -34,15 +34,15 @@ describe("holdfast migrate", () => {
         code: 0,
         stdout: [
           expect.stringMatching(
-            /^app\.db was moved to postgres:\/\/\S+: 2 rows in \d+ tables, 0\.0 MiB\. Rows and checksums of every table agree\.$/,
+            /^app\.db was moved to postgres:\/\/\S+: 3 rows in \d+ tables, 0\.0 MiB\. Rows and checksums of every table agree\.$/,
           ),
-          "Not copied, since they are your own tables: account. Make them in Postgres and copy their rows before workers start.",
-          "Give the URL where app.db was given, and restart. The file takes no more writes.",
+          "Not copied, because they are your own tables: account. Create them in Postgres and copy their rows before workers start.",
+          "Replace app.db with the URL in your program, and restart it. The file takes no more writes.",
           "",
         ],
       });
       expect(stderr).toMatch(/^Copying table 1 of \d+, holdfast_artifact/);
-      expect(stderr).toContain("Everything has arrived.");
+      expect(stderr).toContain("All data has arrived.");
       const again = await migrate(folder, place);
       expect(again.stdout).toContain("app.db had been moved to");
       const list = await holdfastCli(["list", "--db", "app.db"], {
@@ -93,7 +93,7 @@ describe("holdfast migrate", () => {
       });
       expect(await migrate(folder, place, ["--give-up"])).toMatchObject({
         code: 0,
-        stdout: "The move was given up. app.db can be used again; restart what was refused.\n",
+        stdout: "The move was given up. app.db can be used again. Restart the refused processes.\n",
       });
       await (await folder.open()).close();
       expect(await migrate(folder, place, ["--give-up"])).toMatchObject({

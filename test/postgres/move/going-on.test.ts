@@ -8,6 +8,7 @@ import { holdfastOn } from "../../../src/open/open-holdfast.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { bytesOf } from "../../conformance/blob/owners.ts";
 import { schedules } from "../../../src/triggers.ts";
+import { keyedCodec } from "../../fixtures/keyed-codec.ts";
 import { until } from "../place.ts";
 import { move, withBoth } from "./moving.ts";
 
@@ -290,3 +291,28 @@ async function schedulesFire(target: Holdfast): Promise<void> {
   await scheduler.close();
   expect(fired).toEqual([noon + 3 * day]);
 }
+
+test("values that went through a payload codec need it after the move as before", () =>
+  withBoth(async (folder, place) => {
+    const word = signal<string>("word");
+    const echo = workflow(
+      "echo",
+      async (ctx, text: string) => `${text} ${await ctx.receive(word)}`,
+    );
+    const payload = keyedCodec("one");
+    const source = await holdfastOn(await folder.open(), { payload }, () => undefined);
+    await source.start(echo, "secret", { id: "echo-1" });
+    await source.close();
+    await move(folder, place);
+    const forgetful = await holdfastOn(await place.open(), {}, () => undefined);
+    await expect(forgetful.start(echo, "in the clear")).rejects.toMatchObject({
+      code: "PAYLOAD_CODEC_MISSING",
+    });
+    await forgetful.close();
+    const target = await holdfastOn(await place.open(), { payload }, () => undefined);
+    await target.work([echo]);
+    const run = target.get(echo, "echo-1");
+    await run.signal(word, "kept");
+    expect(await run.result()).toBe("secret kept");
+    await target.close();
+  }));

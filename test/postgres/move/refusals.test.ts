@@ -49,7 +49,7 @@ describe("a target", () => {
         details: { tables: ["holdfast_session"] },
       });
       await sessions(await folder.open()).create("goes on");
-      expect(await targetFilled(place)).toEqual(["holdfast_session"]);
+      expect(await targetFilled(place)).toEqual(["holdfast_payload_codec", "holdfast_session"]);
     }));
 
   test("that was only opened before is empty, and takes the secret of the source", () =>

@@ -1,4 +1,4 @@
-/** Why a driver could not be loaded, and what helps: each state has its own remedy. */
+/** The reason why a driver could not be loaded, and its remedy. */
 export interface DriverFlaw {
   readonly reason: string;
   readonly remedy: string;
@@ -7,15 +7,15 @@ export interface DriverFlaw {
 const rebuild =
   "Run `npm rebuild better-sqlite3` (with `--ignore-scripts=false` where npm is set to skip install scripts)";
 
-/** What we read of the package.json of a driver. */
+/** The fields of a driver's package.json that we read. */
 export interface PackageInfo {
   readonly version?: string;
   readonly engines?: { readonly node?: string };
 }
 
 /**
- * A version that wants a newer Node crashes the process when it is loaded
- * (better-sqlite3 13 does on Node 20), and not every package manager minds.
+ * Refuses a driver version that requires a newer Node. Loading one crashes the process
+ * (better-sqlite3 13 does on Node 20), and not every package manager checks it.
  */
 export function refuseWrongNode(
   { version, engines }: PackageInfo,
@@ -58,7 +58,7 @@ export function driverFlaw(driver: "better-sqlite3" | "node:sqlite", error: unkn
   return {
     reason:
       built === undefined
-        ? `its addon cannot be loaded here, perhaps it was built for another system: ${firstLine(message)}`
+        ? `its addon cannot be loaded here, possibly built for another system: ${firstLine(message)}`
         : `its addon was built for another Node (NODE_MODULE_VERSION ${built}, this one has ${here})`,
     remedy: rebuild,
   };

@@ -2,8 +2,8 @@
 import { createRequire } from "node:module";
 
 /**
- * Loads the driver that the starting process has found: its path is whole, or it
- * is built into Node, so it does not matter from where we ask. We are a text
- * and have no place of our own.
+ * Loads the driver that the starting process found. Its path is absolute or it is built into Node,
+ * so the place of the `require` does not matter. This code runs from a text, which has no path of
+ * its own.
  */
 export const loadModule = createRequire(process.execPath);

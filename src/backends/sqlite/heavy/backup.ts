@@ -15,13 +15,13 @@ export interface BackupResult {
   readonly bytes: number;
 }
 
-/** How often the growth of the copy is looked at. */
+/** The interval at which the growth of the copy is measured. */
 const pollMs = 50;
 
 /**
- * Copies the database to a new file; see `SqliteDatabase.backup` for the
- * promise. `VACUUM INTO` a temporary name, in a process that can be killed,
- * flushed and then linked to its own name: there is never half a copy.
+ * Copies the database to a new file; see `SqliteDatabase.backup` for the contract. Runs `VACUUM
+ * INTO` a temporary name, in a process that can be killed. Then the copy is flushed and linked to
+ * its own name, so a partial copy is never visible.
  */
 export async function backUp(
   driver: Driver,
@@ -56,7 +56,7 @@ export async function backUp(
   }
 }
 
-/** Tells how far the copy is by the size of its file, which nobody but SQLite may open yet. */
+/** Reports the progress of the copy by the size of its file, which only SQLite may open yet. */
 class Growth {
   readonly #file: string;
   readonly #tell: HeavyCall["onProgress"];
@@ -87,7 +87,7 @@ class Growth {
     look();
   }
 
-  /** What the listener throws still ends the backup: it has no name yet. */
+  /** Reports the end. An error of the listener still ends the backup, which has no name yet. */
   end(bytes: number): void {
     this.stop();
     this.#tell({ done: bytes, total: bytes });
@@ -98,15 +98,15 @@ class Growth {
   }
 }
 
-/** The process was killed in the midst of it: what it left is ours to remove. */
+/** Removes the leftovers of a process that was killed in mid-copy. */
 function removeRemains(driver: Driver, temporary: string, lockPath: string): void {
   for (const suffix of ["", "-journal"]) rmSync(temporary + suffix, { force: true });
   if (statSync(lockPath, { throwIfNoEntry: false }) === undefined) return;
-  // Another process may have begun a backup to the same name since.
+  // Another process may have started a backup to the same name since.
   holdLockFile(lockPath, (path) => driver.open(path, { readOnly: false }))?.release();
 }
 
-/** Where the backup goes, with its folder made. Nothing there is opened or replaced. */
+/** The path of the backup; creates its folder. Opens and replaces nothing there. */
 async function prepareTarget(to: string, source: string): Promise<string> {
   if (
     typeof to !== "string" ||
@@ -115,7 +115,7 @@ async function prepareTarget(to: string, source: string): Promise<string> {
     to.startsWith("file:") ||
     to.includes("\0")
   )
-    throw targetInvalid(to, "is no path of a file");
+    throw targetInvalid(to, "is not the path of a file");
   const folder = await targetFolder(dirname(resolve(to)), to);
   const target = join(folder, basename(resolve(to)));
   for (const suffix of ["", "-wal", "-shm", "-journal"])
@@ -128,7 +128,7 @@ async function prepareTarget(to: string, source: string): Promise<string> {
   return target;
 }
 
-/** As for a new database: folders are made, and survive power loss. */
+/** Creates the folder as for a new database, so that it survives power loss. */
 async function targetFolder(folder: string, to: string): Promise<string> {
   try {
     await makeFolder(folder);
@@ -156,7 +156,7 @@ function targetInvalid(to: unknown, why: string): HoldfastError {
   const shown = typeof to === "string" ? excerpt(to) : typeof to;
   return new HoldfastError(
     "TARGET_INVALID",
-    `A backup cannot go to ${shown}: it ${why}. Name a new file, best on another disk.`,
+    `A backup cannot go to ${shown}: it ${why}. Name a new file, preferably on another disk.`,
     { path: to },
   );
 }

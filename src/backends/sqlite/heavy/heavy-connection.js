@@ -2,7 +2,7 @@
 import { closeSync, fdatasyncSync, openSync, statSync } from "node:fs";
 import { loadModule } from "../drivers/load-module.js";
 
-/** How long a statement waits for a lock; nobody's event loop waits with it. */
+/** The longest wait of a statement for a lock. No event loop waits with it. */
 const busyMs = 15_000;
 
 export function openWith({ driver, modulePath }, path, readOnly) {
@@ -16,13 +16,13 @@ export function openWith({ driver, modulePath }, path, readOnly) {
     : new loaded.DatabaseSync(path, { readOnly });
 }
 
-/** Which file a path leads to; undefined when there is none. */
+/** The identity of the file at a path; undefined when there is none. */
 export function identityOf(path) {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;
 }
 
-/** A path may lead to another file by now, whose state says nothing about ours. */
+/** Refuses another file that now has the path, since its state says nothing about ours. */
 function refuseOther({ path, identity }) {
   if (identityOf(path) === identity) return;
   throw Object.assign(new Error("the file is no longer at its path"), {
@@ -30,7 +30,7 @@ function refuseOther({ path, identity }) {
   });
 }
 
-/** The same driver as the writer's; it reads and never changes the file. */
+/** Opens the file with the writer's driver, read-only. */
 export function openReadOnly(source) {
   refuseOther(source);
   const connection = openWith(source, source.path, true);
@@ -45,7 +45,7 @@ export function openReadOnly(source) {
   return connection;
 }
 
-/** Every table of the file that has rows of its own, in the order of names. */
+/** The names of all tables of the file that store rows, sorted. */
 export function tableNames(connection) {
   return connection
     .prepare(
@@ -58,21 +58,21 @@ export function tableNames(connection) {
 
 export const quoted = (name) => `"${name.replaceAll('"', '""')}"`;
 
-/** What a check found, in SQLite's words; nothing when all is well. */
+/** The problems that a check found, in SQLite's words; empty when there are none. */
 export function problemsOf(connection, pragma) {
   const found = connection.prepare(`PRAGMA ${pragma}`).all();
   return found.map((row) => String(Object.values(row)[0])).filter((text) => text !== "ok");
 }
 
 /**
- * Makes the write-ahead log durable up to now. Only the log may be opened
- * beside the driver: SQLite holds no locks on it. When it is gone, the last
- * process to close the file has moved all of it into the database.
+ * Makes the write-ahead log durable up to now. Only the log may be opened beside the driver,
+ * because SQLite holds no locks on it. When it is gone, the last process to close the file has
+ * moved all of it into the database.
  */
 export function flushLog(path) {
   let fd;
   try {
-    // Windows flushes only what may be written.
+    // Windows flushes only writable files.
     fd = openSync(`${path}-wal`, process.platform === "win32" ? "r+" : "r");
   } catch (error) {
     if (error.code === "ENOENT") return;
@@ -85,7 +85,7 @@ export function flushLog(path) {
   }
 }
 
-/** A driver's error as data: what crosses between threads keeps no class. */
+/** A driver's error as data, because errors sent between threads lose their class. */
 export function failureOf(error) {
   return {
     message: String(error?.message ?? error),

@@ -2,30 +2,30 @@ import { HoldfastError } from "../../../model/errors.ts";
 import { isBusy, sqliteCode, statementFailure } from "../write/failures.ts";
 import { databaseBusy } from "../write/database-busy.ts";
 
-/** A driver's or the file system's error, as it crosses between threads. */
+/** An error of a driver or the file system, in the form sent between threads. */
 export interface Failure {
   readonly message: string;
   readonly code?: unknown;
   readonly errcode?: number;
 }
 
-/** What heavy-connection.js lets SQLite wait for. */
+/** The busy timeout that heavy-connection.js sets. */
 const busyBudgetMs = 15_000;
 
-/** Structured clone strips an error of its class and codes; this gives them back. */
+/** Restores an error's class and codes, which structured clone strips. */
 export function heavyFailure(failure: Failure): HoldfastError {
   const error = Object.assign(new Error(failure.message), failure);
   if (failure.code === "CORRUPT_ROW")
     return new HoldfastError(
       "CORRUPT_ROW",
-      "The key of a row holds bytes that are no valid text, so the walk cannot go on past it. Look at the table with a database shell.",
+      "The key of a row holds bytes that are not valid text, so the read cannot continue past it. Inspect the table with a database shell.",
       {},
       { cause: error },
     );
   if (failure.code === "DATABASE_MOVED")
     return new HoldfastError(
       "DATABASE_MOVED",
-      "The database file was moved, removed or replaced while it was open, so its path leads to nothing or to another file, which was not looked at. Close the database, see what happened to the file, and open it again.",
+      "The database file was moved, removed or replaced while it was open, so its path leads to no file or to another one, which was not read. Close the database, find out what happened to the file, and open it again.",
       {},
       { cause: error },
     );
@@ -33,7 +33,7 @@ export function heavyFailure(failure: Failure): HoldfastError {
   return statementFailure(error, "read", (table) => table);
 }
 
-/** The same for a backup, which also fails for reasons of its target. */
+/** The error of a failed backup, which may also be caused by its target. */
 export function backupFailure(failure: Failure, to: string): HoldfastError {
   const because = { cause: Object.assign(new Error(failure.message), failure) };
   if (failure.code === "EEXIST") return targetExists(to);
@@ -41,7 +41,7 @@ export function backupFailure(failure: Failure, to: string): HoldfastError {
   if (sqlite === "FULL" || failure.code === "ENOSPC")
     return new HoldfastError(
       "DISK_FULL",
-      `The disk is full; no backup was left at "${to}". Free some space or name a file on another disk, and try again.`,
+      `The disk is full; no backup was left at "${to}". Free some space or name a file on another disk, and retry.`,
       { path: to },
       because,
     );
@@ -55,7 +55,7 @@ export function backupFailure(failure: Failure, to: string): HoldfastError {
     typeof failure.code === "string" && sqlite === undefined ? failure.code : failure.message;
   return new HoldfastError(
     "BACKUP_FAILED",
-    `The backup to "${to}" could not be written (${reason}). Check the permissions, the quota and the free space of its folder, then try again.`,
+    `The backup to "${to}" could not be written (${reason}). Check the permissions, the quota and the free space of its folder, then retry.`,
     { path: to, reason },
     because,
   );
@@ -64,16 +64,16 @@ export function backupFailure(failure: Failure, to: string): HoldfastError {
 export function targetExists(to: string): HoldfastError {
   return new HoldfastError(
     "TARGET_EXISTS",
-    `"${to}" exists already, and a backup replaces nothing. Choose a new name, or move that file away first.`,
+    `"${to}" already exists, and a backup replaces nothing. Choose a new name, or move that file away first.`,
     { path: to },
   );
 }
 
-/** A thread or process of ours ended by itself: out of memory, or killed. */
+/** The error for our thread or process that ended by itself: out of memory, or killed. */
 export function readerEnded(what: string, how: string): HoldfastError {
   return new HoldfastError(
     "STATEMENT_FAILED",
-    `The ${what} that was reading the database ended (${how}). Try again; if it recurs, check the file and the memory of the machine.`,
+    `The ${what} that was reading the database ended (${how}). Retry; if it recurs, check the file and the memory of the machine.`,
     { how },
   );
 }

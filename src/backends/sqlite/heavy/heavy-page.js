@@ -1,14 +1,14 @@
 // Plain JavaScript, run by the thread of heavy reads.
 import { quoted } from "./heavy-connection.js";
 
-/** Names SQLite gives to the hidden key of a table; a column may hide one. */
+/** SQLite's names for the hidden key of a table; a column may shadow one. */
 const rowidNames = ["rowid", "_rowid_", "oid"];
 const rowidColumn = "holdfast:rowid";
 const integerMax = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * How a table is walked: the columns of its key, in an order that is total
- * and that the key's own index has.
+ * The plan for reading a table: the columns of its key, in a total order that the key's own index
+ * has.
  */
 export function planOf(connection, table) {
   const listed = connection
@@ -40,9 +40,9 @@ function hiddenKey(connection, table) {
 }
 
 /**
- * A key may compare otherwise than its columns do, and walking in the wrong
- * order would pass over rows. A collation that is spelled out keeps SQLite
- * from seeking by the whole key, so it is, only where the table has any.
+ * The columns of a primary key. A key may have other collations than its columns, and reading in
+ * the wrong order would skip rows. A spelled-out collation keeps SQLite from seeking by the whole
+ * key, so it is used only in tables that have any.
  */
 function primaryKey(connection, table, text) {
   const isCollated = /\bcollate\b/i.test(text);
@@ -58,7 +58,7 @@ function primaryKey(connection, table, text) {
     }));
 }
 
-/** The rows after a key, until there are enough of them, of bytes or of time. */
+/** The rows after a key, up to the limits of rows, bytes or time. */
 export function readPage(connection, plan, request, nowMs) {
   const { after, rowsMax, bytesMax, msMax } = request;
   const terms = plan.keys.map(({ term }) => term).join(", ");
@@ -68,7 +68,7 @@ export function readPage(connection, plan, request, nowMs) {
     `SELECT ${hidden ? `${terms} AS ${quoted(rowidColumn)}, ` : ""}* FROM ${plan.source}
      ${after === undefined ? "" : `WHERE (${terms}) > (${marks})`} ORDER BY ${terms} LIMIT ?`,
   );
-  // Integers are read exactly, whatever the driver would make of large ones.
+  // Integers are read exactly, independent of the driver's treatment of large ones.
   (statement.safeIntegers ?? statement.setReadBigInts).call(statement, true);
   const page = { rows: [], damaged: [], last: after, isLast: true };
   const untilMs = nowMs() + msMax;
@@ -92,7 +92,7 @@ export function readPage(connection, plan, request, nowMs) {
   return page;
 }
 
-/** Adds a row, or names it as damaged when it holds what cannot be read exactly. */
+/** Adds a row, or lists it as damaged when it has a value that cannot be read exactly. */
 function addRow(page, found, key) {
   const row = Object.create(null);
   let bytes = 0;
@@ -109,7 +109,7 @@ function addRow(page, found, key) {
   return bytes;
 }
 
-/** Values as the seam gives them: plain bytes, and numbers that are exact. */
+/** Values as the seam returns them: plain bytes, and exact numbers. */
 function readable(value) {
   if (typeof value === "bigint") {
     const isExact = value <= integerMax && value >= -integerMax;
@@ -119,7 +119,7 @@ function readable(value) {
   return { value, isExact: true };
 }
 
-/** Drivers bind numbers as REAL; an integer must stay one. */
+/** Drivers bind numbers as REAL, so integers are bound as bigint. */
 function parameter(value) {
   return Number.isInteger(value) ? BigInt(value) : value;
 }

@@ -1,6 +1,6 @@
-// Plain JavaScript, embedded as a text by `npm run threads`.
-// A process and not a thread, because nothing interrupts one long statement of
-// SQLite from outside: ending a thread waits for it, ending a process does not.
+// Plain JavaScript, embedded as a text by `npm run threads`. A process instead of a thread, because
+// no other thread can interrupt one long statement of SQLite: ending a thread waits for the
+// statement, ending a process does not.
 import { closeSync, existsSync, fsyncSync, linkSync, openSync } from "node:fs";
 import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -15,10 +15,10 @@ import {
 } from "./heavy-connection.js";
 import { holdLockFile } from "../lock-file.js";
 
-/** Nobody may be listening any more; then the work is undone all the same. */
+/** Sends a message. The caller may be gone; then the work is undone all the same. */
 const tell = (message) => process.send(message, () => undefined);
 
-/** Whole files are checked at once: which page belongs to whom, and to nobody. */
+/** Checks a whole file in one statement: to which object each page belongs, if any. */
 function check(source) {
   const connection = openReadOnly(source);
   const tables = tableNames(connection);
@@ -30,7 +30,7 @@ function check(source) {
     problems = problemsOf(connection, "integrity_check");
   } catch (error) {
     if (isDamage(error)) throw error;
-    // An index or constraint of the app's calls a function that only the app has.
+    // An index or constraint of the app calls a function that only the app has.
     problems = tables.flatMap((table) => {
       try {
         return problemsOf(connection, `integrity_check(${quoted(table)})`);
@@ -50,7 +50,7 @@ function check(source) {
   return { problems, tables: tables.length - skipped.length, skipped };
 }
 
-/** Of our tables alone: an app may live without enforcing its references. */
+/** Finds missing references of our tables only: an app may not enforce its own. */
 function orphans(connection, table) {
   return connection
     .prepare(`PRAGMA foreign_key_check(${quoted(table)})`)
@@ -67,19 +67,19 @@ function isDamage(error) {
 }
 
 /**
- * Copies the database under a temporary name and gives it the wanted one only
- * when the copy, and the snapshot it was taken from, are durable.
+ * Copies the database under a temporary name. Gives the copy its final name only when the copy, and
+ * the snapshot it was taken from, are durable.
  */
 async function backup(source) {
   const { target, temporary, lockPath } = source;
-  // Waits a moment for a process that only looks whether the lock is free.
+  // Waits briefly for a process that only checks whether the lock is free.
   const lock = holdLockFile(lockPath, (path) => openWith(source, path, false), {
     waitMs: 100,
   });
   if (lock === undefined) return { isLocked: true };
   try {
     removeLeftovers(target);
-    // SQLite takes an empty file as it is: so the copy is its owner's alone.
+    // SQLite keeps the mode of an empty file, so only its owner can access the copy.
     closeSync(openSync(temporary, "wx", 0o600));
     copy(source);
     flushLog(source.path);
@@ -106,7 +106,7 @@ function copy({ temporary, ...source }) {
   }
 }
 
-/** Up to here the backup can be abandoned; the caller's answer decides. */
+/** Asks the caller for permission to finish. Until then the backup can be abandoned. */
 function permission(bytes) {
   return new Promise((resolve, reject) => {
     process.once("message", resolve);
@@ -115,19 +115,19 @@ function permission(bytes) {
   });
 }
 
-/** A link, unlike a rename, never replaces what somebody else put there. */
+/** Uses a link, which unlike a rename never replaces another process's file. */
 function publish(temporary, target) {
   try {
     linkSync(temporary, target);
   } catch (error) {
     if (error.code === "EEXIST" || existsSync(target)) throw error;
-    // A file system without links.
+    // The file system has no links.
     renameSync(temporary, target);
   }
   if (process.platform !== "win32") syncPath(dirname(target));
 }
 
-/** Under the lock, whatever has such a name was left by a process that died. */
+/** Removes leftovers of dead processes. Under the lock, every file with such a name is one. */
 function removeLeftovers(target) {
   const folder = dirname(target);
   const prefix = `${basename(target)}.tmp-`;

@@ -17,18 +17,18 @@ import type { StoredSize } from "./sizes.ts";
 
 export interface CheckOptions extends HeavyOptions {
   /**
-   * The whole file and the references that SQLite itself knows, in one long
-   * snapshot. Whether values can be read, agree with their hashes and have what
-   * they refer to is for `maintenance(database).check()` to say.
+   * Checks the whole file and the references that SQLite knows, in one long snapshot.
+   * `maintenance(database).check()` checks whether values can be read, match their hashes and have
+   * everything they refer to.
    */
   readonly full?: boolean;
 }
 
 export interface RowsOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Rows of a page, defaults to 1,000. It ends earlier at 1 MiB or `maxSnapshotMs`. */
+  /** Rows per page. Defaults to 1,000; a page ends earlier at 1 MiB or `maxSnapshotMs`. */
   readonly pageRows?: number;
-  /** Begins behind this row: the `last` of a page read earlier. */
+  /** Starts after this row: the `last` of an earlier page. */
   readonly after?: RowKey;
 }
 
@@ -36,23 +36,22 @@ export interface HeavyReadsParts {
   readonly driver: Driver;
   /** The real path of the file. */
   readonly path: string;
-  /** How old the snapshot of a page may become; defaults to 15 ms. */
+  /** The longest life of a page's snapshot. Defaults to 15 ms. */
   readonly maxSnapshotMs?: number;
-  /** For tests: whether SQLite may be asked for exact sizes. */
+  /** For tests: allows asking SQLite for exact sizes. */
   readonly dbstat?: boolean;
 }
 
-/** Calls under way at once; one more is refused. */
+/** The most calls in progress at once; further calls are refused. */
 const callsMax = 64;
-/** The checkpointer waits 20 ms for readers, so pages do not make it fail. */
+/** Below the 20 ms for which the checkpointer waits for readers, so pages do not make it fail. */
 const snapshotMs = 15;
 const pageRowsUsual = 1_000;
 const pageBytesMax = 1_048_576;
 
 /**
- * Reads that would take too long on the event loop: checks, exports, sizes and
- * backups of a SQLite file. All of them can be given up, and go on beside
- * writers; none of them changes the database.
+ * Reads that would take too long on the event loop: checks, exports, sizes and backups of a SQLite
+ * file. All of them can be given up and run beside writers, and none changes the database.
  */
 export class HeavyReads {
   readonly #driver: Driver;
@@ -61,7 +60,7 @@ export class HeavyReads {
   readonly #dbstat: boolean;
   readonly #requests: HeavyRequests;
   readonly #calls = new Map<AbortController, Promise<unknown>>();
-  /** Long statements in processes of their own follow each other. */
+  /** The queue of long statements that need their own process. */
   #lane: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
@@ -121,7 +120,10 @@ export class HeavyReads {
     return this.#call("sizes", options, (call) => measureSizes(this.#requests, call, this.#dbstat));
   }
 
-  /** Ends what is under way with `DATABASE_CLOSED`, and resolves when nothing of it reads the file. */
+  /**
+   * Ends all calls in progress with `DATABASE_CLOSED`. Resolves when none of them reads the file
+   * any more.
+   */
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
   }
@@ -158,7 +160,7 @@ export class HeavyReads {
     }
   }
 
-  /** Waits for its turn, or for the caller to give up. */
+  /** Runs work when its turn comes, unless the caller gives up. */
   async #inLane<T>({ signal }: HeavyCall, work: () => Promise<T>): Promise<T> {
     const before = this.#lane;
     let leave = (): void => undefined;
@@ -180,14 +182,14 @@ export class HeavyReads {
 function closed(): HoldfastError {
   return new HoldfastError(
     "DATABASE_CLOSED",
-    "The database was closed before this was done; no part of it is left. Open it again to go on.",
+    "The database was closed before this was done; nothing of it is left behind. Open it again to continue.",
   );
 }
 
 function queueFull(): HoldfastError {
   return new HoldfastError(
     "QUEUE_FULL",
-    `${callsMax} checks, exports and backups are under way already. Await some of them first.`,
+    `${callsMax} checks, exports and backups are already in progress. Await some of them first.`,
     { callsMax },
   );
 }

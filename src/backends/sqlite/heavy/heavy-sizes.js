@@ -3,7 +3,7 @@ import { quoted } from "./heavy-connection.js";
 
 const sampleRows = 200;
 
-/** Every table and index of the file; each is measured in a snapshot of its own. */
+/** Every table and index of the file. Each is measured in its own snapshot. */
 export function storedObjects(connection) {
   return connection
     .prepare(
@@ -14,7 +14,7 @@ export function storedObjects(connection) {
     .map((found) => ({ ...found }));
 }
 
-/** The pages an object occupies, or undefined when it has gone meanwhile. */
+/** The pages of an object, or undefined when it was dropped in between. */
 export function measure(connection, { name, kind, table }, useDbstat) {
   const schema = connection
     .prepare("SELECT wr FROM pragma_table_list(?) WHERE schema = 'main'")
@@ -35,7 +35,7 @@ export function measure(connection, { name, kind, table }, useDbstat) {
   };
 }
 
-/** Rows are the cells of a table's leaves; without rowid, of its inner pages too. */
+/** Counts rows as the cells of a table's leaves; without rowid, of its inner pages too. */
 function pages(connection, name, isWithoutRowid) {
   const { bytes, leafCells, cells } = connection
     .prepare(
@@ -49,7 +49,7 @@ function pages(connection, name, isWithoutRowid) {
   return { bytes, rows: isWithoutRowid ? cells : leafCells };
 }
 
-/** For a copy of SQLite that was built without dbstat: the first rows stand for all. */
+/** Estimates from the first rows, for a copy of SQLite built without dbstat. */
 function estimate(connection, name, kind, table) {
   const { rows } = connection.prepare(`SELECT count(*) AS rows FROM ${quoted(table)}`).get();
   const columns = kind === "table" ? "*" : indexedColumns(connection, name).join(", ");

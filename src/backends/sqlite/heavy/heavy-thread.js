@@ -14,7 +14,10 @@ import { measure, storedObjects } from "./heavy-sizes.js";
 /** The newest snapshot known to be durable, by this connection's `data_version`. */
 let durableVersion;
 
-/** Each is one short snapshot: a long one keeps the log from being restarted. */
+/**
+ * The jobs of the thread. Each is one short snapshot, because a long one keeps the log from being
+ * restarted.
+ */
 const jobs = {
   tables: tableNames,
   check: (connection, { table }) => problemsOf(connection, `quick_check(${quoted(table)})`),
@@ -24,7 +27,7 @@ const jobs = {
     measure(connection, object, dbstat && hasDbstat(connection)),
 };
 
-/** What was read is let go only once it is durable, as every read is. */
+/** Reads a page and returns it only once it is durable, as with every read. */
 function page(connection, request) {
   connection.exec("BEGIN");
   let found;

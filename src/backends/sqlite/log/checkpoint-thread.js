@@ -16,7 +16,9 @@ import { findCut } from "./log-file.js";
 import { logReaders } from "./log-holders.js";
 import { loadModule } from "../drivers/load-module.js";
 
-/** The same copy of SQLite as the writer's: file locks are shared only within one. */
+/**
+ * Opens the same copy of SQLite as the writer's, since file locks are shared only within one copy.
+ */
 function openConnection({ driver, modulePath, path, busyMs }) {
   const loaded = loadModule(modulePath);
   const connection =
@@ -37,12 +39,12 @@ function openConnection({ driver, modulePath, path, busyMs }) {
 }
 
 /**
- * A checkpoint would copy a hole of the log into the database file. What lies
- * behind the hole is lost; with the log ending before it, checkpoints fail and
- * harm nothing, also those that SQLite makes when a connection closes.
+ * Cuts off the log before a hole. A checkpoint would copy the hole into the database file.
+ * Everything behind the hole is lost. With the log ending before it, checkpoints fail and do no
+ * harm, also those that SQLite makes when a connection closes.
  */
 function closeHole(connection, path, known) {
-  // Only SQLite makes the log, by the first statement that needs it.
+  // Only SQLite creates the log, with the first statement that needs it.
   if (!existsSync(`${path}-wal`)) return;
   const log = openSync(`${path}-wal`, "r+");
   try {
@@ -60,10 +62,9 @@ function closeHole(connection, path, known) {
 }
 
 /**
- * Under the write lock nobody writes, restarts or empties the log. To take it
- * SQLite reads the first page: when that is in the hole nobody can take it,
- * and the log is left alone as well. While it is merely busy, no checkpoint is
- * made.
+ * Takes the write lock, under which no process writes, restarts or empties the log. To take it
+ * SQLite reads the first page. If that page is in the hole, no process can take the lock, so the
+ * log is left alone as well. If the lock is merely busy, no checkpoint is made.
  */
 function keepWritersOut(connection) {
   try {
@@ -75,12 +76,12 @@ function keepWritersOut(connection) {
   return () => connection.exec("ROLLBACK");
 }
 
-/** SQLITE_CORRUPT and SQLITE_NOTADB, as either driver tells them. */
+/** True for SQLITE_CORRUPT and SQLITE_NOTADB, as either driver reports them. */
 function isUnreadable({ code, errcode }) {
   return [11, 26].includes(errcode & 0xff) || /^SQLITE_(CORRUPT|NOTADB)/.test(String(code));
 }
 
-/** What was found whole of the log at the last checkpoint. */
+/** The part of the log that was whole at the last checkpoint. */
 const known = {};
 
 function checkpoint(connection, mode) {
@@ -90,18 +91,17 @@ function checkpoint(connection, mode) {
 }
 
 /**
- * After a restart the first commit syncs the log's new header, whichever process makes
- * it. Made here, that sync stays off the event loop.
+ * Changes one row after a restart. The first commit then syncs the log's new header, in whichever
+ * process it happens. Made here, that sync stays off the event loop.
  */
 function touch(connection) {
   connection.prepare("UPDATE holdfast_tick SET n = n + 1").run();
 }
 
 /**
- * Writes every byte of the log once more, as it is, and flushes it. After a
- * flush that failed elsewhere the system may hold pages for clean that never
- * reached the disk; this makes them dirty again. The write lock keeps the log
- * from growing or restarting meanwhile.
+ * Rewrites every byte of the log unchanged, and flushes it. After a flush failed elsewhere, the
+ * system may consider pages clean that never reached the disk; this makes them dirty again. The
+ * write lock keeps the log from growing or restarting.
  */
 function rewriteLog(connection, path) {
   connection.exec("BEGIN IMMEDIATE");
@@ -123,9 +123,9 @@ function rewriteLog(connection, path) {
 }
 
 /**
- * Some statements of a transaction that the other side drives: opening sets
- * up the file so. None runs after one that failed, since SQLite may have ended
- * the transaction with it.
+ * Runs some statements of a transaction that the other side drives, which is how opening sets up
+ * the file. No statement runs after a failed one, since SQLite may have ended the transaction with
+ * it.
  * @returns the rows of the last one.
  */
 function execute(connection, { statements }) {
@@ -138,12 +138,12 @@ function execute(connection, { statements }) {
   return rows;
 }
 
-/** How long a log that looks cut short is left alone: a frame may be in the making. */
+/** The delay before a log that looks cut short is read again: a frame may be in progress. */
 const secondLookMs = 20;
 
 /**
- * Looks for transactions behind a damaged place before the log is restarted,
- * and keeps a copy of it: afterwards it would be written over.
+ * Looks for transactions behind a damaged place before the log is restarted, and keeps a copy of
+ * the log, because the restart overwrites it.
  */
 function inspectLog(path) {
   const log = openSync(`${path}-wal`, "r");

@@ -1,17 +1,17 @@
-// Plain JavaScript, run by the thread that flushes and by its caller. Notices
-// that somebody cut off the end of a file that SQLite is using: SQLite does not,
-// writes on behind the missing part, and copies the hole into the database file
-// at the next checkpoint, which is then no database any more.
+// Plain JavaScript, run by the flushing thread and by its caller. Detects that another program cut
+// off the end of a file that SQLite is using. SQLite does not notice: it writes on behind the
+// missing part, and the next checkpoint copies the hole into the database file, which destroys the
+// database.
 import { fstatSync, readSync, statSync } from "node:fs";
 import { isFrameWhole, loggedPages, readGeneration } from "./log-file.js";
 
-/** Others restart, empty and grow the log while it is looked at: then it is looked at again. */
+/** Other processes restart, empty and grow the log while it is read; then it is read again. */
 const looks = 3;
 
-/** More than a batch writes, and still looked through in a moment. */
+/** More frames than a batch writes, and still quick to read. */
 const framesPerLook = 256;
 
-/** Where SQLite leaves out a page of every file, for its locks. */
+/** The offset of the page that SQLite leaves unused in every file, for its locks. */
 const lockingByte = 0x4000_0000;
 
 const head = Buffer.alloc(24);
@@ -20,20 +20,19 @@ const log = 0;
 const databaseEnd = 1;
 
 /**
- * What was last seen of both files, in memory that the flushing thread and its
- * caller share. Generation and length of the log are one number, so that they
- * belong together; both are read before a look and written after it, so they
- * never tell of more than is found.
+ * The last known sizes of both files, in memory that the flushing thread and its caller share.
+ * Generation and length of the log share one number, so that they always match. Both are read
+ * before a look and written after it, so they never exceed what exists.
  */
 export function watchedSizes() {
   return new BigUint64Array(new SharedArrayBuffer(16));
 }
 
 /**
- * Within one generation, which its salts tell, the log only grows. What was
- * cut off is missed at the end, or, when SQLite has written behind it, is a
- * hole, in which no frame is. An empty log was emptied by a checkpoint, or cut
- * off: then the next commit leaves a hole where its header belongs.
+ * Records the log's length and checks that it is whole. Within one generation, which its salts
+ * identify, the log only grows. A part that was cut off is missing at the end. If SQLite has
+ * written behind it, it is a hole without frames. An empty log was emptied by a checkpoint, or cut
+ * off; in the latter case the next commit leaves a hole in place of the header.
  * @returns whether the log is whole.
  */
 export function noteLog({ fd, seen }) {
@@ -48,11 +47,11 @@ export function noteLog({ fd, seen }) {
     const frames = generation === before >> 32n ? Number(before & 0xffff_ffffn) : 0;
     const found = committedFrames(fd, header, frames);
     if (found === undefined) {
-      // Begun anew meanwhile, which the header is the first to tell.
+      // The log was restarted in between, which its header shows first.
       if (readGeneration(fd)?.salts !== header.salts) look -= 1;
       continue;
     }
-    // What another look has found since is newer.
+    // A length that another look has stored since is newer.
     const next = (generation << 32n) | BigInt(found);
     Atomics.compareExchange(seen, log, before, next);
     return true;
@@ -60,18 +59,17 @@ export function noteLog({ fd, seen }) {
   return false;
 }
 
-/** Room for the frame that was seen last and those of a small transaction. */
+/** Room for the last known frame and those of a small transaction. */
 const behind = Buffer.alloc(32_768);
-/** How many frames the last look found: most transactions are like the one before. */
+/** The frames found by the last look: most transactions resemble the one before. */
 let usualFrames = 4;
 
 /**
- * Counts only what nobody takes back: frames up to one that commits, with the
- * salts of the header. The rest of the file may be of an earlier generation or
- * of a transaction that is under way, and SQLite cuts that off by itself where
- * a connection has set journal_size_limit. One read shows the frame that was
- * seen last, which must be there still, and what a small transaction has added
- * to it; it is part of every flush.
+ * Counts only frames that are final: frames up to a commit, with the salts of the header. The rest
+ * of the file may belong to an earlier generation or to an open transaction. SQLite itself cuts
+ * that off where a connection has set journal_size_limit. One read covers the last known frame,
+ * which must still be there, and the frames that a small transaction adds. This read is part of
+ * every flush.
  * @returns undefined when there is a hole instead.
  */
 function committedFrames(fd, header, before) {
@@ -91,13 +89,13 @@ function committedFrames(fd, header, before) {
     }
     if (behind.readUInt32BE(at + 4) !== 0) found = number;
   }
-  // The file ends here, or it may be a large transaction.
+  // The file ends here, or the transaction may be large.
   return read < length ? found : committedBehind(fd, header, found);
 }
 
 /**
- * The same where there may be more than one read shows. Usually the last frame
- * of the file is the one; otherwise the next ones are looked at, some at a time.
+ * Counts final frames when there may be more than one read covers. Usually the last frame of the
+ * file is the one. Otherwise the next frames are read, some at a time.
  */
 function committedBehind(fd, header, before) {
   const { frameBytes } = header;
@@ -112,7 +110,7 @@ function committedBehind(fd, header, before) {
   return found;
 }
 
-/** What the head of a frame tells; frames count from 1. */
+/** The contents of a frame's head. Frames count from 1. */
 function frameAt(fd, number, { frameBytes, salts }) {
   const at = 32 + (number - 1) * frameBytes;
   const isRead = number > 0 && readSync(fd, head, 0, head.length, at) === head.length;
@@ -125,10 +123,10 @@ function frameAt(fd, number, { frameBytes, salts }) {
 }
 
 /**
- * Where the log ends before a hole, in bytes: the first place without a frame
- * that has a whole transaction of the same generation behind it. The frame
- * before it goes too when it was cut in two.
- * @param known What an earlier look found whole; it is not looked at again.
+ * The offset in bytes where the log ends before a hole. A hole is the first place without a frame
+ * that is followed by a whole transaction of the same generation. If the frame before it was cut in
+ * two, it is dropped too.
+ * @param known The part that an earlier look found whole, which is not read again.
  * @returns undefined when there is no hole.
  */
 export function findHole(fd, known = {}) {
@@ -141,7 +139,7 @@ export function findHole(fd, known = {}) {
   while (frameAt(fd, first, header).isOurs) first += 1;
   Object.assign(known, { salts: header.salts, frames: first - 1 });
   const next = frameAt(fd, first + 1, header);
-  // An earlier generation goes on here, or the file ends.
+  // An earlier generation continues here, or the file ends.
   if (!frameAt(fd, first, header).isEmpty && !next.isEmpty && !next.isOurs) return undefined;
   const last = Math.floor((size - 32) / header.frameBytes);
   for (let number = last; number > first; number -= 1)
@@ -152,15 +150,17 @@ export function findHole(fd, known = {}) {
   return undefined;
 }
 
-/** A header is written before the first frame, so that nothing but a hole has none. */
+/**
+ * True when the header is missing. It is written before the first frame, so only a hole has none.
+ */
 function isHeaderMissing(fd, size) {
   const bytes = Buffer.alloc(32);
   return size > 32 && readSync(fd, bytes, 0, 32, 0) === 32 && bytes.every((b) => b === 0);
 }
 
 /**
- * A checkpoint makes the file smaller too, when the database has become
- * smaller. Then whatever pages the database has beyond its end are in the log.
+ * Checks that the database file is whole. A checkpoint also shortens the file when the database has
+ * shrunk. Then every page of the database beyond the file's end is in the log.
  * @returns whether the database file is whole.
  */
 export function noteDatabase({ fd, database, seen }, sizeAtFirst) {
@@ -169,7 +169,7 @@ export function noteDatabase({ fd, database, seen }, sizeAtFirst) {
     const size = look === 0 ? sizeAtFirst : statSync(database).size;
     if (size < before) {
       const logged = loggedPages(fd);
-      // The log has just begun anew; the next commit in it will tell.
+      // The log was just restarted; the check after the next commit covers it.
       if (logged.databasePages === undefined) return true;
       if (hasMissingPage(size, logged)) continue;
     }

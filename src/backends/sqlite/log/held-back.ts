@@ -1,19 +1,19 @@
 import { monotonicMs } from "../../../host/timers.ts";
 
-/** Our own reads end within a second; what lasts longer is worth reporting. */
+/** Our own reads end within a second. A longer block is worth reporting. */
 const reportAfterMs = 1_000;
 
-/** What a checkpoint that could not restart the log said about it. */
+/** The obstacles reported by a checkpoint that could not restart the log. */
 export interface InTheWay {
-  /** The processes that were reading the log, as far as the system tells. */
+  /** The processes that were reading the log, as far as the system reports them. */
   readonly readers?: readonly string[] | undefined;
   readonly error?: string | undefined;
 }
 
-/** Since when the log could not be restarted, and because of whom. */
+/** Tracks since when the log could not be restarted, and which processes prevented it. */
 export class HeldBack {
   #sinceMs: number | undefined;
-  /** Those who were there time after time: short readers come and go. */
+  /** The readers seen every time. Short readers come and go. */
   #readers: readonly string[] = [];
   #error: string | undefined;
 
@@ -30,7 +30,7 @@ export class HeldBack {
     this.#readers = [];
   }
 
-  /** For `stats()`: nothing while it may still be a matter of a moment. */
+  /** The text for `stats()`; undefined while the obstacle may be momentary. */
   report(walBytes: number): string | undefined {
     const lastsLong = this.#sinceMs !== undefined && monotonicMs() - this.#sinceMs >= reportAfterMs;
     return lastsLong ? this.text(walBytes) : undefined;
@@ -45,7 +45,7 @@ export class HeldBack {
       this.#readers.length === 0
         ? "a reader in some process keeps an old snapshot"
         : `a reader keeps an old snapshot: process ${this.#readers.join(", process ")}`;
-    return `${state} ${reader}. Look for a read transaction that never ends: a database shell left open, an iteration that was not finished, or a backup that takes long.`;
+    return `${state} ${reader}. Look for a read transaction that never ends: a database shell left open, an iteration that was not finished, or a long backup.`;
   }
 }
 

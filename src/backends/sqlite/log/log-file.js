@@ -1,6 +1,6 @@
-// Plain JavaScript, shared by threads and those that start them. Reads the
-// write-ahead log (SQLite's file format, chapter 4) beside SQLite, which holds
-// no locks on it: closing a descriptor of this file costs nobody a lock.
+// Plain JavaScript, shared by threads and the code that starts them. Reads the write-ahead log
+// (SQLite's file format, chapter 4) beside SQLite. SQLite holds no locks on this file, so closing a
+// descriptor of it drops no lock.
 import { fstatSync, readSync } from "node:fs";
 
 const headerBytes = 32;
@@ -8,12 +8,12 @@ const frameHeaderBytes = 24;
 const magic = 0x377f0682;
 const framesPerRead = 256;
 
-/** The head of the log; undefined when it is not that of a log. */
+/** The header of the log; undefined when the file is not a log. */
 export function readLogHeader(fd) {
   const bytes = Buffer.alloc(headerBytes);
   if (readSync(fd, bytes, 0, headerBytes, 0) < headerBytes) return undefined;
   const pageBytes = bytes.readUInt32BE(8);
-  // The lowest bit says in which byte order the checksums add up.
+  // The lowest bit gives the byte order of the checksums.
   if ((bytes.readUInt32BE(0) & ~1) >>> 0 !== magic || !isPageSize(pageBytes)) return undefined;
   const isBigEndian = (bytes.readUInt32BE(0) & 1) === 1;
   const sum = checksum(bytes.subarray(0, 24), [0, 0], isBigEndian);
@@ -30,8 +30,8 @@ export function readLogHeader(fd) {
 const scratch = Buffer.alloc(24);
 
 /**
- * What tells one generation of the log from another, without proof: it is
- * asked for at every flush. The first salt counts them.
+ * The salts that distinguish one generation of the log from another, without checking the checksum,
+ * because every flush reads them. The first salt counts generations.
  */
 export function readGeneration(fd) {
   if (readSync(fd, scratch, 0, 24, 0) < 24) return undefined;
@@ -44,12 +44,11 @@ export function readGeneration(fd) {
 }
 
 /**
- * Where the log was cut short: SQLite reads it up to the first frame whose
- * checksum is wrong, and takes what lies behind for what it is after a crash,
- * the remains of a transaction that nobody was told of. That is not so when
- * whole transactions of the same generation follow: a later checksum builds on
- * the one stored before it, so they prove themselves. Remains of transactions
- * that were rolled back have no frame that commits.
+ * Finds the place where the log was cut short. SQLite reads it up to the first frame with a wrong
+ * checksum. It takes the rest for the remains of a transaction that was never acknowledged, as
+ * after a crash. That is wrong when whole transactions of the same generation follow: a later
+ * checksum builds on the one stored before it, so these transactions are proven valid. Remains of
+ * rolled-back transactions have no commit frame.
  * @returns undefined when no committed transaction lies behind a bad frame.
  */
 export function findCut(fd) {
@@ -82,9 +81,8 @@ export function findCut(fd) {
 }
 
 /**
- * The pages that the log holds beside the database file, and how many pages
- * the database has by its last commit. Only salts are compared: this looks at
- * a log that SQLite is using.
+ * The pages that the log holds beside the database file, and the number of pages of the database
+ * after its last commit. Only salts are compared, because SQLite is using this log.
  */
 export function loggedPages(fd) {
   const header = readLogHeader(fd);
@@ -101,7 +99,7 @@ export function loggedPages(fd) {
   return { pages, databasePages, pageBytes: header.pageBytes };
 }
 
-/** Whether the checksum of a frame is right; frames count from 1, and 0 is the header. */
+/** True when the checksum of a frame is correct. Frames count from 1, and 0 is the header. */
 export function isFrameWhole(fd, number) {
   const header = readLogHeader(fd);
   if (header?.isValid !== true || number < 1) return header?.isValid === true;
@@ -148,7 +146,7 @@ function checksum(bytes, [first, second], isBigEndian) {
   return [first, second];
 }
 
-/** It is the last field of the header and of the head of a frame alike. */
+/** The stored checksum, which is the last field of the header and of a frame's head alike. */
 function storedChecksum(bytes) {
   const at = bytes.length === headerBytes ? 24 : 16;
   return [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];

@@ -22,7 +22,7 @@ describe("a log that SQLite wrote", () => {
   let connection: RawConnection;
   let fd: number;
 
-  /** Ten transactions, each a frame of its own: one row of one page is changed. */
+  /** Ten transactions of one frame each: every one changes one row of the same page. */
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "holdfast-log-"));
     connection = loadDriver(undefined).open(join(folder, "a.db"), {
@@ -41,7 +41,7 @@ describe("a log that SQLite wrote", () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** What is tried is tried on a copy. */
+  /** Copies the log, so that each attempt damages only the copy. */
   function copy(): void {
     copyFileSync(join(folder, "a.db-wal"), join(folder, "copy"));
     fd = openSync(join(folder, "copy"), "r+");
@@ -53,7 +53,7 @@ describe("a log that SQLite wrote", () => {
     writeSync(fd, Buffer.from([byte.readUInt8(0) ^ 1]), 0, 1, position);
   }
 
-  /** Of the frame of this number, from 1. */
+  /** The offset of a byte in a frame. Frames count from 1. */
   const inFrame = (frame: number, offset: number): number => 32 + (frame - 1) * frameBytes + offset;
 
   test("has a header that proves itself", () => {
@@ -116,7 +116,7 @@ describe("a log that SQLite wrote", () => {
     });
   });
 
-  test("is not cut by what a transaction left that spilled and was rolled back", () => {
+  test("is not cut by the remains of a transaction that spilled and was rolled back", () => {
     connection.exec("PRAGMA cache_size = 1; CREATE TABLE big (x BLOB)");
     connection.exec("BEGIN");
     for (let n = 0; n < 50; n += 1) connection.exec("INSERT INTO big VALUES (zeroblob(3000))");

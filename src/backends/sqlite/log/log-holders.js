@@ -1,14 +1,17 @@
 // Plain JavaScript, shared by the thread of the log and those that start it.
 import { readFileSync, realpathSync, statSync } from "node:fs";
 
-/** Where SQLite locks in the `-shm` file: WAL_WRITE_LOCK, and the read marks WAL_READ_LOCK(0) to (4). */
+/**
+ * The bytes of the `-shm` file that SQLite locks: WAL_WRITE_LOCK, and the read marks
+ * WAL_READ_LOCK(0) to (4).
+ */
 const writeLock = { first: 120, last: 120 };
 const readMarks = { first: 123, last: 127 };
 
 /**
- * The processes that read a snapshot of the log at this moment, each as
- * `4711 (sqlite3)`. Linux tells who holds a lock; elsewhere, and across pid
- * namespaces, nobody is named. For people to look at, never to decide by.
+ * The processes that read a snapshot of the log now, each as `4711 (sqlite3)`. Linux reports the
+ * holders of a lock. Elsewhere, and across pid namespaces, the list is empty. It is for people to
+ * read, never to decide by.
  */
 export function logReaders(path) {
   return holders(path, readMarks).map((pid) => {
@@ -17,7 +20,7 @@ export function logReaders(path) {
   });
 }
 
-/** The process that writes at this moment, other than this one; told as far as `logReaders` is. */
+/** The process that writes now, other than this one. Known wherever `logReaders` are. */
 export function logWriter(path) {
   const pid = holders(path, writeLock).find((each) => each !== process.pid);
   if (pid === undefined) return undefined;
@@ -52,7 +55,7 @@ function commandOf(pid) {
   }
 }
 
-/** By a signal or a debugger; that its container is paused is not told. */
+/** True when stopped by a signal or a debugger. A paused container does not show here. */
 function isStopped(pid) {
   try {
     return /^State:\s+[Tt]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
@@ -61,7 +64,7 @@ function isStopped(pid) {
   }
 }
 
-// As the kernel packs a device's number for programs, and prints it in hex.
+// Packs a device's number as the kernel does for programs, and prints it in hex.
 const major = (dev) => ((dev >> 8n) & 0xfffn) | ((dev >> 32n) & ~0xfffn);
 const minor = (dev) => (dev & 0xffn) | ((dev >> 12n) & ~0xffn & 0xffffffffn);
 const hex = (number) => number.toString(16).padStart(2, "0");

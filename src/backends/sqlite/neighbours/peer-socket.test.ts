@@ -43,7 +43,7 @@ test("a peer that does not read costs little memory, and is told so when it read
       peer.ring(rung);
       keptBytes = Math.max(keptBytes, near.writableLength);
     }
-    // Some 12 MB were said; a little more than 64 KiB is kept for it.
+    // About 12 MB were sent; a little more than 64 KiB of it is kept.
     expect(keptBytes).toBeGreaterThan(65_536);
     expect(keptBytes).toBeLessThan(2 * 65_536);
     expect(missed).toBe(0);
@@ -53,7 +53,7 @@ test("a peer that does not read costs little memory, and is told so when it read
     expect(near.writableLength).toBe(0);
   }));
 
-test("nobody is told that something was missed when nothing was", () =>
+test("a peer that missed nothing is not told that it missed something", () =>
   withEnds(async (near, far) => {
     let missed = 0;
     const peer = new PeerSocket(near, {
@@ -68,7 +68,7 @@ test("nobody is told that something was missed when nothing was", () =>
     expect(missed).toBe(0);
   }));
 
-test("a batch of 256 calls is rung by name, each change once, and far more as something", () => {
+test("a batch of 256 calls is rung by name, each change once, and a far larger one as an unnamed change", () => {
   const change = (key: number) => [
     { operation: "appendEvents", key: `run-${key}` },
     { operation: "execution.pending", key: "orders/fulfil" },

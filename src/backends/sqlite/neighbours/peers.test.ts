@@ -9,7 +9,7 @@ import { Peers } from "./peers.ts";
 
 const owners = idSource({ clock: systemClock, entropy: systemEntropy });
 
-/** What happened at whom, in order, and a way to wait for it. */
+/** The events at all peers, in order, and a way to wait for them. */
 class Diary {
   readonly lines: string[] = [];
   #wake: (() => void) | undefined;
@@ -24,7 +24,7 @@ class Diary {
   }
 }
 
-/** Peers on real sockets; those whose name is in `waiting` take the turn they are given. */
+/** Opens peers on real sockets. Peers named in `waiting` take the turn they are given. */
 async function withPeers(
   names: readonly string[],
   body: (peers: Peers[], diary: Diary, waiting: Set<string>) => Promise<void>,
@@ -47,7 +47,7 @@ async function withPeers(
           },
           onHold: () => {
             diary.note(`${name} holds`);
-            return () => diary.note(`${name} goes on`);
+            return () => diary.note(`${name} continues`);
           },
           onGone: () => diary.note(`${name} lost somebody`),
         },
@@ -64,14 +64,14 @@ async function withPeers(
   }
 }
 
-/** All have said hello to all. */
+/** Waits until all peers have greeted each other. */
 async function allMet(peers: readonly Peers[]): Promise<void> {
   while (peers.some((one) => one.connected.length < peers.length - 1))
     await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe("turns at the write lock", () => {
-  test("go to whoever waits longest, and each is told once for each time it asked", () =>
+  test("go to the longest waiter, and each peer is told once per request", () =>
     withPeers(["a", "b", "c"], async ([a, b, c], diary) => {
       // B's requests come before C's: C asks when A's answer has reached B.
       b?.wait();
@@ -92,14 +92,14 @@ describe("turns at the write lock", () => {
       expect(a?.free()).toBe(false);
     }));
 
-  test("that come too late are passed on to the next who waits", () =>
+  test("that come too late are passed on to the next waiter", () =>
     withPeers(["a", "b", "c"], async ([a, b, c], diary, waiting) => {
       b?.wait();
       c?.wait();
       while (a?.free() === false) await new Promise((resolve) => setImmediate(resolve));
       await diary.until((lines) => lines.length > 0);
       const [first = ""] = diary.lines;
-      // Whoever was not told yet waits no more, and gives its turn to the other.
+      // The peer that was not told yet waits no longer, and passes its turn to the other.
       const [late, other] = first.startsWith("b") ? ["c", b] : ["b", c];
       waiting.delete(late);
       other?.wait();
@@ -113,13 +113,13 @@ describe("a hold", () => {
   test("ends by itself, and asking again does not prolong it until it was taken back", () =>
     withPeers(["a", "b"], async ([a], diary) => {
       const asking = setInterval(() => a?.hold(true), 5);
-      await diary.until((lines) => lines.includes("b goes on"));
+      await diary.until((lines) => lines.includes("b continues"));
       clearInterval(asking);
-      expect(diary.lines).toEqual(["b holds", "b goes on"]);
+      expect(diary.lines).toEqual(["b holds", "b continues"]);
       a?.hold(true);
       a?.hold(false);
       a?.hold(true);
       await diary.until((lines) => lines.length >= 4);
-      expect(diary.lines).toEqual(["b holds", "b goes on", "b holds", "b goes on"]);
+      expect(diary.lines).toEqual(["b holds", "b continues", "b holds", "b continues"]);
     }));
 });

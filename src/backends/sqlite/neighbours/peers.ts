@@ -12,43 +12,47 @@ import { PeerSocket, rungText } from "./peer-socket.ts";
 import type { PeerMessage } from "./peer-socket.ts";
 
 export interface PeerEvents {
-  /** A peer committed, and the commit is durable. */
+  /** Called when a peer has made a durable commit. */
   readonly onRing: (changes: readonly Change[] | undefined) => void;
-  /** A peer has given the write lock back. @returns whether anything waited for it. */
+  /** Called when a peer has released the write lock. @returns whether any call waited for it. */
   readonly onFree: () => boolean;
-  /** A peer restarts the log: no batch may start until the returned function is called. */
+  /**
+   * Called when a peer restarts the log: no batch may start until the returned function is called.
+   */
   readonly onHold: () => () => void;
-  /** The connection to a peer closed without a farewell: look whether it died. */
+  /** Called when the connection to a peer closed without a farewell, to check whether it died. */
   readonly onGone: (peer: OwnerId) => void;
 }
 
-/** How long a farewell may take to leave. */
+/** The time limit for sending a farewell. */
 const farewellMs = 200;
-/** A restart takes some 10 ms; a peer that does not end it is not waited for. */
+/**
+ * The longest hold. A restart takes about 10 ms, so a peer that does not end its hold is ignored.
+ */
 const holdMsMax = 100;
-/** A longer path is silently cut by some systems, and listened on by its shorter name. */
+/** Some systems silently truncate a longer path and listen on the shorter name. */
 const pathBytesMax = 100;
 
 /**
- * The processes that have the same file open, connected to each other by
- * local sockets. A connection carries rings, and its end is a hint that the
- * process at the other end may have died. Only a hint: owner-locks.ts proves.
+ * The processes that have the same file open, connected by local sockets. A connection carries
+ * rings. Its end is a hint that the process at the other end may have died. It is only a hint:
+ * owner-locks.ts proves a death.
  *
- * The sockets live in a folder of this user's, named after the identity of
- * the file. Where that cannot be had, the watch and the poll must do.
+ * The sockets live in this user's own folder, named after the identity of the file. Where that
+ * folder is unavailable, the watch and the poll must do.
  */
 export class Peers {
   readonly #owner: OwnerId;
   readonly #events: PeerEvents;
   readonly #folder: string;
   readonly #sockets = new Set<PeerSocket>();
-  /** Those who wait for the write lock, longest first. */
+  /** The peers that wait for the write lock, longest first. */
   readonly #waiting = new Set<PeerSocket>();
   readonly #holds = new Map<PeerSocket, () => void>();
   #server: Server | undefined;
   #isListening = false;
   #isClosed = false;
-  /** Why there are no sockets, for `stats()`. */
+  /** The reason why there are no sockets, for `stats()`. */
   unavailable: string | undefined;
 
   constructor(database: string, owner: OwnerId, events: PeerEvents, base: string | undefined) {
@@ -58,13 +62,16 @@ export class Peers {
     this.#events = events;
   }
 
-  /** Peers that are connected and have said who they are. */
+  /** The connected peers that have introduced themselves. */
   get connected(): readonly OwnerId[] {
     const names = [...this.#sockets].map((socket) => socket.peer);
     return [...new Set(names.filter((name) => name !== undefined))];
   }
 
-  /** Listens, then connects to those who already do: the process that looks last finds the other. */
+  /**
+   * Listens, then connects to peers that already listen: of two processes, the later one finds the
+   * other.
+   */
   async start(): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -72,7 +79,7 @@ export class Peers {
         await this.#listen();
         break;
       } catch (error) {
-        // The last one to leave may have removed the folder under our hands.
+        // The last process to leave may have removed the folder in between.
         if ((error as NodeJS.ErrnoException).code === "ENOENT" && attempt < 5) continue;
         this.unavailable = (error as Error).message;
         return;
@@ -81,7 +88,7 @@ export class Peers {
     await Promise.all(this.#others().map((peer) => this.#connect(peer)));
   }
 
-  /** Connects again to a peer whose connection was lost but who is alive. */
+  /** Reconnects to a living peer whose connection was lost. */
   async reconnect(peer: OwnerId): Promise<void> {
     if (!this.#isClosed && !this.connected.includes(peer)) await this.#connect(peer);
   }
@@ -92,23 +99,22 @@ export class Peers {
     for (const socket of this.#sockets) socket.say({ listening: isListening });
   }
 
-  /** Tells those who listen what changed; nothing named means that something did. */
+  /** Sends changes to listening peers. An empty list means an unnamed change. */
   ring(changes: readonly Change[]): void {
     let rung: string | undefined;
     for (const socket of this.#sockets)
       if (socket.isListening) socket.ring((rung ??= rungText(changes)));
   }
 
-  /** Asks the others to start no batch, or tells them to go on. */
+  /** Asks the peers to start no batch, or allows them to continue. */
   hold(isHeld: boolean): void {
     for (const socket of this.#sockets) socket.say({ hold: isHeld });
   }
 
   /**
-   * Asks the others to say when the write lock is free. Each is asked once
-   * until it has said so: eight processes that asked all others at every
-   * attempt woke each other five times per commit.
-   * @returns whether there is anybody to ask.
+   * Asks the peers to announce when the write lock is free. Each is asked only once per answer:
+   * eight processes that asked all others at every attempt woke each other five times per commit.
+   * @returns whether there is any peer to ask.
    */
   wait(): boolean {
     for (const socket of this.#sockets) {
@@ -120,9 +126,8 @@ export class Peers {
   }
 
   /**
-   * Tells the one who waits longest that it is. Were all told, all but one
-   * would try without success.
-   * @returns whether anybody waited.
+   * Announces the free lock to the longest waiter. If all were told, all but one would fail.
+   * @returns whether any peer waited.
    */
   free(): boolean {
     for (const socket of this.#waiting) {
@@ -138,11 +143,11 @@ export class Peers {
     try {
       rmSync(this.#path(peer), { force: true });
     } catch {
-      // Where there is no folder for sockets there is none to remove.
+      // Without a folder for sockets there is no socket to remove.
     }
   }
 
-  /** Without a farewell the others look whether this process has died. */
+  /** Closes the connections. Without a farewell the peers check whether this process has died. */
   async close(options: { readonly sayBye: boolean }): Promise<void> {
     this.#isClosed = true;
     for (const socket of this.#sockets) {
@@ -159,14 +164,14 @@ export class Peers {
     await Promise.race([closed, patience]);
     // The timer would keep the process alive for no reason.
     left.abort();
-    // A peer that was stopped does not read its farewell.
+    // A stopped peer does not read its farewell.
     for (const socket of this.#sockets) socket.close();
     await closed;
     try {
-      // Succeeds for the last one to leave.
+      // Succeeds for the last process to leave.
       rmdirSync(this.#folder);
     } catch {
-      // Others are still here, or it never was.
+      // Other processes are still here, or the folder never existed.
     }
   }
 
@@ -175,7 +180,7 @@ export class Peers {
     const found = lstatSync(this.#folder);
     const isOurs = process.getuid === undefined || found.uid === process.getuid();
     if (!found.isDirectory() || !isOurs || (found.mode & 0o077) !== 0)
-      throw new Error(`${this.#folder} is not a folder of this user's alone`);
+      throw new Error(`${this.#folder} is not a private folder of this user`);
     const bytes = Buffer.byteLength(this.#path(this.#owner));
     if (bytes > pathBytesMax)
       throw new Error(`the path of a socket would have ${bytes} bytes, more than ${pathBytesMax}`);
@@ -212,7 +217,7 @@ export class Peers {
         resolve();
       });
       socket.once("error", (error: NodeJS.ErrnoException) => {
-        // Nobody listens: a process that died left its socket behind.
+        // The socket has no listener: a process that died left it behind.
         if (error.code === "ECONNREFUSED") this.#events.onGone(peer);
         resolve();
       });
@@ -235,7 +240,7 @@ export class Peers {
     socket.say({ hello: this.#owner, listening: this.#isListening });
   }
 
-  /** A process that does not speak our language is hung up on. */
+  /** Handles a message, and disconnects a process that speaks another protocol. */
   #heard(socket: PeerSocket, message: PeerMessage): void {
     try {
       this.#obey(socket, message);
@@ -249,7 +254,7 @@ export class Peers {
     if ("listening" in message) {
       const begins = message.listening && !socket.isListening;
       socket.isListening = message.listening;
-      // What we committed before we knew was not rung.
+      // Our commits before we knew were not rung.
       if (begins) socket.say({ changes: null });
     }
     if ("waiting" in message) this.#waiting.add(socket);
@@ -260,7 +265,7 @@ export class Peers {
       this.#events.onRing(message.changes?.map(([operation, key]) => ({ operation, key })));
   }
 
-  /** A turn that came too late, for we have had one from another, is passed on. */
+  /** Passes on a turn that came too late, because another peer's turn came first. */
   #takeTurn(from: PeerSocket): void {
     from.knowsThatWeWait = false;
     if (!this.#events.onFree()) this.free();
@@ -275,8 +280,8 @@ export class Peers {
   }
 
   /**
-   * One hold per peer, and none for long: the peer may be stopped in the
-   * middle. Asking again does not make it longer, even when it is over.
+   * Limits a peer to one short hold, since the peer may be stopped in the middle. A second request
+   * does not prolong it, even when it has expired.
    */
   #holdFor(socket: PeerSocket, isHeld: boolean): void {
     if (!isHeld) {
@@ -287,7 +292,7 @@ export class Peers {
     if (this.#holds.has(socket)) return;
     const release = this.#events.onHold();
     const ended = new AbortController();
-    // Keeps the process alive, since calls may be waiting for the end of it.
+    // Keeps the process alive, since calls may be waiting for the hold to end.
     void sleep(holdMsMax, ended.signal)
       .catch(() => undefined)
       .then(release);

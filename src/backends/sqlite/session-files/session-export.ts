@@ -29,20 +29,20 @@ import type { SqliteOptions } from "../options.ts";
 
 export interface TransferOptions {
   readonly signal?: AbortSignal;
-  /** Told after every page of nodes. */
+  /** Called after every page of nodes. */
   readonly onProgress?: (soFar: { readonly nodes: number; readonly of: number }) => void;
-  /** Where the attachments are of the database given, when they are not in it. */
+  /** The attachments store of the given database, when their bytes are outside it. */
   readonly attachments?: Attachments;
-  /** How the file is opened. */
+  /** Options for opening the file. */
   readonly sqlite?: Pick<SqliteOptions, "driver" | "onWarning">;
 }
 
 /**
- * Writes a session, as it is at one moment, to a new SQLite file: graph,
- * checkpoint, usage, receipts and committed attachments with their bytes. Of a
- * folder the file gets its default name there. Unless it resolves, nothing is
- * left. Works from any database.
- * @throws HoldfastError `TARGET_EXISTS`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `TRANSACTION_CONFLICT`
+ * Writes a snapshot of a session to a new SQLite file: graph, checkpoint, usage, receipts and
+ * committed attachments with their bytes. If the target is a folder, the file gets its default name
+ * in it. Nothing is left behind unless the promise resolves. Works from any database.
+ * @throws HoldfastError `TARGET_EXISTS`, `SESSION_NOT_FOUND`, `SESSION_DELETED`,
+ * `TRANSACTION_CONFLICT`
  * @example const { path } = await exportSession(database, "chat-7", "./exports/");
  */
 export async function exportSession(
@@ -76,7 +76,7 @@ export async function exportSession(
   return { path };
 }
 
-/** Gives the finished file its name, which must be free: a link never replaces. */
+/** Gives the finished file its name. Uses a link, which never replaces an existing file. */
 function place(temporary: string, path: string): void {
   try {
     linkSync(temporary, path);
@@ -102,7 +102,11 @@ function checkTransfer(given: TransferOptions): void {
     throw givenInvalid("attachments", "what attachments() returns", attachments);
 }
 
-/** A place for a new file, whose folder is there. @throws HoldfastError `TARGET_EXISTS`, `DATABASE_PATH_INVALID`, `DATABASE_NOT_WRITABLE`, `DISK_FULL` */
+/**
+ * The path of the new file; creates its folder.
+ * @throws HoldfastError `TARGET_EXISTS`, `DATABASE_PATH_INVALID`, `DATABASE_NOT_WRITABLE`,
+ * `DISK_FULL`
+ */
 function targetOf(to: string, id: string): string {
   checkPath(to);
   try {
@@ -128,7 +132,7 @@ function folderFailure(path: string, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   return new HoldfastError(
     code === "ENOSPC" ? "DISK_FULL" : "DATABASE_NOT_WRITABLE",
-    `The folder of ${excerpt(path)} could not be made (${code ?? "unknown error"}); nothing was exported. Check the path, its permissions and free space.`,
+    `The folder of ${excerpt(path)} could not be created (${code ?? "unknown error"}); nothing was exported. Check the path, its permissions and free space.`,
     { path, reason: code },
     { cause: error },
   );
@@ -142,11 +146,12 @@ function exportPath(to: string, id: string): string {
 }
 
 /**
- * Reads a session from a file that `exportSession` or `sessionFiles` made into
- * a database. It becomes visible at the end, all at once; when its id was used
- * and deleted before, as the next generation. Importing the same again finds
- * what it became: `existed` is then true, and nothing was changed.
- * @throws HoldfastError `SESSION_FILE_INVALID`, `SESSION_EXISTS`, `DATABASE_NOT_FOUND` and others of opening a file
+ * Imports a session into a database from a file that `exportSession` or `sessionFiles` made. It
+ * becomes visible in one step at the end. If its id was used and deleted before, it becomes the
+ * next generation. Importing the same file again finds the imported session: `existed` is then
+ * true, and nothing was changed.
+ * @throws HoldfastError `SESSION_FILE_INVALID`, `SESSION_EXISTS`, `DATABASE_NOT_FOUND` and others
+ * of opening a file
  * @example const handle = await importSession(database, "./exports/chat-7.db");
  */
 export async function importSession(
@@ -158,12 +163,12 @@ export async function importSession(
   if (options.id !== undefined) parseSessionId(options.id);
   const file = await openSqlite(path, { ...options.sqlite, readOnly: true });
   try {
-    // Nothing of it is read: an import does not need the keys of what is encrypted.
+    // No value is decoded, so an import does not need the keys of encrypted values.
     const [only, another] = await file.read(exportedSessions(sessionContext(file)), { limit: 2 });
     if (only === undefined || another !== undefined)
       throw new HoldfastError(
         "SESSION_FILE_INVALID",
-        `${excerpt(path)} holds ${only === undefined ? "no session" : "more than one session"}, and an export holds exactly one. Nothing was imported.`,
+        `${excerpt(path)} holds ${only === undefined ? "no session" : "more than one session"}; an export holds exactly one. Nothing was imported.`,
         { path },
       );
     const { id, generation } = only;

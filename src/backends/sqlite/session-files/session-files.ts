@@ -22,13 +22,13 @@ import { markOf, raiseMark, readMark } from "./session-folder-mark.ts";
 import type { SqliteDatabase } from "../sqlite-database.ts";
 
 export interface SessionFilesOptions {
-  /** How each file is opened. */
+  /** Options for opening each file. */
   readonly sqlite?: SqliteOptions;
-  /** Of `sessions` in each file. */
+  /** Options of `sessions` in each file. */
   readonly sessions?: SessionOptions;
 }
 
-/** A session in a file of its own, open. Other stores work on its database too. */
+/** An open session in its own file. Other stores can use its database too. */
 export interface SessionFile {
   readonly path: string;
   readonly database: SqliteDatabase;
@@ -39,28 +39,34 @@ export interface SessionFile {
 
 /** One database file per session, in one folder. */
 export interface SessionFiles {
-  /** Where a session's file is, whether it exists or not. @throws HoldfastError `ID_MALFORMED` */
+  /**
+   * The path of a session's file, whether it exists or not.
+   * @throws HoldfastError `ID_MALFORMED`
+   */
   path(id: string): string;
-  /** Makes and opens a session's file, or opens the one there is, which keeps its meta. Folders are made as needed. */
+  /**
+   * Creates and opens a session's file. Opens an existing file and keeps its meta. Creates folders
+   * as needed.
+   */
   create(id: string, meta?: SessionDraft): Promise<SessionFile>;
   /** Opens a session's file; undefined when there is none. */
   open(id: string): Promise<SessionFile | undefined>;
   /**
-   * Deletes a session with its file; false when there was none. The session is
-   * marked as deleted before the file goes, so a handle that is open elsewhere
-   * is fenced too: nothing it does is acknowledged any more. A process that opens or
-   * creates it meanwhile waits, and then finds no file.
-   * @throws HoldfastError `DATABASE_BUSY`, as `create` and `open`, when another process does not get done with the file
+   * Deletes a session and its file; false when there was none. The session is marked as deleted
+   * before the file is removed. So a handle that is open elsewhere is fenced: none of its writes is
+   * acknowledged any more. A process that opens or creates the session during the deletion waits,
+   * and then finds no file.
+   * @throws HoldfastError `DATABASE_BUSY`, as `create` and `open`, when another process does not
+   * finish with the file
    */
   delete(id: string): Promise<boolean>;
 }
 
 /**
- * Sessions as files: to hand over, copy or throw away one by one. Everything
- * else about them is as in one database. The folder keeps one more file,
- * `holdfast-sessions.last`: a session that is made anew begins with a
- * generation and a fence above all that were deleted here, whatever the clock
- * says. Of a file that was removed by hand only its first generation is known.
+ * Sessions as files, which can be handed over, copied or deleted one by one. In all other respects
+ * they behave as in one database. The folder has one more file, `holdfast-sessions.last`. With it,
+ * a recreated session begins with a generation and a fence above all that were deleted here,
+ * independent of the clock. Of a file that was removed by hand only its first generation is known.
  * @example const files = sessionFiles("./sessions");
  */
 export function sessionFiles(root: string, options: SessionFilesOptions = {}): SessionFiles {
@@ -74,7 +80,7 @@ export function sessionFiles(root: string, options: SessionFilesOptions = {}): S
   });
   const locked = <T>(at: string, action: () => Promise<T>): Promise<T> =>
     whileLocked(at, lockOptions(), action);
-  // Taken when a file is made, so that one that was removed by hand is counted too.
+  // The number is taken when a file is created, so that a file removed by hand counts too.
   const takenMark = (): Promise<number> =>
     locked(markOf(folder), async () => {
       const last = readMark(folder);
@@ -98,12 +104,12 @@ export function sessionFiles(root: string, options: SessionFilesOptions = {}): S
           return { id: name, generation };
         });
       });
-      if (file === undefined) throw new Error("A created session is there.");
+      if (file === undefined) throw new Error("A created session must exist.");
       return file;
     },
     async open(id) {
       const at = path(id);
-      // Without a file there is perhaps no folder for a lock either.
+      // Without a file there may be no folder for a lock either.
       if (!existsSync(at)) return undefined;
       return locked(at, () =>
         unlessGone(() => entered({ at, options }, { mustExist: true }, (store) => store.open(id))),
@@ -124,7 +130,7 @@ function folderOf(root: string): string {
   throw givenInvalid("root", "the path of a folder", root);
 }
 
-/** Opens a file and finds or makes its session; closed again when there is none. */
+/** Opens a file and finds or creates its session. Closes the file when there is none. */
 async function entered(
   file: { readonly at: string; readonly options: SessionFilesOptions },
   seams: SqliteSeams,
@@ -156,7 +162,10 @@ function follow(database: SqliteDatabase, id: string, last: number): Promise<voi
   return database.write(followSession(sessionContext(database)), input);
 }
 
-/** First the tombstone, then the file. A process that had it open may have made a new generation in between, which gets its own tombstone. */
+/**
+ * Writes the tombstone, then removes the file. A process that had it open may create a new
+ * generation in between, which gets its own tombstone.
+ */
 async function deleteFile(
   path: string,
   id: string,
@@ -178,7 +187,7 @@ async function deleteFile(
   return true;
 }
 
-/** Nothing when the file had gone before it was opened. */
+/** Returns undefined when the file disappeared before it was opened. */
 async function unlessGone<T>(opening: () => Promise<T>): Promise<T | undefined> {
   try {
     return await opening();

@@ -11,16 +11,16 @@ import { join } from "node:path";
 import { HoldfastError } from "../../../model/errors.ts";
 
 /**
- * A folder of session files remembers one number: the highest generation or
- * fence that any file in it has had. A file that is made anew begins above it,
- * so no handle or lease of an earlier file of the same session counts in it.
+ * A folder of session files remembers one number: the highest generation or fence of any file ever
+ * in it. A new file begins above it, so no handle or lease of an earlier file of the same session
+ * is valid in it.
  *
- * Not the clock, which may be set back; and one number for all, so that nothing
- * tells which sessions there were.
+ * The clock would not do, since it may be set back. There is one number for all files, so that
+ * nothing reveals which sessions existed.
  */
 const markName = "holdfast-sessions.last";
 
-/** What to lock while the mark is read and written. */
+/** The path to lock while the mark is read and written. */
 export function markOf(folder: string): string {
   return join(folder, markName);
 }
@@ -34,13 +34,13 @@ export function readMark(folder: string): number {
   if (Number.isSafeInteger(mark)) return mark;
   throw new HoldfastError(
     "SESSION_FILE_INVALID",
-    `${markName} does not hold the number that tells how far the generations of this folder have come. ` +
-      "Restore it from a backup, or write into it a number above all generations and fences that its sessions had.",
+    `${markName} does not hold a number, so the highest generation of this folder is unknown. ` +
+      "Restore it from a backup, or write a number into it that is above all generations and fences of its sessions.",
     { path },
   );
 }
 
-/** Durable before whatever counts on it. Never goes back. */
+/** Raises the mark, durably, before anything depends on it. Never lowers it. */
 export function raiseMark(folder: string, atLeast: number): void {
   if (atLeast <= readMark(folder)) return;
   const path = markOf(folder);

@@ -8,9 +8,9 @@ import type { Connection } from "./connection.ts";
 import { Busy, TransactionEnded, drive, isOfTransaction } from "./drive.ts";
 import { isBusy, sqliteCode } from "./failures.ts";
 
-/** How one call ended inside its transaction; told to the caller after the flush. */
+/** The outcome of one call inside its transaction, reported to the caller after the flush. */
 type Outcome = Decided & {
-  /** What the body asked to be done once its caller may be told. */
+  /** Actions that the body requested for the time after its caller was answered. */
   readonly afterwards: readonly Afterwards[] | undefined;
 };
 
@@ -18,7 +18,7 @@ type Decided =
   | {
       readonly kind: "committed";
       readonly value: unknown;
-      /** Undefined when nothing was written; empty when it cannot be named. */
+      /** Undefined when nothing was written; empty when the changes have no names. */
       readonly changes: readonly Change[] | undefined;
     }
   | { readonly kind: "rolledBack"; readonly value: unknown }
@@ -30,7 +30,7 @@ export interface BatchLimits {
   readonly batchMs: number;
 }
 
-/** Calls and how each of them ended. */
+/** Calls and their outcomes. */
 export interface Ran {
   readonly calls: readonly Call[];
   readonly outcomes: readonly Outcome[];
@@ -39,36 +39,39 @@ export interface Ran {
 export type BatchResult =
   | (Ran & {
       readonly kind: "committed";
-      /** True when a limit ended it, and not the end of the queue. */
+      /** True when a limit ended the batch, rather than the end of the queue. */
       readonly isFull: boolean;
-      /** False when the database is as it was before. */
+      /** False when the database is unchanged. */
       readonly hasChanged: boolean;
     })
-  /** A lock is held elsewhere: nothing happened, the calls go back. */
+  /** Another process holds a lock. Nothing happened, and the calls return to the queue. */
   | { readonly kind: "busy"; readonly calls: readonly Call[] }
-  /** The whole transaction is gone; all its calls are told the same. */
+  /** The whole transaction is lost. All its calls get the same error. */
   | {
       readonly kind: "lost";
       readonly calls: readonly Call[];
       readonly error: HoldfastError;
     }
-  /** A call failed after it wrote, and only a savepoint could have undone it alone. */
+  /** A call failed after it wrote, and only a savepoint could have undone that call separately. */
   | { readonly kind: "spoiled"; readonly calls: readonly Call[] }
-  /** What a call did let no transaction with it commit: the calls are to be run alone, or it was alone. */
+  /**
+   * A call made the whole transaction unable to commit. The calls must run one by one, or the call
+   * was already alone.
+   */
   | {
       readonly kind: "refused";
       readonly calls: readonly Call[];
-      /** The one that was alone. */
+      /** The call that was alone. */
       readonly guilty: Ran | undefined;
     };
 
 /**
  * Runs one transaction of calls taken from `next`, up to the limits.
  *
- * Savepoints cost a third of the time of a batch (docs/benchmarks.md), and
- * nearly every call succeeds or fails before it writes. So a batch is first
- * run without them; when a call fails after a write the batch is rolled back
- * and its calls run again, each in a savepoint, so that only it is undone.
+ * Savepoints cost a third of a batch's time (docs/benchmarks.md), and nearly every call succeeds,
+ * or fails before it writes. So a batch first runs without them. When a call fails after a write,
+ * the batch is rolled back and its calls run again, each in a savepoint, so that only the failed
+ * call is undone.
  */
 export function runBatch(
   connection: Connection,
@@ -83,13 +86,17 @@ export function runBatch(
   connection.resetCounts();
   try {
     connection.control("BEGIN IMMEDIATE");
+    let nowMs = startedMs;
     while (!isFull) {
       const call = next();
       if (call === undefined) break;
       calls.push(call);
+      call.takenMs = nowMs;
       const outcome = savepoints
         ? runInSavepoint(connection, call)
         : runOptimistically(connection, call);
+      nowMs = monotonicMs();
+      call.ranMs = nowMs - call.takenMs;
       if (outcome === undefined) {
         connection.control("ROLLBACK");
         return { kind: "spoiled", calls };
@@ -100,7 +107,7 @@ export function runBatch(
       isFull =
         calls.length >= limits.batchCalls ||
         connection.boundBytes >= limits.batchBytes ||
-        monotonicMs() - startedMs >= limits.batchMs;
+        nowMs - startedMs >= limits.batchMs;
     }
     const error = commit(connection);
     if (error !== undefined)
@@ -121,7 +128,10 @@ export function runBatch(
   return { kind: "committed", calls, outcomes, isFull, hasChanged };
 }
 
-/** @returns the constraint that was violated, when SQLite looks at it only here: a deferred foreign key. */
+/**
+ * Commits the transaction.
+ * @returns the violated constraint, when SQLite checks it only here: a deferred foreign key.
+ */
 function commit(connection: Connection): HoldfastError | undefined {
   assertInTransaction(connection);
   try {
@@ -135,10 +145,9 @@ function commit(connection: Connection): HoldfastError | undefined {
 }
 
 /**
- * What a call did let its transaction not commit, or ended it. SQLite does not
- * always say which call that was, and it may have been refused for what those
- * before it did, which is undone by now: each is to be run alone, in order. Of
- * a single one the outcome is known.
+ * Handles a transaction that a call made unable to commit, or ended. SQLite does not always report
+ * the call. Its refusal may also depend on earlier calls of the batch, which are undone by now. So
+ * each call must run alone, in order. The outcome of a single call is known.
  */
 function uncommitted(calls: readonly Call[], outcomes: readonly Outcome[]): BatchResult {
   return calls.length > 1
@@ -146,7 +155,7 @@ function uncommitted(calls: readonly Call[], outcomes: readonly Outcome[]): Batc
     : { kind: "refused", calls: [], guilty: { calls, outcomes } };
 }
 
-/** Undefined when the call left a trace that must be undone. */
+/** Runs a call without a savepoint. Undefined when it left changes that must be undone. */
 function runOptimistically(connection: Connection, call: Call): Outcome | undefined {
   const outcome = runCall(connection, call);
   const traceless =
@@ -186,12 +195,18 @@ function runCall(connection: Connection, call: Call): Outcome {
   }
 }
 
-/** A trigger's RAISE(ROLLBACK) ends the transaction as a full disk does, but each time that the call is run. */
+/**
+ * True for a trigger's RAISE(ROLLBACK). It ends the transaction as a full disk does, but every time
+ * the call runs.
+ */
 function isOfTheCall(cause: unknown): boolean {
   return isHoldfastError(cause) && cause.code === "CONSTRAINT_VIOLATED";
 }
 
-/** A call that wrote nothing tells nobody, or a subscriber who claims at every hint would wake itself for ever. */
+/**
+ * The changes to report. A call that wrote nothing reports none; otherwise a subscriber that claims
+ * at every hint would wake itself forever.
+ */
 function changesOf(connection: Connection, fate: Fate): readonly Change[] | undefined {
   return connection.traces === 0 ? undefined : fate.changes;
 }
@@ -200,12 +215,15 @@ function assertInTransaction(connection: Connection): void {
   if (!connection.inTransaction) throw new TransactionEnded("ended unnoticed");
 }
 
-/** A failed COMMIT leaves its transaction open; a lost one has nothing to roll back. */
+/**
+ * Rolls back if a transaction is open. A failed COMMIT leaves its transaction open; a lost one has
+ * nothing to roll back.
+ */
 function rollBackQuietly(connection: Connection): void {
   try {
     if (connection.inTransaction) connection.control("ROLLBACK");
   } catch {
-    // The next BEGIN fails then, and says why.
+    // The next BEGIN then fails and reports the cause.
   }
 }
 
@@ -219,11 +237,11 @@ const tellingCodes = new Set([
 
 function lostBatch(connection: Connection, error: unknown): HoldfastError {
   const cause = error instanceof TransactionEnded ? error.cause : connection.failure(error);
-  // These say what to do better than "the batch was rolled back" would.
+  // The advice of these errors is better than "the batch was rolled back".
   if (isHoldfastError(cause) && tellingCodes.has(cause.code)) return cause;
   return new HoldfastError(
     "BATCH_ROLLED_BACK",
-    "SQLite gave up the transaction that carried this call; nothing of it was stored. Try again.",
+    "SQLite gave up the transaction that carried this call; nothing of it was stored. Retry it.",
     {},
     { cause },
   );
@@ -235,7 +253,7 @@ const lastingCodes: ReadonlySet<string> = new Set([
   "DATABASE_DAMAGED",
 ]);
 
-/** Whether it does not pass by itself. */
+/** True when the failure does not pass by itself. */
 export function isLasting({ code }: HoldfastError): boolean {
   return lastingCodes.has(code);
 }

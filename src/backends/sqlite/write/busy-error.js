@@ -1,9 +1,8 @@
 // Plain JavaScript, shared by our threads and processes.
 
 /**
- * Whether a driver's error says that somebody else is in the way. While
- * processes open and close the log it comes under other names too (LOCKED,
- * PROTOCOL): all mean, try later.
+ * True when a driver's error says that another connection is in the way. While processes open and
+ * close the log, the error has other names too (LOCKED, PROTOCOL). All of them mean: retry later.
  */
 export function isBusy({ errcode, code }) {
   return errcode === undefined

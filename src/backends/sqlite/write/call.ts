@@ -6,11 +6,17 @@ import type { Callable } from "../../callable.ts";
 export class Call {
   readonly body: Callable;
   readonly resolve: (value: unknown) => void;
-  /** When it was queued, on the monotonic clock. */
+  /** The time of queueing, on the monotonic clock. */
   readonly sinceMs: number = monotonicMs();
+  /**
+   * The time at which the transaction took it, and the duration of its body there, both of its last
+   * run.
+   */
+  takenMs = 0;
+  ranMs = 0;
   /** Stops listening to the caller's signal and timeout. */
   stopWaiting: (() => void) | undefined;
-  /** Only a queued call can be given up; one that was put back is queued again. */
+  /** Only a queued call can be given up. A call that was put back is queued again. */
   state: "new" | "queued" | "taken" | "cancelled" = "new";
 
   constructor(body: Callable, resolve: (value: unknown) => void) {
@@ -22,14 +28,14 @@ export class Call {
     this.resolve(tracedFailure(error));
   }
 
-  /** Rejects a call that may still be waited for. */
+  /** Fails a call whose caller may still be waiting. */
   fail(error: unknown): void {
     this.stopWaiting?.();
     this.reject(error);
   }
 }
 
-/** First in, first out, with removal of those who gave up. */
+/** A first-in, first-out queue, from which a caller that gives up can remove its call. */
 export class CallQueue {
   #calls: Call[] = [];
   #head = 0;
@@ -45,7 +51,7 @@ export class CallQueue {
   }
 
   /**
-   * A cancelled call stays in place, not counted, until its turn.
+   * Cancels a call. It stays in place until its turn, but is not counted.
    * @returns false when a batch has taken the call: then it happens.
    */
   cancel(call: Call): boolean {
@@ -73,7 +79,7 @@ export class CallQueue {
     return undefined;
   }
 
-  /** Gives back what a batch had taken, in its old place. */
+  /** Returns the calls that a batch had taken to their old place. */
   unshift(calls: readonly Call[]): void {
     if (calls.length === 0) return;
     for (const call of calls) call.state = "queued";
@@ -81,7 +87,7 @@ export class CallQueue {
     this.#head = 0;
   }
 
-  /** Takes all calls that `which` picks, in order. */
+  /** Takes all calls that match `which`, in order. */
   takeWhere(which: (call: Call) => boolean): readonly Call[] {
     const taken: Call[] = [];
     const kept: Call[] = [];

@@ -5,41 +5,46 @@ import { sqliteCode, statementFailure } from "./failures.ts";
 import type { IndexName } from "./failures.ts";
 import type { HoldfastError } from "../../../model/errors.ts";
 
-/** Set explicitly on every connection, since drivers have defaults of their own. */
-export const filePragmas: readonly string[] = [
-  "synchronous = NORMAL",
-  "foreign_keys = ON",
-  "wal_autocheckpoint = 0",
-  "checkpoint_fullfsync = 1",
-  "mmap_size = 0",
-  "cache_size = -16384",
-];
+/** Pragmas set explicitly on every connection, since drivers have their own defaults. */
+export function filePragmas(cacheBytes: number): readonly string[] {
+  return [
+    "synchronous = NORMAL",
+    "foreign_keys = ON",
+    "wal_autocheckpoint = 0",
+    "checkpoint_fullfsync = 1",
+    "mmap_size = 0",
+    // Negative values are in KiB instead of pages.
+    `cache_size = -${Math.ceil(cacheBytes / 1_024)}`,
+  ];
+}
 
 /**
- * A driver's connection behind our seam: statements prepared once per
- * template, values converted and checked here so that both drivers behave
- * alike.
+ * A driver's connection behind our seam. Statements are prepared once per template, and values are
+ * converted and checked here, so that both drivers behave alike.
  */
 export class Connection {
   readonly #raw: RawConnection;
-  /** Named when its disk fails; in memory there is none. */
+  /** The path that an error names when the disk fails; undefined in memory. */
   readonly #path: string | undefined;
   readonly #prepared = new Map<Template | string, RawStatement>();
-  /** Bytes bound since the last reset: what a batch is sliced by. */
+  /** Bytes bound since the last reset, which limit a batch. */
   boundBytes = 0;
-  /** Writing statements since the last reset: how much the log may have grown. */
+  /** Writing statements since the last reset: a measure of the log's growth. */
   statements = 0;
-  /** Statements of a call that may have left a trace; who runs calls sets it back. */
+  /** Statements of a call that may have left changes; the code that runs calls resets it. */
   traces = 0;
-  /** Statements since the last reset that have changed something, and those of the app that say they have not. */
+  /**
+   * Statements since the last reset that have changed something, and statements of the app that
+   * report no change.
+   */
   #changes = 0;
   #doubts = 0;
-  /** Rows changed since the connection was opened, by what statements say. */
+  /** Rows changed since the connection was opened, as statements report them. */
   #rowsChanged = 0;
 
-  /** What the connection is used for just now; in memory it takes turns. */
+  /** The current use of the connection; in memory it alternates. */
   access: "read" | "write";
-  /** Whether writes are to be refused, and whether SQLite has been told. */
+  /** Set when writes must be refused; "set" once SQLite knows it. */
   #guard: "asked" | "set" | undefined;
 
   constructor(raw: RawConnection, access: "read" | "write", path?: string) {
@@ -52,7 +57,7 @@ export class Connection {
     return this.#raw.inTransaction;
   }
 
-  /** A new transaction begins. */
+  /** Resets the counts for a new transaction. */
   resetCounts(): void {
     this.boundBytes = 0;
     this.statements = 0;
@@ -61,9 +66,9 @@ export class Connection {
   }
 
   /**
-   * Whether the transaction has changed anything. A statement that changed no
-   * row has not, unless a trigger of the app did it for a view or before a
-   * conflict: SQLite's own count has those too.
+   * True when the transaction has changed anything. A statement that reports no changed row has
+   * changed none, unless a trigger of the app made changes for a view or before a conflict.
+   * SQLite's own total count includes those too.
    */
   hasChanged(): boolean {
     if (this.#changes > 0 || this.#doubts === 0) return this.#changes > 0;
@@ -74,9 +79,9 @@ export class Connection {
   }
 
   /**
-   * In memory the writer reads as well; meanwhile what would write is refused.
-   * The pragma that refuses it makes SQLite compile all statements anew, which
-   * took more time than the reads: it is set only for one that may write.
+   * Starts a read on the writer, which also reads when the database is in memory. Writes are
+   * refused until it ends. The pragma that refuses them makes SQLite recompile all statements,
+   * which took more time than the reads. So it is set only before a statement that may write.
    */
   beginReading(): void {
     this.access = "read";
@@ -98,7 +103,7 @@ export class Connection {
   run(statement: Statement): number {
     const { template } = statement;
     if (template.writes) this.#refuseWrites();
-    const prepared = this.#prepare(template);
+    const prepared = this.#prepare(statement);
     const bound = this.#bind(statement.parameters);
     let changes: number | bigint;
     try {
@@ -107,7 +112,7 @@ export class Connection {
       this.#noteFailure(template, error);
       throw error;
     }
-    // Elsewhere a driver may report the count of an earlier statement.
+    // For other statements a driver may report the count of an earlier one.
     const count = template.counts ? Number(changes) : 0;
     if (template.writes) this.#wrote(template, count);
     return count;
@@ -116,7 +121,7 @@ export class Connection {
   row(statement: Statement): object | undefined {
     // A RETURNING statement is read to its end, so that all of it happens.
     if (statement.template.writes) return this.rows(statement)[0];
-    const prepared = this.#prepare(statement.template);
+    const prepared = this.#prepare(statement);
     const found = prepared.get(...this.#bind(statement.parameters));
     return found === undefined ? undefined : checkedRow(found);
   }
@@ -124,7 +129,7 @@ export class Connection {
   rows(statement: Statement): readonly object[] {
     const { template } = statement;
     if (template.writes) this.#refuseWrites();
-    const prepared = this.#prepare(template);
+    const prepared = this.#prepare(statement);
     const bound = this.#bind(statement.parameters);
     let found: object[];
     try {
@@ -133,23 +138,23 @@ export class Connection {
       this.#noteFailure(template, error);
       throw error;
     }
-    // Before the rows are looked at: they are written, whatever they hold.
+    // Before the rows are checked: they are written, regardless of their values.
     if (template.writes) this.#wrote(template, found.length);
     for (const row of found) checkedRow(row);
     return found;
   }
 
-  /** Transaction control and pragmas of the backend itself, prepared once. */
+  /** Runs transaction control and pragmas of the backend itself, prepared once. */
   control(text: string): void {
     this.#control(text).run();
   }
 
-  /** Settings: some pragmas answer and some do not, which only `exec` ignores. */
+  /** Applies settings. Some pragmas return rows and some do not, which only `exec` ignores. */
   set(pragmas: readonly string[]): void {
     this.#raw.exec(pragmas.map((pragma) => `PRAGMA ${pragma};`).join(" "));
   }
 
-  /** Moves with every commit of any other connection. */
+  /** A number that moves with every commit of any other connection. */
   dataVersion(): SqlValue | undefined {
     const { data_version: version } = this.#control(dataVersion).get() as {
       readonly data_version?: SqlValue;
@@ -157,7 +162,7 @@ export class Connection {
     return version;
   }
 
-  /** A pragma that answers with one number or word. */
+  /** The value of a pragma that returns one number or word. */
   pragma(name: string): SqlValue | undefined {
     const answer = this.#control(`PRAGMA ${name}`).get() ?? {};
     return Object.values(answer)[0] as SqlValue | undefined;
@@ -181,7 +186,10 @@ export class Connection {
     else this.#changes += 1;
   }
 
-  /** SQLite undoes a statement that fails, but for what triggers and conflict clauses of the app make of it. */
+  /**
+   * Records a failed statement. SQLite undoes it, except for effects of the app's triggers and
+   * conflict clauses.
+   */
   #noteFailure(template: Template, error: unknown): void {
     if (!template.writes) return;
     const isUndone = template.tracelessWhenRefused && sqliteCode(error) === "CONSTRAINT";
@@ -196,10 +204,17 @@ export class Connection {
     return prepared;
   }
 
-  #prepare(template: Template): RawStatement {
+  #prepare({ template, parameters }: Statement): RawStatement {
     let prepared = this.#prepared.get(template);
-    if (prepared === undefined)
-      this.#prepared.set(template, (prepared = this.#raw.prepare(template.sqlite)));
+    if (prepared !== undefined) return prepared;
+    try {
+      prepared = this.#raw.prepare(template.sqlite);
+    } catch (error) {
+      // `IN ${list}` is no SQL here: the list is the reason, and not the "?" that stands for it.
+      parameters.forEach((value, index) => checkValue(value as SqlValue, index + 1));
+      throw error;
+    }
+    this.#prepared.set(template, prepared);
     return prepared;
   }
 
@@ -208,7 +223,7 @@ export class Connection {
     for (let index = 0; index < parameters.length; index += 1) {
       const value = parameters[index] as SqlValue;
       checkValue(value, index + 1);
-      // Drivers bind numbers as REAL; an integer must stay one.
+      // Drivers bind numbers as REAL, so integers are bound as bigint.
       bound[index] = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value;
       this.boundBytes += parameterBytes(value);
     }
@@ -228,7 +243,7 @@ export class Connection {
       const found = indexes.find((index) => index.columns === wanted);
       if (found !== undefined && found.origin !== "pk") return found.name;
     } catch {
-      // The violation is what matters; its name is a courtesy.
+      // The violation is what matters; its name is only a help.
     }
     return `${table}_pkey`;
   }

@@ -2,7 +2,10 @@ import { HoldfastError } from "../../../model/errors.ts";
 import { logWriter } from "../log/log-holders.js";
 import type { LogWriter } from "../log/log-holders.js";
 
-/** With the path of a file the process that has its lock is named, where Linux tells. */
+/**
+ * The error for a lock that stayed busy. With a file's path it names the process that holds the
+ * lock, where Linux reports it.
+ */
 export function databaseBusy(budgetMs: number, path?: string): HoldfastError {
   const holder = path === undefined ? undefined : logWriter(path);
   return new HoldfastError(
@@ -20,6 +23,6 @@ function titleOf(holder: LogWriter | undefined): string {
 
 function adviceFor(holder: LogWriter | undefined): string {
   return holder?.isStopped === true
-    ? `It is stopped, by a signal or a debugger, and until it goes on nobody can write: continue it (kill -CONT ${holder.pid}) or end it, then try again.`
-    : "Try again, and look for a process with a long transaction on this file.";
+    ? `A signal or a debugger has stopped it, and no process can write until it continues: resume it (kill -CONT ${holder.pid}) or end it, then retry.`
+    : "Retry, and look for a process with a long transaction on this file.";
 }

@@ -1,7 +1,8 @@
+import { statfsSync, statSync } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
 import { safely } from "../../../model/safely.ts";
 
-/** The primary result codes of SQLite that we tell apart. */
+/** The primary result codes of SQLite that we distinguish. */
 const primaryNames: Readonly<Record<number, string>> = {
   5: "BUSY",
   6: "LOCKED",
@@ -16,9 +17,8 @@ const primaryNames: Readonly<Record<number, string>> = {
 };
 
 /**
- * The primary result code of a driver's error, e.g. "BUSY" for BUSY_SNAPSHOT
- * and BUSY_RECOVERY too. better-sqlite3 spells codes out, node:sqlite gives
- * the number.
+ * The primary result code of a driver's error, e.g. "BUSY" for BUSY_SNAPSHOT and BUSY_RECOVERY too.
+ * better-sqlite3 spells codes out, node:sqlite gives the number.
  */
 export function sqliteCode(error: unknown): string | undefined {
   return safely(() => codeOf(error), undefined);
@@ -35,7 +35,7 @@ function codeOf(error: unknown): string | undefined {
   return code.split("_")[1];
 }
 
-/** Somebody else holds a lock: worth trying again, on any statement. */
+/** True when another connection holds a lock: worth a retry, on any statement. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === "BUSY" || code === "PROTOCOL" || code === "LOCKED";
@@ -44,7 +44,7 @@ export function isBusy(error: unknown): boolean {
 /** Finds the name of the unique index over some columns of a table. */
 export type IndexName = (table: string, columns: readonly string[]) => string;
 
-/** A driver's error as one of ours. Messages name tables and columns, never values. */
+/** Converts a driver's error into one of ours. Messages name tables and columns, never values. */
 export function statementFailure(
   error: unknown,
   access: "read" | "write",
@@ -58,7 +58,7 @@ export function statementFailure(
     case "CONSTRAINT":
       return constraintFailure(message, indexName, because);
     case "FULL":
-      return diskFull(because);
+      return diskFull(because, path);
     case "IOERR":
       return diskFailed(error, path);
     case "READONLY":
@@ -79,7 +79,7 @@ export function statementFailure(
     case "NOTADB":
       return new HoldfastError(
         "DATABASE_DAMAGED",
-        "SQLite reports a damaged database file. Stop writing, copy the file with its -wal aside before the database is closed, which empties the log, and restore a backup without that -wal.",
+        "SQLite reports a damaged database file. Stop writing, copy the file and its -wal aside before you close the database, since closing empties the log, and restore a backup without that -wal.",
         {},
         because,
       );
@@ -88,14 +88,14 @@ export function statementFailure(
       if ((error as { readonly code?: unknown }).code === "ERR_OUT_OF_RANGE")
         return new HoldfastError(
           "CORRUPT_ROW",
-          "A row holds an integer beyond ±(2^53 − 1), which no operation of Holdfast writes. Look at it with a database shell.",
+          "A row holds an integer beyond ±(2^53 − 1), which no operation of Holdfast writes. Inspect it with a database shell.",
           {},
           because,
         );
       if (message === "integer overflow")
         return new HoldfastError(
           "NUMBER_OUT_OF_RANGE",
-          "A sum or another expression goes beyond 64 bits; nothing of this call was stored. Add up fewer or smaller numbers, or use total() for a result that may be rounded.",
+          "A sum or another expression exceeds 64 bits; nothing of this call was stored. Add up fewer or smaller numbers, or use total() for a result that may be rounded.",
           {},
           because,
         );
@@ -108,16 +108,43 @@ export function statementFailure(
   }
 }
 
-function diskFull(options?: { readonly cause: unknown }): HoldfastError {
+function diskFull(options: { readonly cause: unknown }, path: string | undefined): HoldfastError {
+  const hint = path === undefined ? "" : safely(() => logHint(spaceAt(path)), "");
   return new HoldfastError(
     "DISK_FULL",
-    "The disk (or the database's size limit) is full; nothing of this call was stored. Free some space and try again.",
+    `The disk (or the database's size limit) is full; nothing of this call was stored. Free some space and retry.${hint}`,
     {},
     options,
   );
 }
 
-/** The disk, or what stands for one, refused to read or write; SQLite says at what, as in SQLITE_IOERR_WRITE. */
+interface Space {
+  readonly logBytes: number;
+  readonly freeBytes: number;
+}
+
+function spaceAt(path: string): Space {
+  const { bavail, bsize } = statfsSync(path);
+  return { logBytes: statSync(`${path}-wal`).size, freeBytes: bavail * bsize };
+}
+
+/** A smaller log is not what fills a disk. */
+const logBytesLeast = 1_048_576;
+
+/**
+ * A hint for a disk whose free space is smaller than the log: it is too small for the bound of the
+ * log.
+ */
+export function logHint({ logBytes, freeBytes }: Space): string {
+  if (logBytes < logBytesLeast || logBytes <= freeBytes) return "";
+  const mebibytes = (logBytes / 1_048_576).toFixed(1);
+  return ` The write-ahead log takes ${mebibytes} MiB of the disk: open the database with a smaller \`limits.walBytes\`, so that the log is restarted sooner.`;
+}
+
+/**
+ * The error for a failed read or write of the disk or its substitute. SQLite names the failed
+ * action, as in SQLITE_IOERR_WRITE.
+ */
 export function diskFailed(error: unknown, path?: string): HoldfastError {
   const { code, errcode, message } = error as Partial<
     Record<"code" | "errcode" | "message", unknown>
@@ -127,7 +154,7 @@ export function diskFailed(error: unknown, path?: string): HoldfastError {
   return new HoldfastError(
     "DISK_FAILED",
     `The disk reported an error while SQLite used the files of ${file} (${reason}); nothing of this call was stored. ` +
-      "Try again. If it lasts, look at the system's log (dmesg) and at the disk's health, mounts and quotas, and move the database to a sound disk or restore a backup.",
+      "Retry. If it persists, check the system's log (dmesg) and the disk's health, mounts and quotas. Move the database to a sound disk or restore a backup.",
     { path, reason },
     { cause: error },
   );
@@ -146,22 +173,22 @@ export function outcomeUnknown(cause: unknown): HoldfastError {
 export function writesStopped(cause: unknown): HoldfastError {
   return new HoldfastError(
     "WRITES_STOPPED",
-    "An earlier flush failed, so this database takes no more writes. Check the disk, then close and reopen the database.",
+    "An earlier flush failed, so this database no longer accepts writes. Check the disk, then close and reopen the database.",
     {},
     { cause },
   );
 }
 
 /**
- * SQLite names CHECK constraints, and for UNIQUE ones only table and columns:
- * the index that covers them has the name that Postgres would report.
+ * Converts a violated constraint. SQLite names CHECK constraints, but for UNIQUE ones only table
+ * and columns: the index over them has the name that Postgres would report.
  */
 function constraintFailure(
   message: string,
   indexName: IndexName,
   because: { readonly cause: unknown },
 ): HoldfastError {
-  // What a trigger raises has words of its own.
+  // The message of a trigger's RAISE is the app's own.
   const subject = message.replace(/^[A-Z ]+ constraint failed(:\s*)?/, "");
   const columns = [...subject.matchAll(/([^\s,.]+)\.([^\s,.]+)/g)];
   const table = columns[0]?.[1];

@@ -3,12 +3,11 @@ import { fdatasyncSync, statSync } from "node:fs";
 import { noteDatabase, noteLog } from "../log/cut-files.js";
 
 /**
- * Flushes the log and proves that it is still the database's, and whole: a
- * flush of an unlinked log succeeds and saves nothing, a database that was
- * moved away would be opened elsewhere without the log, and what was cut off
- * from either of them is gone however well the rest is flushed. While we have
- * the log open its number is no other file's, so a path that leads to that
- * number leads to it.
+ * Flushes the log and proves that it is whole and still the database's. A flush of an unlinked log
+ * succeeds and saves nothing. A database that was moved away would be opened elsewhere without the
+ * log. A part that was cut off from either file is lost, however well the rest is flushed. While
+ * the log is open here, no other file can have its inode number, so a path that leads to that
+ * number leads to this log.
  */
 export function flushLog(log, faults) {
   if (faults?.delayMs > 0)
@@ -32,7 +31,7 @@ function isSame(found, { dev, ino }) {
   return found !== undefined && found.ino === ino && found.dev === dev;
 }
 
-/** That the file and its log are those that were opened. */
+/** Checks that the file and its log are the ones that were opened. */
 export function assertInPlace(log) {
   if (!isSame(fileAt(log.path), log))
     throw new Error("the write-ahead log was removed or replaced while it was open");

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { flushLog } from "./flush-log.js";
 
-/** Waits for the shared counter to move, flushes, answers; for ever. */
+/** Waits for the shared counter to move, flushes and answers, forever. */
 function serve({ log, faults, counter }) {
   const requests = new Int32Array(counter);
   for (let served = 0; ;) {

@@ -14,36 +14,41 @@ import { flushThread } from "../threads.generated.ts";
 export interface Flusher {
   /** False when an acknowledgement does not promise to survive power loss. */
   readonly isNeeded: boolean;
-  /** Up to how many calls of a batch are worth a flush on the calling thread. */
+  /**
+   * The largest number of calls in a batch for which a flush on the calling thread is worthwhile.
+   */
   readonly inlineCallsMax: number;
-  /** Resolves when a flush that began after this call has succeeded, or at once when there is nothing to flush. */
+  /**
+   * Resolves when a flush that began after this call has succeeded, or at once when there is
+   * nothing to flush.
+   */
   flush(): Promise<void>;
-  /** The same, blocking. */
+  /** Flushes, blocking the thread. */
   flushInline(): void;
-  /** Whether there is nothing to flush: what is not in the log is durable. */
+  /** True when there is nothing to flush: data outside the log is durable. */
   isLogEmpty(): boolean;
-  /** Whether all that anybody has committed is durable, as far as is known here. */
+  /** True when every commit of every process is durable, as far as this one knows. */
   isFlushed(): boolean;
-  /** Whether a flush has failed: no later one is trusted. */
+  /** True when a flush has failed. No later flush is trusted. */
   readonly hasFailed: boolean;
   /** Fails, as a flush would, when the file or its log was removed or replaced. */
   lookForFile(): void;
   close(): Promise<void>;
 }
 
-/** What must be remembered about the moment a flush began, once it succeeded. */
+/** Remembers the moment at which a flush began, once it has succeeded. */
 export interface FlushWitness<Moment> {
-  /** As it is now, commits of others included. */
+  /** The current moment, commits of other processes included. */
   now(): Moment;
-  /** As our last transaction left it, without asking anybody. */
+  /** The moment after our last transaction, without asking any other connection. */
   atCommit(): Moment;
   succeeded(moment: Moment): void;
-  /** Whether nothing has been committed since a flush began that has succeeded. */
+  /** True when nothing was committed since a successful flush began. */
   isDurable(moment: Moment): boolean;
 }
 
 export interface FlushTuning {
-  /** Where flushes run: on the thread, here, or (the default) by measurement. */
+  /** The place of flushes: on the thread, here, or (the default) by measurement. */
   readonly place?: "thread" | "inline";
   readonly faults?: FlushFaults;
 }
@@ -54,7 +59,7 @@ interface LogFlusherOptions extends FlushTuning {
   readonly onFailure?: () => void;
 }
 
-/** A flush on the calling thread may take this long; measured flushes decide. */
+/** The longest flush on the calling thread; measured flushes decide. */
 const inlineMsMax = 1;
 
 interface Waiter {
@@ -62,7 +67,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** For databases whose acknowledgement does not wait for the disk. */
+/** The flusher of databases whose acknowledgement does not wait for the disk. */
 export const noFlusher: Flusher = {
   isNeeded: false,
   inlineCallsMax: Number.POSITIVE_INFINITY,
@@ -76,22 +81,20 @@ export const noFlusher: Flusher = {
 };
 
 /**
- * Flushes the write-ahead log on a thread of its own. libuv's pool would do,
- * were it not shared with the user's crypto and file work, behind which a
- * flush was measured to wait 272 ms.
+ * Flushes the write-ahead log on its own thread. libuv's pool would do, but it is shared with the
+ * user's crypto and file work, behind which a flush was measured to wait 272 ms.
  *
- * Nothing is flushed when nobody has committed since the last flush began:
- * all that the answers of a batch without changes rest on is what that flush
- * made durable, and a power cut takes none of it away. `Commits` tells whether
- * somebody has, in this process or another, flushed or not. So an answer that
- * rests on what another process has committed and not flushed yet still waits
- * for a flush.
+ * Nothing is flushed when no commit happened since the last flush began. The answers of a batch
+ * without changes rest only on what that flush made durable, which a power cut does not take away.
+ * `Commits` knows whether a commit happened, in this process or another, flushed or not. So an
+ * answer that rests on another process's commit still waits for a flush unless that commit is
+ * flushed.
  */
 export class LogFlusher implements Flusher {
   readonly isNeeded = true;
   readonly #log: OpenLog;
   readonly #requests: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(4));
-  /** Started by the first flush that is not in line: a program that only reads needs none. */
+  /** Started by the first flush that is not inline: a program that only reads needs no thread. */
   #worker: Worker | undefined;
   readonly #meters: Meters;
   readonly #witness: FlushWitness<unknown>;
@@ -111,7 +114,7 @@ export class LogFlusher implements Flusher {
     this.#meters = meters;
     this.#witness = witness;
     this.#tuning = tuning;
-    // For writing where possible: Windows flushes only what may be written.
+    // Opened for writing where possible: Windows flushes only writable files.
     const path = `${database}-wal`;
     const fd = openSync(path, tuning.readOnly ? "r" : "r+");
     const { dev, ino } = fstatSync(fd, { bigint: true });
@@ -171,7 +174,7 @@ export class LogFlusher implements Flusher {
     try {
       assertInPlace(this.#log);
     } catch (error) {
-      // A file that cannot be looked at may be there all the same: a flush will tell.
+      // A file that cannot be inspected may still exist: a flush will show.
       if ((error as NodeJS.ErrnoException).code === undefined) this.#fail(error);
     }
   }
@@ -203,7 +206,7 @@ export class LogFlusher implements Flusher {
     try {
       this.#worker ??= this.#startThread();
     } catch (error) {
-      // The system may have no thread left to give.
+      // The system may be unable to start another thread.
       return this.#answered({ elapsedMs: 0, error: error as Error });
     }
     // Callers wait for the answer, so the process must not end before it.
@@ -239,7 +242,7 @@ export class LogFlusher implements Flusher {
     }
   }
 
-  /** Remembers how long flushes take: slower ones count at once, faster ones slowly. */
+  /** Updates the expected duration of a flush: slower ones count at once, faster ones slowly. */
   #measured(elapsedMs: number): void {
     this.#meters.flushed(elapsedMs);
     const usualMs = Number.isFinite(this.#usualMs) ? this.#usualMs : elapsedMs;
@@ -247,13 +250,16 @@ export class LogFlusher implements Flusher {
     if (elapsedMs < usualMs) this.#usualMs = elapsedMs * 0.1 + usualMs * 0.9;
   }
 
-  /** After one failure no flush is trusted: the kernel may have dropped what it could not write. */
+  /**
+   * Records a failure. No later flush is trusted, because the kernel may have dropped what it could
+   * not write.
+   */
   #fail(error: unknown): HoldfastError {
     if (this.#failure !== undefined) return this.#failure;
     const reason = (error as Partial<Error>).message ?? String(error);
     this.#failure = new HoldfastError(
       "FLUSH_FAILED",
-      `The write-ahead log of "${this.#log.database}" could not be flushed (${reason}), so what was read or written last may not survive a crash. Check the disk, then close and reopen the database.`,
+      `The write-ahead log of "${this.#log.database}" could not be flushed (${reason}), so the latest reads and writes may not survive a crash. Check the disk, then close and reopen the database.`,
       { reason, path: this.#log.database },
     );
     this.#tuning.onFailure?.();

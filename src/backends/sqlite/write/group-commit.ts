@@ -19,35 +19,37 @@ type Committed = Extract<BatchResult, { kind: "committed" }>;
 export interface GroupCommitOptions {
   readonly limits: BatchLimits;
   readonly busyBudgetMs: number;
-  /** The file whose lock others may hold, if it is one. */
+  /** The file whose lock other processes may hold, when there is a file. */
   readonly path: string;
   readonly queueCallsMax: number;
-  /** What the first call of all waits for; run again by the next one if it fails. */
+  /** Awaited by the first call. The next call runs it again if it fails. */
   readonly prepare: (() => Promise<void>) | undefined;
-  /** Asked inside every transaction, before its first call. */
+  /** Called inside every transaction, before its first call. */
   readonly beforeBatch: () => void;
-  /** Told what a batch changed, once that is durable; an empty list for what has no name. */
+  /** Receives a batch's changes once they are durable; an empty list for unnamed changes. */
   readonly onDurable: (changes: readonly Change[]) => void;
-  /** Told after every commit that has changed something. */
+  /** Called after every commit that has changed something. */
   readonly onChanged: () => void;
-  /** Told after every commit. @returns whether another process waited for it. */
+  /** Called after every commit. @returns whether another process waited for it. */
   readonly afterCommit: (statements: number, boundBytes: number) => boolean;
-  /** Told when another process holds the write lock. @returns whether somebody will say when it is free. */
+  /**
+   * Called when another process holds the write lock. @returns whether some process will announce
+   * when it is free.
+   */
   readonly onBusy: () => boolean;
 }
 
-/** Batches run with savepoints after one had to be run again because it lacked them. */
+/** The number of batches that use savepoints after one had to be rerun for lack of them. */
 const carefulBatches = 16;
 
 /**
  * Turns calls into few transactions and fewer flushes.
  *
- * Calls gather in a queue. A batch of them runs in one transaction on this
- * thread, without giving way; then the flusher makes the commit durable on
- * its own thread, and only then are the callers told, in the order in which
- * they called. While a flush is under way calls gather for the next batch,
- * which starts early only when a full one is waiting. A lone call skips the
- * hand-over: when flushes are known to be fast it is flushed right here.
+ * Calls gather in a queue. A batch of them runs in one transaction on this thread, without
+ * yielding. Then the flusher makes the commit durable on its own thread. Only then are the callers
+ * answered, in the order of their calls. During a flush, calls gather for the next batch, which
+ * starts early only when a full one is waiting. A lone call skips the hand-over: when flushes are
+ * known to be fast, it is flushed right here.
  */
 export class GroupCommit {
   readonly #connection: Connection;
@@ -61,11 +63,14 @@ export class GroupCommit {
   #unflushed = 0;
   #holds = 0;
   #careful = 0;
-  /** Calls at the head of the queue that get a transaction each, since one of them may let none commit. */
+  /**
+   * Calls at the head of the queue that get one transaction each, since one of them may make a
+   * transaction unable to commit.
+   */
   #alone = 0;
-  /** How many calls fill a batch: as many as filled the last one that a limit ended. */
+  /** The number of calls in a full batch: the size of the last batch that a limit ended. */
   #fullCalls: number;
-  /** Another process waited for our last commit. */
+  /** True when another process waited for our last commit. */
   #othersWait = false;
   /** Ends the wait for a lock at once. */
   #retry: (() => void) | undefined;
@@ -101,7 +106,7 @@ export class GroupCommit {
     this.makeReady().catch((error: HoldfastError) => this.#failQueued(error));
   }
 
-  /** Does what has to be done before the first batch, unless that is done or under way. */
+  /** Runs the preparation for the first batch, unless it is done or in progress. */
   async makeReady(): Promise<void> {
     const prepare = this.#prepare;
     this.#prepare = undefined;
@@ -116,14 +121,14 @@ export class GroupCommit {
     }
   }
 
-  /** @returns false when a batch has taken the call: then it happens. */
+  /** Cancels a queued call. @returns false when a batch has taken the call: then it happens. */
   cancel(call: Call): boolean {
     const cancelled = this.#queue.cancel(call);
     this.#noticeIdle();
     return cancelled;
   }
 
-  /** Resolves when nothing is queued or under way. */
+  /** Resolves when no call is queued or running. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle.push(resolve);
@@ -131,7 +136,7 @@ export class GroupCommit {
     });
   }
 
-  /** Resolves when the queue is no more than half full. */
+  /** Resolves when the queue is at most half full. */
   room(): Promise<void> {
     return new Promise((resolve) => {
       this.#onRoom.push(resolve);
@@ -139,7 +144,7 @@ export class GroupCommit {
     });
   }
 
-  /** Refuses every call from now on, those in the queue included. */
+  /** Refuses every call from now on, including queued ones. */
   refuse(error: HoldfastError): void {
     this.#refusal ??= error;
     this.#failQueued(error);
@@ -152,8 +157,8 @@ export class GroupCommit {
   }
 
   /**
-   * Runs `action` while every commit is durable and no batch starts: what a
-   * restart of the log needs. Calls keep gathering meanwhile.
+   * Runs `action` while every commit is durable and no batch starts, as a restart of the log
+   * requires. Calls keep gathering until it ends.
    */
   async whileHeld(action: () => Promise<void>): Promise<void> {
     const release = this.hold();
@@ -165,7 +170,7 @@ export class GroupCommit {
     }
   }
 
-  /** Lets no batch start until the returned function is called. */
+  /** Keeps batches from starting until the returned function is called. */
   hold(): () => void {
     this.#holds += 1;
     return () => {
@@ -175,14 +180,14 @@ export class GroupCommit {
   }
 
   /**
-   * The lock that a batch waits for is free: no need to wait longer.
+   * Retries at once, because the lock that a batch waits for is free.
    * @returns whether any batch waits.
    */
   retryNow(): boolean {
     const retry = this.#retry;
     if (retry === undefined) return false;
     this.#retry = undefined;
-    // Not inside whatever brought the news.
+    // Not inside the code that brought the news.
     queueMicrotask(retry);
     return true;
   }
@@ -197,12 +202,12 @@ export class GroupCommit {
     });
   }
 
-  /** One commit may wait for its flush while another is being flushed, not more. */
+  /** At most one commit may wait for its flush while another is being flushed. */
   #mayRun(): boolean {
     if (this.#unflushed === 0) return true;
-    // When another process waits it gets the time of a flush to take its turn.
+    // When another process waits, it gets the duration of a flush to take its turn.
     if (this.#othersWait) return false;
-    // Those that run alone share a flush, as they would have shared a commit.
+    // Calls that run one by one share a flush, as they would have shared a commit.
     if (this.#alone > 0) return true;
     return this.#unflushed === 1 && this.#queue.length >= this.#fullCalls;
   }
@@ -236,11 +241,11 @@ export class GroupCommit {
       case "refused":
         this.#alone += result.calls.length;
         this.#runAgain(result.calls);
-        // It may have met what is not durable yet.
+        // The call may depend on a commit that is not durable yet.
         if (result.guilty !== undefined) this.#makeDurable(result.guilty);
         break;
       default:
-        // Spoiled: with savepoints this time.
+        // Spoiled: the rerun uses savepoints.
         this.#careful = carefulBatches;
         this.#runAgain(result.calls);
     }
@@ -248,7 +253,7 @@ export class GroupCommit {
     this.#noticeIdle();
   }
 
-  /** In order, on the next turn. */
+  /** Reruns calls in order, on the next turn. */
   #runAgain(calls: readonly Call[]): void {
     if (calls.length > 0) this.#meters.reruns += 1;
     this.#queue.unshift(calls);
@@ -260,7 +265,7 @@ export class GroupCommit {
     if (first !== undefined) this.#meters.queued(startedMs - first.sinceMs);
   }
 
-  /** The transaction is gone, or could not even begin: then the calls it was for are told. */
+  /** Fails the calls of a transaction that was lost or could not begin. */
   #lost({ calls, error }: Extract<BatchResult, { kind: "lost" }>): void {
     const told = [...calls];
     const { batchCalls } = this.#options.limits;
@@ -324,6 +329,7 @@ export class GroupCommit {
       const call = calls[index];
       const outcome = outcomes[index];
       if (call === undefined || outcome === undefined) continue;
+      this.#meters.operations.ran(call.body, call.takenMs - call.sinceMs, call.ranMs);
       call.stopWaiting?.();
       if (outcome.kind !== "committed") {
         this.#meters.rollbacks += 1;
@@ -340,11 +346,11 @@ export class GroupCommit {
       }
     }
     if (changes.length > 0) this.#options.onDurable(changes);
-    // Told apart, or a call that shares a batch with it would hide it.
+    // Reported separately; otherwise a call that shares the batch would hide it.
     if (hasUnnamed) this.#options.onDurable([]);
   }
 
-  /** The commit happened and may or may not survive; nobody is told of it. */
+  /** Fails the calls of a commit that may or may not survive. No listener is told of it. */
   #flushFailed(batch: Ran, cause: unknown): void {
     const error = outcomeUnknown(cause);
     for (const call of batch.calls) call.fail(error);

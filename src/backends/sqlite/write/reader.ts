@@ -4,6 +4,8 @@ import { tracedFailure } from "../../../model/traced-failure.ts";
 import { Fate } from "../../../sql/fate.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import type { SqlValue } from "../../../sql/statement.ts";
+import type { Callable } from "../../callable.ts";
+import type { OperationTimes } from "../../operation-times.ts";
 import { retryWhileBusy } from "./busy.ts";
 import type { Connection } from "./connection.ts";
 import { databaseBusy } from "./database-busy.ts";
@@ -12,22 +14,22 @@ import { sqliteCode } from "./failures.ts";
 import type { Flusher } from "./flusher.ts";
 
 export interface ReaderOptions {
-  /** In memory there is one connection: reads run between batches and may not write. */
+  /** True in memory, where there is one connection: reads run between batches and may not write. */
   readonly sharesWriter: boolean;
   readonly readMsMax: number;
   readonly busyBudgetMs: number;
   readonly onRetry: () => void;
+  readonly operations: OperationTimes;
 }
 
 /**
- * Runs reads, each in one snapshot, and lets them go only when what they saw
- * is durable: a commit is visible before its flush, and a fact that was acted
- * upon must not vanish with the power.
+ * Runs reads, each in one snapshot. Returns their results only when the commits they saw are
+ * durable. A commit is visible before its flush, and data that a caller acted on must not vanish in
+ * a power cut.
  *
- * `data_version` moves on this connection with every commit of any other. A
- * read of the snapshot that was last found to be durable pays about a
- * microsecond; the first one of a new snapshot asks whether all commits are
- * flushed, and else waits for a flush.
+ * `data_version` moves on this connection with every commit of any other. A read of a snapshot
+ * already known to be durable pays about a microsecond. The first read of a new snapshot asks
+ * whether all commits are flushed, and otherwise waits for a flush.
  */
 export class Reader {
   readonly #connection: Connection;
@@ -40,23 +42,26 @@ export class Reader {
     this.#options = options;
   }
 
-  async read<T>(name: string, start: () => Tx<T>, flusher: Flusher): Promise<T> {
-    if (this.#turn.isLong()) await this.#turn.next();
+  async read(body: Callable, flusher: Flusher): Promise<unknown> {
+    const sinceMs = monotonicMs();
+    if (this.#turn.isLong(sinceMs)) await this.#turn.next();
     try {
-      // Rejects with why the database must be opened anew: what waits must not go on waiting.
+      // Rejects with the reason to reopen the database, so that waiting code does not wait forever.
       if (flusher.hasFailed) await flusher.flush();
-      const snapshot = await this.#snapshot(name, start);
+      const takenMs = monotonicMs();
+      const snapshot = await this.#snapshot(body.name, body.start);
+      this.#options.operations.ran(body, takenMs - sinceMs, monotonicMs() - takenMs);
       const { version } = snapshot;
-      // Also a read that failed may have failed because of what it saw.
+      // A failed read may also have failed because of what it saw.
       if (version === undefined || version !== this.#durableVersion) {
         if (!flusher.isFlushed()) await flusher.flush();
-        // Nothing was committed after it, or the flush began after it.
+        // No commit followed the snapshot, or the flush began after it.
         this.#durableVersion = version;
       }
       if ("error" in snapshot) throw snapshot.error;
       return snapshot.value;
     } catch (error) {
-      // Beside statements the driver is also asked for the snapshot's version.
+      // Beside statements, the driver is also asked for the snapshot's version.
       const isRaw = sqliteCode(error) !== undefined;
       return tracedFailure(isRaw ? this.#connection.failure(error) : error);
     }
@@ -75,20 +80,19 @@ export class Reader {
   }
 }
 
-/** How long reads may follow each other before timers and sockets have their turn. */
+/** The longest time for which reads may follow each other before timers and sockets get a turn. */
 const turnMsMax = 5;
 
 /**
- * A read of what is durable is answered without the event loop coming around:
- * `while (!(await isDone())) {}` would let no timer fire and no answer in, and
- * so wait for ever for what it keeps from happening.
+ * A turn of the event loop, given up when reads have followed each other for too long. A read of
+ * durable data is answered without a turn of the loop. So `while (!(await isDone())) {}` would
+ * block every timer and every answer, and wait forever for what it prevents.
  */
 class LoopTurn {
-  /** When the first read of this turn began; undefined once the loop has come around. */
+  /** Start of the first read of this turn; undefined once the loop has turned. */
   #beganMs: number | undefined;
 
-  isLong(): boolean {
-    const now = monotonicMs();
+  isLong(now: number): boolean {
     if (this.#beganMs !== undefined) return now - this.#beganMs > turnMsMax;
     this.#beganMs = now;
     realSoon(() => {
@@ -106,7 +110,7 @@ type Snapshot<T> = { readonly version: SqlValue | undefined } & (
   { readonly value: T } | { readonly error: unknown }
 );
 
-/** One read on a connection that may not write; verdicts make no difference to it. */
+/** Runs one read on a connection that may not write. Verdicts have no effect on it. */
 function readOnce<T>(
   connection: Connection,
   name: string,
@@ -142,7 +146,7 @@ function guardedReadOnce<T>(
   }
 }
 
-/** Passes a body's requests on until its snapshot is too old for another one. */
+/** Forwards a body's requests until its snapshot is too old for another one. */
 function* timed<T>(name: string, body: Tx<T>, readMsMax: number): Tx<T> {
   const untilMs = monotonicMs() + readMsMax;
   let step = body.next();

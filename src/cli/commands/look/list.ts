@@ -13,8 +13,8 @@ interface ListOptions extends FilterOptions {
 export function addList(program: Command, cli: Cli): void {
   withFilter(program.command("list"), cli.host)
     .description("lists runs, newest first")
-    .option("--limit <count>", "how many: 1 to 1000 (default: 50)", wholeNumberOption)
-    .option("--after <cursor>", "go on where the page before ended: its next")
+    .option("--limit <count>", "the number of runs, 1 to 1000 (default: 50)", wholeNumberOption)
+    .option("--after <cursor>", "continue after the previous page: its next cursor")
     .action(
       cli.action(async (context, options: ListOptions) => {
         const { pages } = await context.openForReading();
@@ -24,12 +24,19 @@ export function addList(program: Command, cli: Cli): void {
           ...(options.after !== undefined && { after: options.after }),
           signal: context.stop,
         });
-        const { items, next, damaged } = page;
-        if (context.isJson) return context.printJson({ items, next: next ?? null, damaged });
+        const { items, next, damaged, looked } = page;
+        if (context.isJson)
+          return context.printJson({
+            items,
+            next: next ?? null,
+            ...(looked !== undefined && { looked }),
+            damaged,
+          });
         if (items.length > 0) context.print(runTable(context, items));
-        else context.note("No runs.");
+        else if (looked === undefined) context.note("No runs.");
+        else context.note(`Searched ${looked.toLocaleString("en")} runs, no match.`);
         context.noteDamaged(damaged);
-        if (next !== undefined) context.note(`More: --after ${next}`);
+        if (next !== undefined) context.note(`More runs: --after ${next}`);
       }),
     );
 }

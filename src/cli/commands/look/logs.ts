@@ -8,7 +8,7 @@ import { waitUntil } from "../../../stores/wait.ts";
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
 import { everyPage } from "../../every-page.ts";
-import { harmless, type Colour } from "../../text/style.ts";
+import { oneLine, type Colour } from "../../text/style.ts";
 import { valueText } from "../../text/value-text.ts";
 
 interface LogOptions {
@@ -26,18 +26,22 @@ const colours: Readonly<Record<LogLevel, Colour>> = {
   error: "red",
 };
 
-/** How often a reader that follows looks, in case nobody tells it of a change. */
+/** The longest time in milliseconds between two reads while following, in case a notification is missed. */
 const lookAgainMs = 1_000;
 
-/** `holdfast logs <id>`: what the code of a run said. */
+/** `holdfast logs <id>`: prints the log lines of a run. */
 export function addLogs(program: Command, cli: Cli): void {
   program
     .command("logs")
-    .description("prints what a run wrote to ctx.log; with --json a line each")
-    .argument("<id>", "of the run")
-    .option("--follow", "go on until the run has ended, or Ctrl-C")
-    .option("--children", "also of all runs below it")
-    .addOption(new Option("--level <level>", "this one and worse").choices(levels).default("trace"))
+    .description("prints the lines that a run wrote to ctx.log; with --json one document per line")
+    .argument("<id>", "the id of the run")
+    .option("--follow", "keep printing until the run has ended, or Ctrl-C")
+    .option("--children", "include all runs below it")
+    .addOption(
+      new Option("--level <level>", "this level and more severe ones")
+        .choices(levels)
+        .default("trace"),
+    )
     .action(
       cli.action(async (context, options: LogOptions, id: string) => {
         const opened = await context.openForReading();
@@ -50,7 +54,7 @@ export function addLogs(program: Command, cli: Cli): void {
     );
 }
 
-/** Prints lines as they come; each once. */
+/** Prints each line once, as it arrives. */
 class LinePrinter {
   count = 0;
   readonly #context: CliContext;
@@ -75,7 +79,7 @@ class LinePrinter {
       });
     for await (const { items, damaged } of everyPage(read)) {
       for (const line of items) this.#print(line);
-      for (const { key } of damaged) this.#context.note(`Line ${key} cannot be read.`);
+      for (const { key } of damaged) this.#context.note(`Line ${key} is unreadable.`);
       if (stop.aborted) return;
     }
   }
@@ -93,15 +97,15 @@ class LinePrinter {
       style("dim", exactInstant(at, host.timeZone)),
       style(colours[level], level.padEnd(5)),
       ...(this.#options.children === true ? [style("dim", execution)] : []),
-      ...(step === null ? [] : [style("dim", `[${harmless(step)}]`)]),
-      harmless(message),
+      ...(step === null ? [] : [style("dim", `[${oneLine(step)}]`)]),
+      oneLine(message),
       ...(data === null || data === undefined ? [] : [style("dim", valueText(data))]),
     ];
     return parts.join(" ");
   }
 }
 
-/** Until the run has ended: then whatever it said is there. */
+/** Prints until the run has ended, when all its lines are stored. */
 async function follow(
   context: CliContext,
   opened: ReadableHoldfast,
@@ -131,6 +135,6 @@ async function follow(
     context.note("The run has ended.");
   } catch (error) {
     if (!isHoldfastError(error) || error.code !== "ABORTED") throw error;
-    context.note(`Stopped after ${printer.count} lines; the run goes on.`);
+    context.note(`Stopped after ${printer.count} lines. The run continues.`);
   }
 }

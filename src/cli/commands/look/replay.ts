@@ -14,20 +14,21 @@ import type { CliContext } from "../../context.ts";
 import { exitCodes } from "../../exit-codes.ts";
 import { functionsOf } from "../../modules/functions-of.ts";
 import { loadModule } from "../../modules/load-module.ts";
+import { barred, oneLine } from "../../text/style.ts";
 
 interface ReplayOptions {
   readonly run?: string;
 }
 
-/** `holdfast replay`: whether the code of a module is safe for a run. */
+/** `holdfast replay`: checks whether the code of a module is safe for a run. */
 export function addReplay(program: Command, cli: Cli): void {
   program
     .command("replay")
     .description(
-      "runs the code of a module against the history of a run, and changes nothing; 6 when it differs",
+      "replays the history of a run with the code of a module, and changes nothing; exits with 6 if the code differs",
     )
     .argument("<module>", "the file that exports the workflow")
-    .argument("[history]", "a file that `export` has written")
+    .argument("[history]", "a file written by `export`")
     .option("--run <id>", "a run of the database, instead of a file")
     .action(
       cli.action(
@@ -59,7 +60,7 @@ async function given(
   if ((run === undefined) === (file === undefined))
     throw new HoldfastError(
       "OPTION_INVALID",
-      "Give either a file that `holdfast export` has written, or --run <id> and the database.",
+      "Pass either a file written by `holdfast export`, or --run <id> and the database.",
       { option: "history" },
     );
   if (file !== undefined) {
@@ -69,7 +70,7 @@ async function given(
     const payload = isPlain ? undefined : (await context.config())?.options?.payload;
     return { history, payload };
   }
-  const { pages } = await context.openForReading();
+  const { pages } = await context.openForValues();
   const { payload } = (await context.target()).options;
   const name = payload?.name ?? null;
   return {
@@ -85,7 +86,7 @@ function fromFile({ host }: CliContext, file: string): RunHistory {
   } catch (error) {
     throw new HoldfastError(
       "OPTION_INVALID",
-      `"${file}" cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown"}. Check the path; \`holdfast export <id> --output <file>\` writes one.`,
+      `"${file}" is unreadable: ${(error as NodeJS.ErrnoException).code ?? "unknown"}. Check the path; \`holdfast export <id> --output <file>\` writes one.`,
       { option: "history" },
       { cause: error },
     );
@@ -95,12 +96,12 @@ function fromFile({ host }: CliContext, file: string): RunHistory {
   } catch {
     throw historyInvalid(
       "format",
-      `"${file}" is no JSON, and so no history. \`holdfast export <id> --output <file>\` writes one.`,
+      `"${file}" is not JSON, and so not a history. \`holdfast export <id> --output <file>\` writes one.`,
     );
   }
 }
 
-/** The workflow of the history. What is no history is said by the replay. */
+/** The workflow of the history. The replay itself refuses an invalid history. */
 function found(
   module: string,
   exported: Readonly<Record<string, unknown>>,
@@ -115,8 +116,8 @@ function found(
   const names = workflows.map((each) => `"${each.name}"`).join(", ");
   throw new HoldfastError(
     "OPTION_INVALID",
-    `"${module}" exports no workflow "${String(name)}", which the history is of. ` +
-      (names === "" ? "It exports none at all." : `It exports ${names}.`),
+    `"${module}" exports no workflow "${String(name)}", to which the history belongs. ` +
+      (names === "" ? "It exports no workflow." : `It exports ${names}.`),
     { option: "module" },
   );
 }
@@ -131,13 +132,15 @@ function shown(outcome: ReplayOutcome): object {
   return { kind: outcome.kind, error: { code, message, details } };
 }
 
-function spoken({ run, function: name }: RunHistory, outcome: ReplayOutcome): string {
+function spoken(history: RunHistory, outcome: ReplayOutcome): string {
+  // A file may hold any text.
+  const [run, name] = [oneLine(history.run), oneLine(history.function)];
   switch (outcome.kind) {
     case "matches":
-      return `The code of ${name} does all that run ${run} has recorded, and would go on from there.`;
+      return `The code of ${name} matches all recorded calls of run ${run}, and would continue from there.`;
     case "ends":
-      return `The code of ${name} does all that run ${run} has recorded, and ends: ${outcome.result === "continued" ? "it begins anew" : outcome.result.kind}.`;
+      return `The code of ${name} matches all recorded calls of run ${run}, and ends: ${outcome.result === "continued" ? "continued with a new input" : outcome.result.kind}.`;
     case "differs":
-      return outcome.error.message;
+      return barred(outcome.error.message);
   }
 }

@@ -5,18 +5,21 @@ import { spokenStanding } from "../../../model/execution/spoken-standing.ts";
 import type { ExecutionStatus } from "../../../model/execution/status.ts";
 import type { ReadableHoldfast } from "../../../open/open-existing.ts";
 import type { Damaged } from "../../../stores/damage.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import type { Executions } from "../../../stores/execution/executions.ts";
 import { executionContext } from "../../../stores/execution/context.ts";
 import type { ExecutionView } from "../../../stores/execution/read/read.ts";
 import type { ExecutionSummary } from "../../../stores/execution/read/summary.ts";
 import { findUnserved } from "../../../stores/execution/read/unserved.ts";
 import type { CliContext } from "../../context.ts";
+import { canBeRead } from "../can-be-read.ts";
 import { everyItem } from "../../every-page.ts";
 
-/** So long something is due before one asks whether anybody runs it, as handles do. */
+/** The time in milliseconds after which a due run may count as unserved, as in handles. */
 const patienceMs = 2_000;
 const childrenMax = 200;
 
-/** All that `show` tells of a run. */
+/** Everything that `show` prints of a run. */
 export interface RunPicture {
   readonly run: ExecutionView;
   readonly status: ExecutionStatus | "unserved";
@@ -24,13 +27,15 @@ export interface RunPicture {
   readonly waits: readonly OpenWait[];
   readonly input: unknown;
   readonly result: ExecutionResult | undefined;
+  /** False for a run that has been due for a while and that no worker takes, since it cannot be read. */
+  readonly isReadable: boolean;
   /** With how long what it asked for took, once that is known. */
   readonly events: readonly TimedEvent[];
-  /** What was sent to it, read or not. */
+  /** The signals sent to it, received or not. */
   readonly signals: readonly SentSignal[];
   readonly children: readonly ExecutionSummary[];
   readonly hasMoreChildren: boolean;
-  /** Rows of the run and of those below it that cannot be read, and are missing here. */
+  /** Unreadable rows of the run and of the runs below it, which are missing here. */
   readonly damaged: readonly Damaged[];
 }
 
@@ -64,8 +69,15 @@ export async function pictureOf(
   const now = context.now();
   const { timeZone } = context.host;
   const history = events.filter(({ version }) => version >= run.state.historyFrom);
-  const waits = run.state.pending.kind === "finished" ? [] : openWaits(history, responses, now);
-  const status = await servedStatus(opened, run, now);
+  const open = run.state.pending.kind === "finished" ? [] : openWaits(history, responses, now);
+  const waits = open.some(({ kind }) => kind === "child")
+    ? withParked(open, await parkedChildren(executions, id, wait))
+    : open;
+  const isOverdue = isDueBy(run, now - patienceMs);
+  const isReadable = !isOverdue || (await canBeRead(executions, id, wait));
+  const isUnserved =
+    isOverdue && isReadable && (await isServedByNobody(opened, run, now - patienceMs));
+  const status = isUnserved ? "unserved" : run.status;
   const answered = new Map(
     responses.flatMap(({ at, response }) =>
       response.kind === "child"
@@ -85,6 +97,7 @@ export async function pictureOf(
     waits,
     input: begun !== undefined && "input" in begun ? begun.input : undefined,
     result: await executions.result(id, wait),
+    isReadable,
     events: events.map((logged) => timed(logged, answered)),
     signals: responses.flatMap(({ at, response }) =>
       response.kind === "signal" ? [{ at, signal: response.signal, value: response.value }] : [],
@@ -93,6 +106,36 @@ export async function pictureOf(
     hasMoreChildren: tree.isCut,
     damaged: [log, answers, tree].flatMap(({ damaged }) => damaged),
   };
+}
+
+/** Parked children, with the error code of each. */
+async function parkedChildren(
+  executions: Executions,
+  parent: string,
+  wait: WaitOptions,
+): Promise<ReadonlyMap<string, string>> {
+  const { items } = await everyItem(
+    (page) => executions.list({ ...page, ...wait, parent, status: "parked" }),
+    childrenMax,
+  );
+  return new Map(
+    items.flatMap(({ id, interruption }) =>
+      interruption?.kind === "parked" ? [[id as string, interruption.code]] : [],
+    ),
+  );
+}
+
+/** Puts parked children first, since only a person can end these waits. */
+function withParked(
+  waits: readonly OpenWait[],
+  parked: ReadonlyMap<string, string>,
+): readonly OpenWait[] {
+  const named = waits.map((wait): OpenWait => {
+    const code = wait.kind === "child" ? parked.get(wait.child) : undefined;
+    return wait.kind === "child" && code !== undefined ? { ...wait, parked: code } : wait;
+  });
+  const isParked = (wait: OpenWait): boolean => wait.kind === "child" && wait.parked !== undefined;
+  return [...named.filter(isParked), ...named.filter((wait) => !isParked(wait))];
 }
 
 function timed(logged: LoggedEvent<unknown>, answered: ReadonlyMap<string, number>): TimedEvent {
@@ -107,17 +150,16 @@ function timed(logged: LoggedEvent<unknown>, answered: ReadonlyMap<string, numbe
   return until === undefined ? logged : { ...logged, tookMs: until - at };
 }
 
-/** As `status()` of a handle: due for a while, and nobody runs its function. */
-async function servedStatus(
+function isDueBy({ status, state: { pending } }: ExecutionView, instant: number): boolean {
+  return status === "pending" && pending.kind === "pending" && pending.dueAt <= instant;
+}
+
+/** Tells whether no worker runs the function of a run that has been due for a while, as `status()` of a handle does. */
+async function isServedByNobody(
   { database }: ReadableHoldfast,
-  { status, state, function: name }: ExecutionView,
-  now: number,
-): Promise<RunPicture["status"]> {
-  const { pending } = state;
-  const dueBy = now - patienceMs;
-  if (status !== "pending" || pending.kind !== "pending") return status;
-  if (pending.dueAt > dueBy) return status;
+  { function: name }: ExecutionView,
+  dueBy: number,
+): Promise<boolean> {
   const find = findUnserved(executionContext(database, {}));
-  const found = await database.read(find, { only: name, dueBy });
-  return found.length > 0 ? "unserved" : status;
+  return (await database.read(find, { only: name, dueBy })).length > 0;
 }

@@ -5,24 +5,22 @@ import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
 import { wholeNumberOption } from "../../options/option-values.ts";
 import { runTable, statusColour } from "../../text/run-text.ts";
-import { harmless } from "../../text/style.ts";
+import { barred, oneLine } from "../../text/style.ts";
 import { tableLines } from "../../text/table.ts";
 import { errorLines, valueText } from "../../text/value-text.ts";
 import { pictureOf, type RunPicture } from "./run-picture.ts";
 
 const eventsShown = 50;
 
-/** `holdfast show <id>`: all about one run. */
+/** `holdfast show <id>`: shows one run in full. */
 export function addShow(program: Command, cli: Cli): void {
   program
     .command("show")
-    .description(
-      "shows a run: where it stands and what it waits for, its log, its children, its error",
-    )
-    .argument("<id>", "of the run")
+    .description("shows a run: its status, waits, log, children and error")
+    .argument("<id>", "the id of the run")
     .option(
       "--events <count>",
-      `how many of the last events (default: ${eventsShown}; with --json all)`,
+      `the number of newest events (default: ${eventsShown}; with --json all)`,
       wholeNumberOption,
     )
     .action(
@@ -36,6 +34,8 @@ export function addShow(program: Command, cli: Cli): void {
           pictureText(context, { ...picture, events }, all.length),
         );
         context.noteDamaged(picture.damaged);
+        if (opened.sealed !== undefined)
+          context.note(`Values are shown as sealed. ${opened.sealed.message}`);
       }),
     );
 }
@@ -45,7 +45,7 @@ function pictureText(context: CliContext, picture: RunPicture, eventCount: numbe
   const { run, status, words, children, hasMoreChildren } = picture;
   const head = `${style("bold", run.id)}  ${run.function}  ${style(statusColour(status), status)}`;
   const parts = [
-    [head, `  ${harmless(words)}`, ...nextLines(context, picture)],
+    [head, `  ${oneLine(words)}`, ...nextLines(context, picture)],
     factLines(context, picture),
     outcomeLines(context, picture),
     timelineLines(context, picture, eventCount),
@@ -63,7 +63,7 @@ function pictureText(context: CliContext, picture: RunPicture, eventCount: numbe
     .join("\n\n");
 }
 
-/** Each level below the run one step further to the right. */
+/** Indents each level below the run. */
 function indented(id: string, root: string): string {
   const depth = id.slice(root.length).split(".").length - 2;
   return `${"  ".repeat(Math.max(0, depth))}${id}`;
@@ -85,15 +85,15 @@ function factLines(context: CliContext, { run, input }: RunPicture): readonly st
     ["input", input === undefined ? undefined : valueText(input)],
   ];
   return facts.flatMap(([name, text]) =>
-    text === undefined ? [] : [`${context.style("dim", name.padEnd(9))} ${harmless(text)}`],
+    text === undefined ? [] : [`${context.style("dim", name.padEnd(9))} ${oneLine(text)}`],
   );
 }
 
-/** How it ended, or why it was parked: the recorded and the actual call side by side. */
+/** The outcome, or the reason why it was parked: the recorded and the actual call. */
 function outcomeLines({ style }: CliContext, { run, result }: RunPicture): readonly string[] {
   const { interruption } = run;
   if (interruption?.kind === "parked")
-    return [style("red", interruption.code), harmless(interruption.reason)];
+    return [style("red", interruption.code), `│ ${barred(interruption.reason)}`];
   switch (result?.kind) {
     case undefined:
     case "timedOut":
@@ -103,16 +103,16 @@ function outcomeLines({ style }: CliContext, { run, result }: RunPicture): reado
     case "cancelled":
       return result.reason === undefined
         ? []
-        : [`${style("dim", "reason   ")} ${harmless(result.reason)}`];
+        : [`${style("dim", "reason   ")} ${oneLine(result.reason)}`];
     case "failed":
       return errorLines(result.error, style);
   }
 }
 
-/** What somebody may want to type now. */
+/** Suggested next commands. */
 function nextLines(
   { style, dbOption }: CliContext,
-  { run, status, waits }: RunPicture,
+  { run, status, waits, isReadable }: RunPicture,
 ): readonly string[] {
   const commands = ((): readonly string[] => {
     switch (status) {
@@ -122,9 +122,11 @@ function nextLines(
       case "paused":
         return [`holdfast resume ${run.id}`];
       case "parked":
-        return [`holdfast unpark ${run.id}   (once a worker has code that fits)`];
+        return [`holdfast unpark ${run.id}   (once its reason is mended)`];
+      case "pending":
+        return isReadable ? [] : ["holdfast check   (no worker takes a run that cannot be read)"];
       case "unserved":
-        return [`start a worker that was given ${run.function}`];
+        return [`start a worker that serves ${run.function}`];
       case "cancelling":
         return [`holdfast cancel ${run.id} --force   (ends it without running its cleanup)`];
       default:
@@ -133,16 +135,18 @@ function nextLines(
             ? [`holdfast signal ${run.id} ${wait.signal} --value '…'`]
             : wait.kind === "external"
               ? [`holdfast resolve ${wait.external} --value '…'`]
-              : [],
+              : wait.kind === "child" && wait.parked !== undefined
+                ? [`holdfast show ${wait.child}`]
+                : [],
         );
     }
   })();
   return commands.map((text) => {
-    // Behind the command, before the remark on it.
+    // After the command, before the remark.
     const whole = text.startsWith("holdfast")
       ? text.replace(/ {3}\(|$/, (end) => `${dbOption}${end}`)
       : text;
-    return style("dim", `  → ${harmless(whole)}`);
+    return style("dim", `  → ${oneLine(whole)}`);
   });
 }
 
@@ -179,13 +183,13 @@ function timelineLines(
 }
 
 interface Happening {
-  /** Empty for a signal: it is no event of the log, so nothing can be forked there. */
+  /** Empty for a signal: it is not an event of the log, so a fork cannot start there. */
   readonly version: string;
   readonly at: number;
   readonly words: string;
 }
 
-/** The events, and among them the signals that were sent since the first of these. */
+/** The events, merged with the signals sent since the first of them. */
 function withSignals(
   events: RunPicture["events"],
   signals: RunPicture["signals"],
@@ -201,8 +205,8 @@ function withSignals(
     .map(({ at, signal, value }) => ({
       version: "",
       at,
-      words: `signal ${signal} came: ${valueText(value)}`,
+      words: `signal ${signal} arrived: ${valueText(value)}`,
     }));
-  // Sorting is stable: of one instant the events come first, in their order.
+  // Sorting is stable, so events precede signals of the same instant.
   return [...logged, ...sent].toSorted((a, b) => a.at - b.at);
 }

@@ -5,7 +5,7 @@ import type { Cli } from "../../cli.ts";
 import { statusColour } from "../../text/run-text.ts";
 import { tableLines, type Cell } from "../../text/table.ts";
 
-/** `holdfast stats`: how many runs there are of each function and status. */
+/** `holdfast stats`: counts runs by function and status. */
 export function addStats(program: Command, cli: Cli): void {
   program
     .command("stats")
@@ -28,12 +28,12 @@ export function addStats(program: Command, cli: Cli): void {
             }).join("\n"),
           );
         if (unreadable > 0)
-          context.note(`${unreadable} runs cannot be read: holdfast check says more.`);
+          context.note(`${unreadable} runs are unreadable. Run holdfast check for details.`);
       }),
     );
 }
 
-/** A line per function, a column per status that occurs. */
+/** One line per function, one column per status that occurs. */
 function countTable(counts: readonly ExecutionCount[]): {
   readonly headings: readonly string[];
   readonly rows: readonly (readonly Cell[])[];

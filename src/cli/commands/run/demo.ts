@@ -15,15 +15,15 @@ interface DemoCommandOptions {
 const ordersMax = 100;
 const paceMsMax = 60_000;
 
-/** `holdfast demo`: the promise of the package, to look at. */
+/** `holdfast demo`: shows the promise of the package. */
 export function addDemo(program: Command, cli: Cli): void {
   program
     .command("demo")
     .description(
-      "fulfils orders with two worker processes, kills one of them in the middle, and counts what ran twice; needs no project",
+      "runs orders on two worker processes, kills one of them, and counts which steps ran twice; needs no project",
     )
-    .option("--orders <count>", `how many orders: 2 to ${ordersMax}`, wholeNumberOption, 10)
-    .option("--pace <time>", "how long a step takes: 600ms, up to 1m", durationOption, 600)
+    .option("--orders <count>", `the number of orders, 2 to ${ordersMax}`, wholeNumberOption, 10)
+    .option("--pace <time>", "the length of a step, such as 600ms; at most 1m", durationOption, 600)
     .action(
       cli.action(async (context, { orders, pace }: DemoCommandOptions) => {
         checkBetween("orders", orders, 2, ordersMax);
@@ -45,7 +45,11 @@ export function addDemo(program: Command, cli: Cli): void {
 /** @throws HoldfastError `OPTION_INVALID` */
 function checkBetween(option: string, value: number, min: number, max: number): void {
   if (value >= min && value <= max) return;
-  throw new HoldfastError("OPTION_INVALID", `--${option} is from ${min} to ${max}; got ${value}.`, {
-    option,
-  });
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `--${option} must be from ${min} to ${max}; got ${value}.`,
+    {
+      option,
+    },
+  );
 }

@@ -5,13 +5,13 @@ import { runDevWorker } from "../../dev/dev-worker.ts";
 import { screenOn } from "../../live/screen.ts";
 import { existingModule } from "../../modules/load-module.ts";
 
-/** `holdfast dev`: runs a module's functions while it is being written. */
+/** `holdfast dev`: runs a module's functions and reloads it on save. */
 export function addDev(program: Command, cli: Cli): void {
   program
     .command("dev")
     .argument("<file>", "a module that exports workflows and activities")
     .description(
-      "runs the workflows, activities and schedules that a module exports, loads it again when it or what it imports changes, and shows the runs; makes holdfast.db when no database is named",
+      "runs the workflows, activities and schedules of a module, reloads it when it or one of its imports changes, and shows the runs; creates holdfast.db if no database is named",
     )
     .action(
       cli.action(async (context, options, file: string) => {
@@ -29,10 +29,10 @@ export function addDev(program: Command, cli: Cli): void {
             ...(config === undefined ? [] : ["--config", config]),
             ...(schema === undefined ? [] : ["--schema", schema]),
           ],
-          // A URL may hold a password, which arguments would show to everybody.
+          // A URL may hold a password, and other users can see arguments.
           env: db === undefined ? host.env : { ...host.env, HOLDFAST_DB: db },
         });
-        context.note("Stopped: what ran was recorded, or goes on next time.");
+        context.note("Stopped. Running work was recorded or released, and resumes next time.");
       }),
     );
   program.command("dev-worker <file>", { hidden: true }).action(

@@ -2,13 +2,13 @@ import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { writeFirstFile } from "../../init/first-file.ts";
 
-/** `holdfast init`: one file to begin with. */
+/** `holdfast init`: writes a first file. */
 export function addInit(program: Command, cli: Cli): void {
   program
     .command("init")
-    .argument("[folder]", "where to write it; it is made when it is missing")
+    .argument("[folder]", "the target folder; created if missing")
     .description(
-      "writes one file with a workflow that this Node can run: app.mts, or app.mjs before Node 22.18; overwrites nothing",
+      "writes a first file with a workflow: app.mts, or app.mjs before Node 22.18; overwrites nothing",
     )
     .action(
       cli.action(async (context, _: object, folder: string | undefined) => {

@@ -15,7 +15,7 @@ import { durationOption } from "../../options/option-values.ts";
 import { ownCommand } from "../../process/own-process.ts";
 import { beforeFields, runBefore, startedText, type RunBefore } from "../../run-before.ts";
 import { givenJson, jsonText } from "../../text/json.ts";
-import { harmless } from "../../text/style.ts";
+import { oneLine } from "../../text/style.ts";
 import { isTakenSoon, patienceMs, untilParked } from "./served.ts";
 
 interface StartCommandOptions {
@@ -29,7 +29,7 @@ interface StartCommandOptions {
   readonly timeout?: number;
 }
 
-/** A function by its code, or by its name alone. */
+/** A function by its code, or only by its name. */
 type Startable =
   | { readonly code: DurableFunction<unknown, unknown>; readonly name: string }
   | { readonly code: undefined; readonly name: string };
@@ -40,29 +40,29 @@ interface StartedRun {
   readonly before: RunBefore;
 }
 
-/** How many of the newest runs of a function are asked of which kind it is. */
+/** The number of newest runs that decide the kind of a function. */
 const rolesMax = 100;
 
-/** `holdfast start`: begins a run. */
+/** `holdfast start`: starts a run. */
 export function addStart(program: Command, cli: Cli): void {
   program
     .command("start")
     .argument("<file-or-function>", "a module, or the name of a function")
-    .argument("[function]", "which of the module; needed when it has several workflows")
+    .argument("[function]", "the function of the module; needed if it has several workflows")
     .description(
-      "starts a run of a function: of a module, whose schema then checks the input, or by its name alone; says so when no worker takes it within two seconds",
+      "starts a run of a function, either from a module, whose schema then checks the input, or only by name; reports if no worker takes it within two seconds",
     )
-    .option("--input <json>", "what it is given; - reads standard input")
-    .option("--id <id>", "its id: started twice under it, it is one run")
-    .option("--tag <tag...>", "what it can be found by")
-    .option("--key <key>", "its concurrency key")
+    .option("--input <json>", "the input of the run; - reads standard input")
+    .option("--id <id>", "the id of the run; starting twice with one id gives one run")
+    .option("--tag <tag...>", "tags to find the run by")
+    .option("--key <key>", "the concurrency key")
     .option(
       "--activity",
-      "the name is that of an activity; by default it is what its earlier runs were, else a workflow",
+      "the name is an activity (default: the kind of its earlier runs, or a workflow)",
     )
-    .option("--workflow", "the name is that of a workflow")
-    .option("--wait", "wait for its end, and print what it returned")
-    .option("--timeout <time>", "how long to wait at most", durationOption)
+    .option("--workflow", "the name is a workflow")
+    .option("--wait", "wait for the run to end, and print its result")
+    .option("--timeout <time>", "the longest time to wait", durationOption)
     .action(
       cli.action(
         async (
@@ -72,13 +72,13 @@ export function addStart(program: Command, cli: Cli): void {
           second: string | undefined,
         ) => {
           if (options.timeout !== undefined && options.wait !== true)
-            throw new HoldfastError("OPTION_INVALID", "--timeout is only for --wait.", {
+            throw new HoldfastError("OPTION_INVALID", "--timeout needs --wait.", {
               option: "timeout",
             });
           if (options.activity === true && options.workflow === true)
             throw new HoldfastError(
               "OPTION_INVALID",
-              "A function is either a workflow or an activity: give --workflow or --activity, not both.",
+              "A function is either a workflow or an activity. Pass --workflow or --activity, not both.",
               { option: "activity" },
             );
           const input = await inputOf(context, options.input);
@@ -111,7 +111,7 @@ async function startableOf(
     if (second === undefined) return { code: undefined, name: first };
     throw new HoldfastError(
       "OPTION_INVALID",
-      `"${first}" is no module. Give a file and a function of it, or the name of a function alone.`,
+      `"${first}" is not a module. Pass a file and one of its functions, or only the name of a function.`,
       { option: "file" },
     );
   }
@@ -130,8 +130,8 @@ async function startableOf(
   throw new HoldfastError(
     "OPTION_INVALID",
     second === undefined
-      ? `Which function of "${first}"? There are: ${names}.`
-      : `There is no function "${second}" in "${first}". There are: ${names}.`,
+      ? `"${first}" exports several functions. Name one of: ${names}.`
+      : `"${first}" has no function "${second}". Its functions are: ${names}.`,
     { option: "function" },
   );
 }
@@ -156,8 +156,8 @@ async function started(
 }
 
 /**
- * What earlier runs of it were, else a workflow. Where they were both, one of
- * the two was a mistake, and to guess would repeat it.
+ * The kind of its earlier runs, or a workflow. If they were of both kinds, one
+ * was a mistake, and a guess might repeat it.
  * @throws HoldfastError `OPTION_INVALID`
  */
 async function knownRole({ executions }: Holdfast, name: string): Promise<ExecutionRole> {
@@ -166,7 +166,7 @@ async function knownRole({ executions }: Holdfast, name: string): Promise<Execut
   if (others.length === 0) return role;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Runs of "${name}" were started both as a workflow and as an activity. Say --workflow or --activity, or name the module: ${ownCommand()} start <file> ${name}.`,
+    `Runs of "${name}" were started both as a workflow and as an activity. Pass --workflow or --activity, or name the module: ${ownCommand()} start <file> ${name}.`,
     { option: "activity" },
   );
 }
@@ -178,7 +178,7 @@ async function follow(
   { wait, timeout }: StartCommandOptions,
 ): Promise<ExitCode> {
   const { id, name } = run;
-  const said = harmless(startedText(id, name, run.before));
+  const said = oneLine(startedText(id, name, run.before));
   const document = documentOf(run);
   if (wait === true) context.note(said);
   else if (!context.isJson) context.print(said);
@@ -187,18 +187,18 @@ async function follow(
   const taken = soon.then((isTaken) => {
     if (isTaken === false)
       context.note(
-        `No worker runs "${name}" yet, so ${id} waits. Start one: ${ownCommand()} work <file>${context.dbOption}`,
+        `No worker serves "${name}" yet, so ${id} waits. Start one: ${ownCommand()} work <file>${context.dbOption}`,
       );
     return isTaken;
   });
   if (wait !== true) {
-    // A program is told in the one document that there is.
+    // A program gets it in its only document.
     const isTaken = await taken;
     if (context.isJson) context.printJson({ ...document, ...beforeFields(run.before), isTaken });
     return exitCodes.ok;
   }
   const unwatch = untilParked(holdfast, id, (reason) =>
-    context.note(harmless(`${id} is parked, and ends only when it is unparked: ${reason}`)),
+    context.note(`${id} is parked, and cannot end until it is unparked: ${reason}`),
   );
   const result = await holdfast.executions
     .waitForResult(id, {
@@ -211,9 +211,7 @@ async function follow(
     .finally(unwatch);
   if (result.kind === "completed") {
     const { value } = result;
-    context.answer({ ...document, value }, () =>
-      value === undefined ? "" : harmless(jsonText(value, 2)),
-    );
+    context.answer({ ...document, value }, () => (value === undefined ? "" : jsonText(value, 2)));
     return exitCodes.ok;
   }
   const failure = runFailure({ id, function: name }, result);
@@ -222,7 +220,7 @@ async function follow(
   return exitCodes.failed;
 }
 
-/** The run goes on: who does not wait for it any longer is told its id. */
+/** The run continues after the wait ends, so the caller gets its id. */
 function stillOpen(
   context: CliContext,
   run: StartedRun,
@@ -235,13 +233,13 @@ function stillOpen(
   if (code === "DEADLINE_EXCEEDED")
     return new HoldfastError(code, message, { ...details, id, isTaken });
   if (code === "ABORTED") {
-    context.note(`Stopped waiting; ${id} goes on.`);
+    context.note(`Stopped waiting. ${id} continues.`);
     if (context.isJson) context.printJson({ stopped: documentOf(run) });
   }
   return error;
 }
 
-/** What programs are told of a run, whatever became of it: how it stood before is not among it. */
+/** The JSON fields of a run for every outcome; its earlier status is not among them. */
 function documentOf({ id, name, before }: StartedRun): object {
   return { id, function: name, existed: before.existed };
 }

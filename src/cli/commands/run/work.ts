@@ -21,25 +21,25 @@ export function addWork(program: Command, cli: Cli): void {
     .command("work")
     .argument("<file>", "a module that exports workflows and activities")
     .description(
-      "runs the workflows, activities and schedules that a module exports until it is told to stop by SIGTERM or Ctrl-C; says what happens in log lines, which are JSON when no person looks",
+      "runs the workflows, activities and schedules of a module until SIGTERM or Ctrl-C; prints log lines, as JSON if the output is not a terminal",
     )
     .option(
       "--concurrency <count>",
-      "how many runs go on at once (default: 100)",
+      "the number of runs that execute at once (default: 100)",
       wholeNumberOption,
     )
     .option(
       "--code-version <version>",
-      "names the code: runs that do not fit it are left to other versions",
+      "the name of this code; runs that do not match it are left to other versions",
     )
     .option(
       "--lease <time>",
-      "how long after this machine was lost others take over (default: 30s)",
+      "the time after which other workers take over from a lost machine (default: 30s)",
       durationOption,
     )
     .option(
       "--close-timeout <time>",
-      "how long what runs may take to be recorded when it is told to stop",
+      "the time for running work to be recorded after a stop signal",
       durationOption,
       10_000,
     )
@@ -65,7 +65,7 @@ export function addWork(program: Command, cli: Cli): void {
         say("stopping");
         await holdfast.close({ timeout: options.closeTimeout });
         say("stopped");
-        // Whoever restarts it is to do so.
+        // The failure lets a supervisor restart it.
         return signal.aborted ? exitCodes.failed : exitCodes.ok;
       }),
     );

@@ -6,6 +6,7 @@ import { confirmed } from "../../options/confirm.ts";
 import type { CliContext } from "../../context.ts";
 import { exitCodes, type ExitCode } from "../../exit-codes.ts";
 import { filterOf, withFilter, type FilterOptions } from "../../options/run-filter.ts";
+import { oneLine } from "../../text/style.ts";
 
 interface BulkOptions extends FilterOptions {
   readonly all?: true;
@@ -26,7 +27,7 @@ const actions = {
 
 type Action = keyof typeof actions;
 
-/** Actions that choose some of it by themselves, so that nobody can say it. */
+/** Actions that fix some filters themselves, so these options are refused. */
 const chosen: Readonly<
   Partial<
     Record<
@@ -41,38 +42,38 @@ const chosen: Readonly<
   resume: { runs: "paused runs", options: ["status"] },
   unpark: { runs: "parked runs", options: ["status"] },
   retry: {
-    runs: "failed runs that are no children",
+    runs: "failed top-level runs",
     options: ["status", "topLevel", "parent"],
   },
   erase: {
-    runs: "runs that have ended and are no children, with those below them,",
+    runs: "finished top-level runs",
     options: ["status", "topLevel", "parent", "open"],
   },
 };
 
-/** `holdfast bulk`: one command for all runs that a filter lets through. */
+/** `holdfast bulk`: applies one command to all runs that match a filter. */
 export function addBulk(program: Command, cli: Cli): void {
   const command = program
     .command("bulk")
-    .description("does the same to all runs that the options choose; counts them first, and asks")
-    .addArgument(new Argument("<action>", "what to do").choices(Object.keys(actions)));
+    .description("applies an action to all matching runs; counts them first, and asks")
+    .addArgument(new Argument("<action>", "the action").choices(Object.keys(actions)));
   withFilter(command, cli.host)
-    .option("--all", "all runs, where no other option chooses")
-    .option("--dry-run", "only count")
-    .option("--force", "cancel: end them without running their code")
-    .option("--reason <text>", "cancel: why, for people")
-    .option("--yes", "do not ask")
+    .option("--all", "all runs, if no other option filters")
+    .option("--dry-run", "only count the runs")
+    .option("--force", "with cancel: end the runs without running their code")
+    .option("--reason <text>", "with cancel: the reason, for people")
+    .option("--yes", "do not ask for confirmation")
     .action(
       cli.action((context, { all, ...options }: BulkOptions, action: Action) => {
         const filter = filterOf(options);
         if (Object.keys(filter).length === 0 && all !== true)
           throw usage(
-            "Which runs? Say, for example, --function orders/fulfil or --tag eu, or --all.",
+            "No runs were chosen. Pass a filter, such as --function orders/fulfil or --tag eu, or pass --all.",
           );
         refuseChosen(action, options);
         const { force, reason } = options;
         if (action !== "cancel" && (force ?? reason) !== undefined)
-          throw usage("--force and --reason are for cancel alone.");
+          throw usage("--force and --reason are only for cancel.");
         return commanded(context, action, filter, options);
       }),
     );
@@ -83,7 +84,9 @@ function refuseChosen(action: Action, filter: FilterOptions): void {
   const said = own?.options.find((name) => filter[name] !== undefined);
   if (own === undefined || said === undefined) return;
   const option = said.replaceAll(/[A-Z]/g, (at) => `-${at.toLowerCase()}`);
-  throw usage(`bulk ${action} is for ${own.runs} alone, so it takes no --${option}. Leave it out.`);
+  throw usage(
+    `bulk ${action} applies only to ${own.runs}, so it takes no --${option}. Leave it out.`,
+  );
 }
 
 function usage(message: string): HoldfastError {
@@ -100,7 +103,7 @@ async function commanded(
   const signal = context.stop;
   const method: Runs["cancelAll"] = runs[actions[action]].bind(runs);
   const found = await method(filter, { dryRun: true, signal }).catch((error: unknown) => {
-    if (signal.aborted) context.note("Stopped: nothing was changed.");
+    if (signal.aborted) context.note("Stopped. Nothing was changed.");
     throw error;
   });
   const { matched } = found;
@@ -130,10 +133,10 @@ async function commanded(
     context.answer(report, () => toldReport(action, report));
     return report.failed === 0 ? exitCodes.ok : exitCodes.failed;
   } catch (error) {
-    // A program that reads the answer learns how far it came, too.
+    // The JSON answer reports the progress too.
     if (context.isJson && signal.aborted)
       context.printJson({ stopped: last ?? { matched: 0, changed: 0 } });
-    else if (last !== undefined) context.note(`Until then: ${toldReport(action, last)}`);
+    else if (last !== undefined) context.note(`Before the stop: ${toldReport(action, last)}`);
     throw error;
   }
 }
@@ -144,8 +147,8 @@ function counted(runs: number): string {
 
 function toldReport(action: Action, report: BulkReport): string {
   const { changed, unchanged, failed, failures } = report;
-  const rest = unchanged > 0 ? `, ${unchanged} were so already` : "";
-  const head = `${action}: ${counted(changed)}${rest}${failed > 0 ? `, ${failed} could not be changed` : ""}.`;
-  const why = failures.map(({ id, code, message }) => `  ${id}  ${code}: ${message}`);
+  const rest = unchanged > 0 ? `, ${unchanged} unchanged` : "";
+  const head = `${action}: ${counted(changed)}${rest}${failed > 0 ? `, ${failed} failed` : ""}.`;
+  const why = failures.map(({ id, code, message }) => `  ${id}  ${code}: ${oneLine(message)}`);
   return [head, ...why].join("\n");
 }

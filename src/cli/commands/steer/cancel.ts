@@ -7,20 +7,20 @@ interface CancelOptions {
 }
 
 const told = {
-  cancelled: "is cancelled.",
-  requested: "was asked to end: its code cleans up and ends it.",
-  alreadyCancelling: "was asked to end before; --force ends it without running its code.",
-  alreadyFinished: "had ended already.",
+  cancelled: "was cancelled.",
+  requested: "was asked to end. Its code cleans up first.",
+  alreadyCancelling: "had already been asked to end. --force ends it without running its code.",
+  alreadyFinished: "had already ended.",
 } as const;
 
 /** `holdfast cancel <id>`: asks a run to end, or ends it. */
 export function addCancel(program: Command, cli: Cli): void {
   program
     .command("cancel")
-    .description("asks a run to end: its code is told, cleans up, and ends it")
-    .argument("<id>", "of the run")
-    .option("--reason <text>", "kept with the run")
-    .option("--force", "end it and all below it without running any of their code")
+    .description("asks a run to end; its code cleans up first")
+    .argument("<id>", "the id of the run")
+    .option("--reason <text>", "the reason, kept with the run")
+    .option("--force", "end the run and all runs below it without running any of their code")
     .action(
       cli.action(async (context, options: CancelOptions, id: string) => {
         const { reason, force } = options;

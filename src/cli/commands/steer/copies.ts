@@ -7,15 +7,15 @@ interface CopyOptions {
   readonly at: number;
 }
 
-/** `holdfast retry <id>` and `fork <id>`: copies of a run that go on from within it. */
+/** `holdfast retry <id>` and `fork <id>`: copies of a run that continue from within it. */
 export function addCopies(program: Command, cli: Cli): void {
   program
     .command("retry")
     .description(
-      "makes a copy of a failed run that goes on from before it failed; what the run did after that, such as undoing, is forgotten",
+      "copies a failed run and continues from just before the failure; compensation that it ran is dropped",
     )
-    .argument("<id>", "of the run that failed")
-    .option("--id <new>", "of the copy; given, repeating the command is safe")
+    .argument("<id>", "the id of the failed run")
+    .option("--id <new>", "the id of the copy; makes it safe to repeat the command")
     .action(
       cli.action(async (context, options: CopyOptions, source: string) => {
         const { executions } = await context.openForWriting();
@@ -25,20 +25,21 @@ export function addCopies(program: Command, cli: Cli): void {
         });
         context.answer(
           { id, source, existed },
-          () => `${id} ${existed ? "was made before" : "goes on"} from where ${source} failed.`,
+          () =>
+            `${id} ${existed ? "already exists. It continued" : "continues"} from just before the failure of ${source}.`,
         );
       }),
     );
   program
     .command("fork")
-    .description("makes a copy of a run that goes on from behind one of its events")
-    .argument("<id>", "of the run to copy")
+    .description("copies a run and continues after one of its events")
+    .argument("<id>", "the id of the run to copy")
     .requiredOption(
       "--at <version>",
-      "of the last event that is copied, as show numbers them",
+      "the number of the last event to copy, as printed by show",
       wholeNumberOption,
     )
-    .option("--id <new>", "of the copy; given, repeating the command is safe")
+    .option("--id <new>", "the id of the copy; makes it safe to repeat the command")
     .action(
       cli.action(async (context, options: CopyOptions, source: string) => {
         const { executions } = await context.openForWriting();
@@ -49,7 +50,7 @@ export function addCopies(program: Command, cli: Cli): void {
         context.answer(
           { id, source, at: options.at, existed },
           () =>
-            `${id} ${existed ? "was made before" : "goes on"} from event ${options.at} of ${source}.`,
+            `${id} ${existed ? "already exists. It continued" : "continues"} after event ${options.at} of ${source}.`,
         );
       }),
     );

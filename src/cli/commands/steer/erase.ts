@@ -9,24 +9,22 @@ interface EraseOptions {
   readonly yes?: true;
 }
 
-/** `holdfast erase`: what a run was given, recorded and logged, for good. */
+/** `holdfast erase`: removes the input, record and log lines of a run for good. */
 export function addErase(program: Command, cli: Cli): void {
   program
     .command("erase")
-    .description(
-      "removes all that a run which has ended, and its children, hold; its id stays taken",
-    )
-    .argument("<id>", "the run")
-    .option("--force", "end it first, without running its code")
-    .option("--yes", "do not ask")
+    .description("removes all data of a finished run and its children; its id stays reserved")
+    .argument("<id>", "the id of the run")
+    .option("--force", "end the run first, without running its code")
+    .option("--yes", "do not ask for confirmation")
     .action(
       cli.action(async (context, options: EraseOptions, id: string) => {
         const { executions } = await context.openForWriting();
         const { id: found, function: name, state } = await executions.get(id);
-        // Nobody is asked about what would be refused.
+        // Refuses before asking for confirmation.
         if (state.pending.kind !== "finished" && options.force !== true)
           throw executionUnfinished(found);
-        const question = `Erase run ${id} of ${name} and all below it? It cannot be undone.`;
+        const question = `Erase run ${id} of ${name} and all runs below it? This cannot be undone.`;
         if (!(await confirmed(context, question, options.yes))) {
           context.note("Nothing was erased.");
           return exitCodes.refused;
@@ -35,7 +33,7 @@ export function addErase(program: Command, cli: Cli): void {
         const report = await executions.erase(id, { signal: context.stop });
         context.answer(
           { id, ...report },
-          () => `Erased ${id}: ${report.rows} rows are gone, its id stays taken.`,
+          () => `Erased ${id}: ${report.rows} rows were removed. Its id stays reserved.`,
         );
         return exitCodes.ok;
       }),

@@ -14,22 +14,22 @@ const changes: readonly Change[] = [
   {
     command: "pause",
     method: "pause",
-    description: "keeps a run from going on: nothing new is begun, what runs is recorded first",
-    done: "is paused.",
-    before: "was paused before.",
+    description: "pauses a run: it starts nothing new, and running work is recorded first",
+    done: "was paused.",
+    before: "was already paused.",
   },
   {
     command: "resume",
     method: "unpause",
-    description: "lets a paused run go on",
-    done: "goes on.",
+    description: "resumes a paused run",
+    done: "was resumed.",
     before: "was not paused.",
   },
   {
     command: "unpark",
     method: "unpark",
-    description: "lets a parked run be tried again, with whatever code the workers have now",
-    done: "is tried again by the next worker that has its function.",
+    description: "lets workers resume a parked run with their current code",
+    done: "was unparked. The next worker that serves its function resumes it.",
     before: "was not parked.",
   },
 ];
@@ -40,7 +40,7 @@ export function addLifecycle(program: Command, cli: Cli): void {
     program
       .command(command)
       .description(description)
-      .argument("<id>", "of the run")
+      .argument("<id>", "the id of the run")
       .action(
         cli.action(async (context, _, id: string) => {
           const { executions } = await context.openForWriting();

@@ -10,17 +10,17 @@ import { everyItem } from "../../every-page.ts";
 import { beforeFields, runBefore, startedText } from "../../run-before.ts";
 import { tableLines } from "../../text/table.ts";
 
-/** `holdfast schedules …`: what starts runs again and again. */
+/** `holdfast schedules …`: lists and controls schedules. */
 export function addSchedules(program: Command, cli: Cli): void {
   const schedules = program
     .command("schedules")
-    .description("looks at what starts runs by the clock, and steers it")
-    // The default command would take a word that is no command for an argument.
+    .description("lists and controls schedules, which start runs at set times")
+    // The default command would take an unknown word for an argument.
     .hook("preSubcommand", (command) => {
       const [word] = command.args;
       const names = command.commands.map((each) => each.name());
       if (word === undefined || word.startsWith("-") || names.includes(word)) return;
-      command.error(`unknown command 'schedules ${word}'. There are: ${names.join(", ")}`);
+      command.error(`unknown command 'schedules ${word}'. The commands are: ${names.join(", ")}`);
     });
   schedules
     .command("list", { isDefault: true })
@@ -42,7 +42,7 @@ export function addSchedules(program: Command, cli: Cli): void {
     schedules
       .command(name)
       .description(description)
-      .argument("<name>", "of the schedule")
+      .argument("<name>", "the name of the schedule")
       .action(
         cli.action(async (context, _, schedule: string) => {
           const holdfast = await context.openForWriting();
@@ -55,9 +55,9 @@ export function addSchedules(program: Command, cli: Cli): void {
       );
   schedules
     .command("fire")
-    .description("starts a run of a schedule now, outside of its cadence")
-    .argument("<name>", "of the schedule")
-    .option("--key <key>", "firing twice under one key is firing once")
+    .description("starts a run of a schedule now, outside its cadence")
+    .argument("<name>", "the name of the schedule")
+    .option("--key <key>", "firing twice with one key gives one run")
     .action(
       cli.action(async (context, { key }: { key?: string }, schedule: string) => {
         const holdfast = await context.openForWriting();
@@ -75,21 +75,21 @@ export function addSchedules(program: Command, cli: Cli): void {
 const changes = [
   {
     name: "pause",
-    description: "starts nothing more until it is resumed; runs that have started go on",
-    done: "is paused.",
-    before: "was paused before.",
+    description: "pauses a schedule; runs that have started continue",
+    done: "was paused.",
+    before: "was already paused.",
   },
   {
     name: "resume",
-    description: "goes on with the next instant after now",
-    done: "goes on.",
+    description: "resumes a schedule at its next instant",
+    done: "was resumed.",
     before: "was not paused.",
   },
   {
     name: "remove",
-    description: "removes a schedule; a worker that is given it makes it again",
-    done: "is removed.",
-    before: "was not there.",
+    description: "removes a schedule; a worker whose module exports it creates it again",
+    done: "was removed.",
+    before: "does not exist.",
   },
 ] as const;
 
@@ -120,8 +120,8 @@ function nextText(
   const isLate = first !== undefined && now - first > 60_000;
   return [
     next.map(instant).join(", "),
-    ...(isLate ? ["overdue: does a worker have it?"] : []),
-    ...(waiting > 0 ? [`${waiting} wait`] : []),
+    ...(isLate ? ["overdue: check that a worker has it"] : []),
+    ...(waiting > 0 ? [`${waiting} queued`] : []),
     ...(failure === null ? [] : [`failed with ${failure}`]),
   ].join("; ");
 }

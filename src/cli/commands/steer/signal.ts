@@ -11,11 +11,14 @@ interface SignalOptions {
 export function addSignal(program: Command, cli: Cli): void {
   program
     .command("signal")
-    .description("sends a signal to a run, which is kept until the run asks for it")
-    .argument("<id>", "of the run")
-    .argument("<name>", "of the signal")
-    .option("--value <json>", "what is sent (default: true); - reads it from standard input")
-    .option("--key <key>", "sending twice under one key is sending once")
+    .description("sends a signal to a run; it is kept until the run receives it")
+    .argument("<id>", "the id of the run")
+    .argument("<name>", "the name of the signal")
+    .option(
+      "--value <json>",
+      "the value of the signal (default: true); - reads it from standard input",
+    )
+    .option("--key <key>", "sending twice with one key sends one signal")
     .action(
       cli.action(async (context, options: SignalOptions, id: string, name: string) => {
         const { key } = options;
@@ -27,7 +30,7 @@ export function addSignal(program: Command, cli: Cli): void {
         });
         context.answer({ id, signal: name, seq, existed }, () =>
           existed
-            ? `Signal ${name} was sent to ${id} before under this key.`
+            ? `Signal ${name} had already been sent to ${id} with this key.`
             : `Sent signal ${name} to ${id}.`,
         );
       }),

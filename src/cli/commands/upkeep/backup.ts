@@ -11,23 +11,23 @@ export function addBackup(program: Command, cli: Cli): void {
   program
     .command("backup")
     .description(
-      "copies a SQLite database to a new file, as it is at one moment, beside running workers",
+      "copies a SQLite database to a new file as a consistent snapshot, beside running workers",
     )
-    .argument("<file>", "to make; one that is there is not replaced")
+    .argument("<file>", "the new file; an existing one is not replaced")
     .action(
       cli.action(async (context, _, to: string) => {
         const { file } = await context.openForReading();
         if (file === undefined)
           throw new HoldfastError(
             "OPTION_INVALID",
-            "This command copies SQLite files. Back up Postgres with pg_dump or with what your provider offers.",
+            "This command copies SQLite files. Back up Postgres with pg_dump or the backups of your provider.",
             { option: "db" },
           );
         const target = path.resolve(context.host.cwd, to);
         if (!existsSync(path.dirname(target)))
           throw new HoldfastError(
             "TARGET_INVALID",
-            `There is no folder "${path.dirname(to)}" to put the copy into. Make it first, or mend the path.`,
+            `The folder "${path.dirname(to)}" does not exist. Create it first, or correct the path.`,
             { target },
           );
         const progress = new ProgressLine(context);
@@ -42,7 +42,7 @@ export function addBackup(program: Command, cli: Cli): void {
         } catch (error) {
           progress.clear();
           if (isHoldfastError(error) && error.code === "ABORTED")
-            context.note("Stopped: no copy was made, and nothing is left of it.");
+            context.note("Stopped. No copy was made, and no partial file is left.");
           throw error;
         }
       }),

@@ -2,17 +2,15 @@ import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
 import { exitCodes } from "../../exit-codes.ts";
-import { harmless } from "../../text/style.ts";
+import { oneLine } from "../../text/style.ts";
 import { ProgressLine } from "../../text/progress-line.ts";
 
-/** `holdfast check`: reads everything and looks for damage. */
+/** `holdfast check`: reads every row and looks for damage. */
 export function addCheck(program: Command, cli: Cli): void {
   program
     .command("check")
-    .description(
-      "reads every row and looks for damage; beside running workers, and it writes nothing",
-    )
-    .option("--full", "also every page and index of a SQLite file, in one long snapshot")
+    .description("reads every row and looks for damage; runs beside workers and writes nothing")
+    .option("--full", "also read every page and index of a SQLite file, in one long snapshot")
     .action(
       cli.action(async (context, options: { full?: true }) => {
         const { file, pages } = await context.openForReading();
@@ -34,10 +32,10 @@ export function addCheck(program: Command, cli: Cli): void {
           .finally(() => progress.clear())
           .catch((error: unknown) => {
             if (isHoldfastError(error) && error.code === "ABORTED")
-              context.note("Stopped before all was read: nothing can be said of the rest.");
+              context.note("Stopped before all rows were read. The rest is unchecked.");
             throw error;
           });
-        const { damaged, moreDamaged, isComplete, tables } = checked;
+        const { damaged, moreDamaged, isComplete, isSealed, tables } = checked;
         const problems = stored?.problems ?? [];
         const isSound = problems.length === 0 && damaged.length === 0 && isComplete;
         const rows = tables.reduce((sum, each) => sum + each.rows, 0);
@@ -46,11 +44,14 @@ export function addCheck(program: Command, cli: Cli): void {
             ...problems.map((problem) => `file: ${problem}`),
             ...damaged.map(({ table, key, reason }) => `${table} ${key}: ${reason}`),
             ...(moreDamaged > 0 ? [`and ${moreDamaged} more rows`] : []),
+            ...(isSealed
+              ? ["Values are sealed and were not read, because their payload codec is missing."]
+              : []),
             isSound
               ? `No damage: ${rows} rows of ${tables.length} tables.`
-              : "Damage was found. Stop the workers, keep a copy of the file, and restore a backup; rows that are named can be looked at with a database shell.",
+              : "Damage was found. holdfast repair fixes rows of runs that contradict their logs. For other damage, stop the workers, keep a copy of the file, and restore a backup. Inspect the named rows with a database shell.",
           ]
-            .map(harmless)
+            .map(oneLine)
             .join("\n"),
         );
         return isSound ? exitCodes.ok : exitCodes.findings;

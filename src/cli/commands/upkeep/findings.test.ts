@@ -48,7 +48,7 @@ test("nothing is wrong with what is well, and it is told what there is", () => {
     {
       level: "ok",
       about: "processes",
-      text: "none is known to have it open for writing",
+      text: "no process is known to have it open for writing",
     },
   ]);
 });
@@ -60,7 +60,7 @@ test("a log that was held back is told with who holds it", () => {
     logReaders: ["47 (sqlite3)"],
   };
   expect(problems({ facts: { ...well.facts, file: held } })).toEqual([
-    "log: the write-ahead log has grown to 300 MiB: it is held back by process 47 (sqlite3) → " +
+    "log: the write-ahead log has grown to 300 MiB, held back by process 47 (sqlite3) → " +
       "end the reader (a database shell left open, a long backup), or start a worker, which restarts the log",
   ]);
 });
@@ -68,7 +68,7 @@ test("a log that was held back is told with who holds it", () => {
 test("where it is not known who holds a log back, it is told how to find out", () => {
   const held = { ...file, logBytes: 300 * mebibyte };
   expect(problems({ facts: { ...well.facts, file: held } })).toEqual([
-    expect.stringMatching(/held back by a reader, .* → .*lsof app\.db-shm names those/),
+    expect.stringMatching(/: a reader holds it back, .* → .*lsof app\.db-shm names the processes/),
   ]);
 });
 
@@ -108,7 +108,7 @@ test("processes are named, those that died are not", () => {
   expect(findingsOf({ ...well, facts: { ...well.facts, processes } })).toContainEqual({
     level: "ok",
     about: "processes",
-    text: "Own_1 on box since 1 min; Own_2 on box since 1 min (may be gone)",
+    text: "Own_1 on box for 1 min; Own_2 on box for 1 min (may be gone)",
   });
 });
 
@@ -120,8 +120,8 @@ test("parked runs are counted by why, with an example and the way out", () => {
       interruption: { kind: "parked", code },
     }) as ExecutionSummary;
   expect(problems({ parked: [run("a", "X"), run("b", "X"), run("c", "Y")] })).toEqual([
-    "parked: 2 runs are parked with X, such as a of f → holdfast show a, mend the code, start a worker with it, then holdfast unpark a",
-    "parked: 1 run is parked with Y, such as c of f → holdfast show c, mend the code, start a worker with it, then holdfast unpark c",
+    "parked: 2 runs are parked with X, such as a of f → holdfast show a, fix the code, start a worker with it, then holdfast unpark a",
+    "parked: 1 run is parked with Y, such as c of f → holdfast show c, fix the code, start a worker with it, then holdfast unpark c",
   ]);
 });
 
@@ -134,9 +134,9 @@ test("functions that nobody runs, late timers, clocks and warnings are told", ()
       warnings: ["fsync is off"],
     }),
   ).toEqual([
-    "warning: fsync is off → do what it says",
-    "unserved: nobody runs f: a is due since 5 s → start a worker that is given f: holdfast.work([…])",
-    "timers: something was due 2 min ago, and nobody lets time pass → start a worker",
+    "warning: fsync is off → follow the warning",
+    "unserved: no worker serves f: a is overdue by 5 s → start a worker that serves f: holdfast.work([…])",
+    "timers: a timer is overdue by 2 min, because no worker runs → start a worker",
     "clock: this machine and the server differ by 4 s → synchronise their clocks",
   ]);
 });

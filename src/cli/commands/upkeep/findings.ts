@@ -4,60 +4,60 @@ import type { DatabaseFacts } from "../../../open/database-facts.ts";
 import { spokenDuration } from "../../../model/time/spoken.ts";
 import { spokenBytes } from "../../text/spoken-bytes.ts";
 
-/** Something that is to be known, or that is wrong and how to mend it. */
+/** A fact worth knowing, or a problem and how to fix it. */
 export interface Finding {
   readonly level: "ok" | "note" | "problem";
   readonly about: string;
   readonly text: string;
-  /** What to do; of problems always. */
+  /** The remedy; every problem has one. */
   readonly fix?: string;
 }
 
-/** What a doctor looks at. */
+/** The observations of a doctor. */
 export interface Symptoms {
   readonly facts: DatabaseFacts;
   readonly warnings: readonly string[];
   readonly parked: readonly ExecutionSummary[];
   readonly hasMoreParked: boolean;
-  /** Rows that were met on the way and cannot be read. */
+  /** Unreadable rows that were met. */
   readonly damaged: readonly Damaged[];
   readonly unserved: readonly {
     readonly function: string;
     readonly id: string;
     readonly due_at: number;
   }[];
-  /** The earliest delay, lock or deadline that waits to be noticed. */
+  /** The earliest delay, lock or deadline that no worker has processed yet. */
   readonly nextTimerAt: number | undefined;
   readonly clockOffsetMs: number;
   readonly now: number;
 }
 
-/** Restarted at 16 MiB by default; beyond this somebody keeps it from that. */
+/** The log restarts at 16 MiB by default; beyond this size a reader holds it back. */
 const logBytesSound = 64 * 1_048_576;
 const freeBytesMin = 512 * 1_048_576;
 const lateMs = 60_000;
 
-/** File systems that do not outlive the machine or the container. */
+/** File systems that end with the machine or the container. */
 const fleeting: ReadonlyMap<string, Omit<Finding, "about">> = new Map([
   [
     "tmpfs",
     {
       level: "note",
-      text: "the file is in memory (tmpfs), and gone when the machine restarts",
-      fix: "put it on a disk, if it is to outlive that",
+      text: "the file is in memory (tmpfs), and is lost when the machine restarts",
+      fix: "put it on a disk if you need to keep it",
     },
   ],
   [
     "overlay",
     {
       level: "note",
-      text: "the file is in the layer of a container (overlay), and gone with it",
-      fix: "put it on a volume, if it is to outlive that",
+      text: "the file is in the layer of a container (overlay), and is lost with it",
+      fix: "put it on a volume if you need to keep it",
     },
   ],
 ]);
 
-/** Everything that is worth a line, problems with their fix. */
+/** All findings, problems with their fix. */
 export function findingsOf(symptoms: Symptoms): readonly Finding[] {
   return [
     {
@@ -69,7 +69,7 @@ export function findingsOf(symptoms: Symptoms): readonly Finding[] {
       level: "problem",
       about: "warning",
       text,
-      fix: "do what it says",
+      fix: "follow the warning",
     })),
     ...moveFindings(symptoms),
     ...fileFindings(symptoms),
@@ -81,7 +81,7 @@ export function findingsOf(symptoms: Symptoms): readonly Finding[] {
   ];
 }
 
-/** A file that looks sound, and takes no writes. */
+/** A file that looks sound but takes no writes. */
 function moveFindings({ facts: { move } }: Symptoms): readonly Finding[] {
   if (move === undefined) return [];
   return [
@@ -89,13 +89,13 @@ function moveFindings({ facts: { move } }: Symptoms): readonly Finding[] {
       ? {
           level: "problem",
           about: "move",
-          text: "it was moved to Postgres, and takes no more writes",
-          fix: "give the URL of that database in place of this path",
+          text: "it was moved to Postgres, and takes no writes",
+          fix: "replace this path with the URL of that database",
         }
       : {
           level: "problem",
           about: "move",
-          text: "it is being moved to Postgres, and takes no writes meanwhile",
+          text: "it is being moved to Postgres, and takes no writes during the move",
           fix: "if the move was interrupted, run `holdfast migrate` again with the same target, or with --give-up",
         },
   ];
@@ -110,10 +110,11 @@ function fileFindings({ facts: { file } }: Symptoms): readonly Finding[] {
   const isFull = freeBytes < Math.max(freeBytesMin, logBytes);
   const heldBy =
     logReaders.length === 0
-      ? "a reader, or no process writes to it"
-      : `process ${logReaders.join(", process ")}`;
-  // Who reads at this moment is told by Linux alone.
-  const named = logReaders.length === 0 ? `; lsof ${path}-shm names those that have it open` : "";
+      ? ": a reader holds it back, or no process writes to it"
+      : `, held back by process ${logReaders.join(", process ")}`;
+  // Only Linux names the current readers.
+  const named =
+    logReaders.length === 0 ? `; lsof ${path}-shm names the processes that have it open` : "";
   return [
     { level: "ok", about: "file", text: size },
     ...(passing === undefined ? [] : [{ ...passing, about: "file" }]),
@@ -122,7 +123,7 @@ function fileFindings({ facts: { file } }: Symptoms): readonly Finding[] {
           {
             level: "problem",
             about: "log",
-            text: `the write-ahead log has grown to ${spokenBytes(logBytes)}: it is held back by ${heldBy}`,
+            text: `the write-ahead log has grown to ${spokenBytes(logBytes)}${heldBy}`,
             fix: `end the reader (a database shell left open, a long backup${named}), or start a worker, which restarts the log`,
           } as const,
         ]
@@ -149,12 +150,12 @@ function processFinding({ facts, now }: Symptoms): Finding {
     text:
       open.length === 0
         ? facts.file === undefined
-          ? "who has it open is not known on Postgres; SELECT * FROM pg_stat_activity tells"
-          : "none is known to have it open for writing"
+          ? "unknown on Postgres; SELECT * FROM pg_stat_activity lists the connections"
+          : "no process is known to have it open for writing"
         : open
             .map(
               ({ id, host, openedAt, liveness }) =>
-                `${id} on ${host} since ${spokenDuration(now - openedAt)}${liveness === "unknown" ? " (may be gone)" : ""}`,
+                `${id} on ${host} for ${spokenDuration(now - openedAt)}${liveness === "unknown" ? " (may be gone)" : ""}`,
             )
             .join("; "),
   };
@@ -173,7 +174,7 @@ function parkedFindings({ parked, hasMoreParked }: Symptoms): readonly Finding[]
       level: "problem",
       about: "parked",
       text: `${count} ${runs.length === 1 ? "run is" : "runs are"} parked with ${code}, such as ${first?.id} of ${first?.function}`,
-      fix: `holdfast show ${first?.id}, mend the code, start a worker with it, then holdfast unpark ${first?.id}`,
+      fix: `holdfast show ${first?.id}, fix the code, start a worker with it, then holdfast unpark ${first?.id}`,
     };
   });
 }
@@ -182,8 +183,8 @@ function damageFindings({ damaged }: Symptoms): readonly Finding[] {
   return damaged.map(({ table, key }) => ({
     level: "problem",
     about: "damage",
-    text: `row ${key} of ${table} cannot be read`,
-    fix: "holdfast check says more, and finds all that cannot be read",
+    text: `row ${key} of ${table} is unreadable`,
+    fix: "holdfast check gives details, and finds all unreadable rows",
   }));
 }
 
@@ -191,8 +192,8 @@ function unservedFindings({ unserved, now }: Symptoms): readonly Finding[] {
   return unserved.map(({ function: name, id, due_at: dueAt }) => ({
     level: "problem",
     about: "unserved",
-    text: `nobody runs ${name}: ${id} is due since ${spokenDuration(now - dueAt)}`,
-    fix: `start a worker that is given ${name}: holdfast.work([…])`,
+    text: `no worker serves ${name}: ${id} is overdue by ${spokenDuration(now - dueAt)}`,
+    fix: `start a worker that serves ${name}: holdfast.work([…])`,
   }));
 }
 
@@ -202,7 +203,7 @@ function timeFindings({ nextTimerAt, clockOffsetMs, now }: Symptoms): readonly F
     findings.push({
       level: "problem",
       about: "timers",
-      text: `something was due ${spokenDuration(now - nextTimerAt)} ago, and nobody lets time pass`,
+      text: `a timer is overdue by ${spokenDuration(now - nextTimerAt)}, because no worker runs`,
       fix: "start a worker",
     });
   if (Math.abs(clockOffsetMs) > 1_000)

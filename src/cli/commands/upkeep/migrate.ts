@@ -13,22 +13,22 @@ import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
 import { pathOf } from "../../database/config.ts";
 import { shownTarget, type GlobalOptions } from "../../database/target.ts";
-import { harmless } from "../../text/style.ts";
+import { oneLine } from "../../text/style.ts";
 
 interface MigrateOptions {
   readonly giveUp?: true;
   readonly force?: true;
 }
 
-/** `holdfast migrate`: a SQLite file becomes a Postgres database. */
+/** `holdfast migrate`: moves a SQLite file to a Postgres database. */
 export function addMigrate(program: Command, cli: Cli): void {
   program
     .command("migrate")
-    .description("moves a SQLite file to an empty Postgres database, where all runs go on")
+    .description("moves a SQLite file to an empty Postgres database, where all runs continue")
     .argument("<file>", "the database to move")
     .argument("<url>", "postgres://user@host/database; the password may come from PGPASSWORD")
-    .option("--give-up", "end a move that was interrupted: the file is used again")
-    .option("--force", "with --give-up: do not ask the target, which is gone")
+    .option("--give-up", "give up an interrupted move, so that the file can be used again")
+    .option("--force", "with --give-up: skip the target, because it is gone")
     .action(
       cli.action(
         async (context, options: MigrateOptions & GlobalOptions, file: string, url: string) => {
@@ -41,8 +41,8 @@ export function addMigrate(program: Command, cli: Cli): void {
           const isTargetGone = options.force === true;
           await giveUpMove(path, url, { ...how, isTargetGone });
           context.answer({ givenUp: true }, () =>
-            harmless(
-              `The move was given up. ${shown[0]} can be used again; restart what was refused.`,
+            oneLine(
+              `The move was given up. ${shown[0]} can be used again. Restart the refused processes.`,
             ),
           );
         },
@@ -52,11 +52,11 @@ export function addMigrate(program: Command, cli: Cli): void {
 
 function refuseOdd({ db, giveUp, force }: MigrateOptions & GlobalOptions, url: string): void {
   if (db !== undefined) throw refusal("db", "migrate takes both databases as arguments, not --db.");
-  if (force === true && giveUp !== true) throw refusal("force", "--force is only for --give-up.");
+  if (force === true && giveUp !== true) throw refusal("force", "--force needs --give-up.");
   if (!isPostgresUrl(url))
     throw refusal(
       "url",
-      "The second argument is where to move to: a URL that begins with postgres://. (It is not shown here since it may hold a password.)",
+      "The second argument must be the target: a URL that starts with postgres://. (It is not shown, because it may hold a password.)",
     );
 }
 
@@ -64,7 +64,7 @@ function refusal(option: string, message: string): HoldfastError {
   return new HoldfastError("OPTION_INVALID", message, { option });
 }
 
-/** Of a config file only what is asked for: it is about another database as a rule. */
+/** Reads only a config file named by --config, since others usually describe another database. */
 async function moveOptions(
   context: CliContext,
   { config, schema }: GlobalOptions,
@@ -96,11 +96,11 @@ async function moved(
     });
     context.answer({ moved: outcome }, () =>
       outcomeLines(outcome, ...shown)
-        .map(harmless)
+        .map(oneLine)
         .join("\n"),
     );
   } catch (error) {
-    // Who pressed Ctrl-C is told what to do next, which is no failure.
+    // After Ctrl-C, prints the next steps; that is not a failure.
     if (isHoldfastError(error) && error.code === "ABORTED") {
       const { message, details } = error;
       context.note(message);
@@ -110,7 +110,7 @@ async function moved(
   }
 }
 
-/** People are told once a second, programs of every slice. */
+/** Progress for people comes once a second; programs get every slice. */
 const sayEveryMs = 1_000;
 
 function progressOf(context: CliContext): (progress: MoveProgress) => void {
@@ -127,10 +127,10 @@ function progressOf(context: CliContext): (progress: MoveProgress) => void {
 }
 
 function progressLine(progress: MoveProgress): string {
-  if (progress.phase === "arrived") return "Everything has arrived.";
+  if (progress.phase === "arrived") return "All data has arrived.";
   const { table, number, tables, rows, bytes } = progress;
   const doing = progress.phase === "copying" ? "Copying" : "Verifying";
-  return `${doing} table ${number} of ${tables}, ${table}: ${counted(rows)} rows; ${megabytes(bytes)} in all.`;
+  return `${doing} table ${number} of ${tables}, ${table}: ${counted(rows)} rows; ${megabytes(bytes)} in total.`;
 }
 
 function outcomeLines(outcome: MoveOutcome, source: string, target: string): readonly string[] {
@@ -140,19 +140,19 @@ function outcomeLines(outcome: MoveOutcome, source: string, target: string): rea
   return [
     `${source} ${outcome.isRepeated ? "had been moved" : "was moved"} to ${target}: ${counted(rows)} rows in ${tables.length} tables, ${megabytes(bytes)}. Rows and checksums of every table agree.`,
     ...(released > 0
-      ? [`Runs taken from workers that were left behind: ${counted(released)}.`]
+      ? [`Runs taken from workers that still held them: ${counted(released)}.`]
       : []),
     ...(appTables.length > 0
       ? [
-          `Not copied, since they are your own tables: ${appTables.join(", ")}. Make them in Postgres and copy their rows before workers start.`,
+          `Not copied, because they are your own tables: ${appTables.join(", ")}. Create them in Postgres and copy their rows before workers start.`,
         ]
       : []),
     ...(attachmentsElsewhere > 0
       ? [
-          `Attachments in files: ${counted(attachmentsElsewhere)}. Keep their folder where the new program reaches it.`,
+          `Attachments in files: ${counted(attachmentsElsewhere)}. Keep their folder where the new program can read it.`,
         ]
       : []),
-    `Give the URL where ${source} was given, and restart. The file takes no more writes.`,
+    `Replace ${source} with the URL in your program, and restart it. The file takes no more writes.`,
   ];
 }
 

@@ -1,17 +1,25 @@
+import type { OpenCalls } from "./open-calls.ts";
 import type { WorkflowContext } from "../../definition/workflow-context.ts";
 
-/** Where the code of a run called `ctx`; written out only when somebody is shown it. */
+/** The place at which the code of a run called `ctx`; formatted only when it is shown. */
 export interface CallSite {
   readonly stack?: string;
 }
 
 const framesMax = 5;
+/** The most recorded places of waiting calls. More calls come from a loop, whose line is known by then. */
+const sitesMax = 1_000;
 
 /**
- * The lines of the user's code above a method of `ctx`. Taken for children
- * alone: it costs about 3 µs, which a step must not.
+ * The lines of the user's code above a method of `ctx`. They are taken only for children:
+ * taking them costs about 3 µs, too much for a step.
  */
-export function callSite(ctx: WorkflowContext, method: "call" | "spawn"): CallSite {
+export function callSite(
+  ctx: WorkflowContext,
+  method: "call" | "spawn",
+  open: OpenCalls,
+): CallSite | undefined {
+  if (open.size >= sitesMax) return undefined;
   const site: CallSite = {};
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = framesMax;
@@ -20,7 +28,7 @@ export function callSite(ctx: WorkflowContext, method: "call" | "spawn"): CallSi
   return site;
 }
 
-/** The error with the stack of the call that it ends: its own would show where it was delivered. */
+/** The error with the stack of the call that it ends: its own stack would show the delivery. */
 export function withSite<E extends Error>(error: E, site: CallSite | undefined): E {
   const lines = site?.stack?.split("\n").filter((line) => /^\s+at /.test(line));
   if (lines !== undefined && lines.length > 0)

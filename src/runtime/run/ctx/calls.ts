@@ -1,38 +1,38 @@
 import { HoldfastError } from "../../../model/errors.ts";
 import type { NewExecution } from "../../../stores/execution/log/create.ts";
-import { recorded as recordedError, runCancelled } from "../../failures.ts";
-import { broke } from "../broken.ts";
-import { spokenShape, type CallShape } from "../replay/call-shape.ts";
+import { runCancelled } from "../../failures.ts";
+import { spokenShape, type CallShape, type HasInput } from "../replay/call-shape.ts";
 import type { CallSite } from "./call-site.ts";
 import type { Entry } from "../journal.ts";
+import { isToBeCancelled } from "../cancellation.ts";
 import type { RunState } from "../run-state.ts";
 import type { LoggedHistory } from "../replay/script.ts";
 import { ctxInStep, where } from "../step-context.ts";
-import type { Step } from "../steps.ts";
+import type { Task } from "../steps.ts";
 
-/** A call of `ctx`, with the event that the log has of it, if it has one. */
+/** A call of `ctx`, with its event in the log, if there is one. */
 export interface Call {
   readonly number: number;
   readonly recorded: LoggedHistory | undefined;
 }
 
 /**
- * Takes the next number for a call, and holds it to the log.
+ * Takes the next number for a call, and compares the call with the log.
  *
  * @throws HoldfastError `CTX_IN_STEP`
  */
-export function takeCall(run: RunState, asked: CallShape): Call {
+export function takeCall(run: RunState, asked: CallShape, hasInput?: HasInput): Call {
   assertUsable(run, asked);
   run.calls += 1;
   run.draws = 0;
   const number = run.calls;
-  const recorded = run.replay.isOver ? undefined : run.replay.match(number, asked);
+  const recorded = run.replay.isOver ? undefined : run.replay.match(number, asked, hasInput);
   return { number, recorded };
 }
 
 /**
- * Under which id the answer to a call comes: a fork keeps the children and
- * sleeps that had ended, which are those of the run it was made from.
+ * The id under which the answer to a call arrives. A fork keeps ended children and sleeps,
+ * which have the ids of the original run.
  */
 export function answeringId<T extends string>({ recorded }: Call, own: T): T {
   const { child, delay } = (recorded?.event ?? {}) as {
@@ -53,7 +53,7 @@ export function promiseOf(
   return run.open.open(number, asked, endsWithRun, site);
 }
 
-/** Has something appended that no log has yet. */
+/** Queues an append for a call that is not in the log yet. */
 export function request(
   run: RunState,
   { recorded }: Call,
@@ -64,76 +64,38 @@ export function request(
 }
 
 /**
- * Begins a step or a transaction: at once, or at the frontier when the log may
- * have its outcome. What may tell somebody the token of an external begins
- * once that is recorded, or the answer could come before there is a question.
+ * Starts a step or a transaction: at once, or at the frontier if the log may have its outcome.
+ * Code that may reveal the token of an external starts once the external is recorded. Otherwise
+ * the answer could come before the question. Nothing starts between a request to cancel and its
+ * delivery.
  */
 function begin(run: RunState, { number }: Call, start: () => void): void {
-  // Somebody else has the run by now; this code is the ghost of it.
+  // Another worker has the run by now; this code is left over.
   if (run.isOver) return;
   const isLive = run.replay.isOver && run.host.onlyReplays === undefined;
-  if (isLive && !run.journal.hasExternals) start();
+  if (isLive && !run.journal.hasExternals && !isToBeCancelled(run)) start();
   else run.unstarted.set(number, start);
 }
 
-/** Begins what had to wait, in the order of the calls. */
+/** Starts the steps and transactions that had to wait, in the order of the calls. */
 export function beginUnstarted(run: RunState): void {
-  if (run.unstarted.size === 0 || run.journal.hasExternals) return;
+  if (run.unstarted.size === 0 || run.journal.hasExternals || isToBeCancelled(run)) return;
   const begun = [...run.unstarted.values()];
   run.unstarted.clear();
   for (const start of begun) start();
 }
 
-/** Begins a step, with the attempts that have failed before. */
-export function beginStep(run: RunState, call: Call, step: Step): void {
+/** Starts a step or a transaction, with the attempts that have failed before. */
+export function beginTask(run: RunState, call: Call, task: Task): void {
   begin(run, call, () => {
     const tooLate = cancelledBefore(run, call);
-    if (tooLate !== undefined) return run.steps.fail(step, tooLate);
-    const failed = run.replay.failedAttempts(step.call);
-    run.steps.start(step, failed?.count, failed?.retryAt);
+    if (tooLate !== undefined) return run.steps.fail(task, tooLate);
+    const failed = run.replay.failedAttempts(task.call);
+    run.steps.start(task, failed?.count, failed?.retryAt);
   });
 }
 
-/** Lets a transaction be run when those before it have been. */
-export function beginTransaction(
-  run: RunState,
-  call: Call,
-  task: RunState["transactions"][number],
-): void {
-  begin(run, call, () => {
-    const tooLate = cancelledBefore(run, call);
-    if (tooLate !== undefined) return failTransaction(run, task, tooLate);
-    run.transactions.push(task);
-    run.again();
-  });
-}
-
-/** Records a transaction as failed that has not been run. */
-export function failTransaction(
-  run: RunState,
-  { name, call }: RunState["transactions"][number],
-  reason: Error,
-): void {
-  const { journal, host } = run;
-  try {
-    const value = recordedError(reason, { step: name, attempt: 1 }, (stored) =>
-      host.values.value(stored),
-    );
-    journal.record({
-      kind: "transactionFinished",
-      name,
-      inputHash: null,
-      outcome: "failed",
-      value,
-      call,
-    });
-    run.again();
-  } catch (error) {
-    broke(run, error);
-  }
-}
-
-/** Why a call is not begun any more: the run was cancelled behind it. */
+/** The reason not to start a call: the run was cancelled after it. */
 function cancelledBefore(
   { id, cancelledAt, cancellation }: RunState,
   { number }: Call,
@@ -144,9 +106,9 @@ function cancelledBefore(
 }
 
 /**
- * Whether this is code of the run, running when it may. What was resumed by a
- * timer or a socket outside a step runs at another moment on replay, and then
- * its calls may come in another order.
+ * Refuses code that is not part of the run, and warns of code that runs at the wrong time. Code
+ * that a timer or a socket outside a step resumed runs at another moment on replay. Its calls
+ * may then come in another order.
  */
 function assertUsable(run: RunState, asked: CallShape): void {
   const inside = where.getStore();
@@ -164,7 +126,7 @@ function assertUsable(run: RunState, asked: CallShape): void {
   );
 }
 
-/** What a run did not await went on, or a timer of its own: nothing of it could be recorded. */
+/** The error for code that continued after its run: nothing of it could be recorded. */
 function runEnded({ id, definition: { name } }: RunState, asked: CallShape): HoldfastError {
   return new HoldfastError(
     "RUN_ENDED",
@@ -173,13 +135,13 @@ function runEnded({ id, definition: { name } }: RunState, asked: CallShape): Hol
   );
 }
 
-/** @throws HoldfastError `CTX_IN_STEP`. For what is no call and takes no number. */
+/** Refuses a method inside a step that is no call and takes no number. @throws HoldfastError `CTX_IN_STEP` */
 export function assertOutsideStep(): void {
   const inside = where.getStore();
   if (inside?.step !== undefined) throw ctxInStep(inside.step);
 }
 
-/** Decided once for each run and id: see `WorkflowContext.patched`. */
+/** Decides once per run and id: see `WorkflowContext.patched`. */
 export function isPatched(run: RunState, id: string): boolean {
   assertOutsideStep();
   const decided = run.patches.get(id);

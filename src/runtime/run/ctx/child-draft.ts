@@ -3,29 +3,30 @@ import { parseOwnExecutionId, type ExecutionId } from "../../../model/ids/execut
 import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { durationMs } from "../../../model/time/durations.ts";
 import type { StartAt } from "../../../model/time/instants.ts";
-import type { ExecutionDraft, NewExecution } from "../../../stores/execution/log/create.ts";
+import type {
+  ExecutionDraft,
+  NewExecution,
+  RequestedChild,
+} from "../../../stores/execution/log/create.ts";
 import type { Definition } from "../../definition/definitions.ts";
 import { isOfTheCodec, ofSubject } from "../../failures.ts";
 import { validatedNow } from "../../definition/schema.ts";
-import type { CallOptions, Child } from "../../definition/workflow-context.ts";
+import type { Child } from "../../definition/workflow-context.ts";
 import { broke } from "../broken.ts";
 import type { CallSite } from "./call-site.ts";
+import type { HasInput } from "../replay/call-shape.ts";
 import type { RunState, Source } from "../run-state.ts";
 
-/** What a workflow says of a child. */
-export interface ChildDraft extends CallOptions {
-  readonly function: string;
-  readonly role: "workflow" | "activity" | "external";
-  readonly input: unknown;
-}
+/** The workflow's part of a request for a child. */
+export type ChildDraft = Omit<RequestedChild, "id">;
 
-/** Who is given a child's result: a member of a set by that, any other by its call, with the line of it. */
+/** The receiver of a child's result: a member of a set, or else the call, with its line. */
 export interface Waiter {
   readonly member?: Member;
-  readonly site?: CallSite;
+  readonly site?: CallSite | undefined;
 }
 
-/** The place of a child in a set of the user's. */
+/** The place of a child in a set of the user. */
 interface Member {
   readonly set: JoinSetId;
   readonly index: number;
@@ -37,35 +38,58 @@ export interface StartedChild {
   readonly promise: Promise<unknown>;
 }
 
-/** What its schema makes of an input. A changed schema is a change of the code that calls. @throws HoldfastError `INPUT_INVALID` */
+/**
+ * The schema's output for an input. A changed schema counts as changed calling code.
+ * @throws HoldfastError `INPUT_INVALID`
+ */
 export function inputFor({ name, schema }: Definition, input: unknown): unknown {
   return validatedNow(`The input of ${name}`, schema, input);
 }
 
 /**
- * What is to be created for a call. Undefined when a payload codec is out of
- * order, which is nothing that the code could deal with: the call has its
- * number and is never answered, and the run is parked.
+ * Makes an independent run that a call starts. Undefined when a payload codec fails, which the
+ * code could not handle. The call then has its number and is never answered, and the run is
+ * parked.
  */
 export function newExecutionFor(run: RunState, draft: ExecutionDraft): NewExecution | undefined {
-  try {
-    // A run of its own, not a child: those are named by their parent's call.
-    if (draft.scheduledBy !== undefined && draft.id !== undefined) parseOwnExecutionId(draft.id);
+  // Children are named by their parent's call.
+  return made(run, draft.function, () => {
+    if (draft.id !== undefined) parseOwnExecutionId(draft.id);
     return run.host.newExecution(draft);
+  });
+}
+
+/** The same for a child. A run that retries another continues with the keys of that run's child. */
+export function newChildFor(run: RunState, draft: RequestedChild): NewExecution | undefined {
+  const child = made(run, draft.function, () => run.host.newChild(draft));
+  const { keysOf } = run.locked.created;
+  if (child === undefined || keysOf === undefined) return child;
+  const ofChild = `${keysOf}${draft.id.slice(run.id.length)}` as ExecutionId;
+  return { ...child, created: { ...child.created, keysOf: ofChild } };
+}
+
+/** Compares a recorded hash with the input of a call: a run may be older than the payload codec. */
+export function hasInputOf({ host: { values } }: RunState, { created }: NewExecution): HasInput {
+  return (recorded) => values.agrees(values.readValue(created.input), recorded);
+}
+
+function made(run: RunState, name: string, make: () => NewExecution): NewExecution | undefined {
+  try {
+    return make();
   } catch (error) {
-    if (!isOfTheCodec(error)) throw ofSubject(error, `the input of ${draft.function}`);
+    if (!isOfTheCodec(error)) throw ofSubject(error, `the input of ${name}`);
     run.calls += 1;
     broke(run, error);
     return undefined;
   }
 }
 
-/** Of a call that is never answered. */
+/** The promise of a call that is never answered. */
 export function unanswered(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-/** As it is recorded: numbers, whatever the code gave. */
+/** The recorded form of a start time: numbers, in whatever form the code gave it. */
 export function plainStartAt(startAt: StartAt): StartAt {
   if (startAt === "now") return startAt;
   if ("in" in startAt) return { in: durationMs(startAt.in, "startAt") };
@@ -73,7 +97,7 @@ export function plainStartAt(startAt: StartAt): StartAt {
   return unreachable(startAt);
 }
 
-/** What `spawn` gives: the child may be asked to end while it has not. */
+/** Makes the result of `spawn`. The handle can ask the child to end while it has not ended. */
 export function childHandle<T>(run: RunState, id: ExecutionId, result: () => Promise<T>): Child<T> {
   return {
     id,

@@ -26,8 +26,7 @@ import { childName, shape, startIntention, timeIntention } from "../replay/call-
 import {
   answeringId,
   assertOutsideStep,
-  beginStep,
-  beginTransaction,
+  beginTask,
   isPatched,
   promiseOf,
   request,
@@ -36,7 +35,9 @@ import {
 } from "./calls.ts";
 import {
   childHandle,
+  hasInputOf,
   inputFor,
+  newChildFor,
   newExecutionFor,
   plainStartAt,
   unanswered,
@@ -50,10 +51,10 @@ import { JoinSetNames, RunJoinSet } from "./join-set.ts";
 import type { RunState } from "../run-state.ts";
 import { where } from "../step-context.ts";
 
-/** The function name of externals: nothing runs them. */
+/** The function name of externals: no worker runs them. */
 const externalFunction = parseFunctionName("holdfast/external");
 
-/** What the methods of a workflow's `ctx` do: see `WorkflowContext` for what each promises. They throw what they refuse. */
+/** Implements the methods of a workflow's `ctx`: see `WorkflowContext` for the contract of each. Refusals are thrown. */
 export class RunContext implements WorkflowContext {
   readonly #run: RunState;
   readonly #sets = new JoinSetNames();
@@ -77,16 +78,17 @@ export class RunContext implements WorkflowContext {
     return this.#run.abort.signal;
   }
 
-  // The types of what follows are the interface's; here everything is checked anyway, since JavaScript lets anything in.
+  // The interface has the types of the methods below. Everything is checked here anyway, since
+  // JavaScript accepts any value.
 
   call(fn: unknown, input?: unknown, options?: CallOptions): Promise<never> {
-    const site = callSite(this, "call");
+    const site = callSite(this, "call", this.#run.open);
     const { promise } = this.#child(fn, input, options, { site });
     return promise as Promise<never>;
   }
 
   spawn(fn: unknown, input?: unknown, options?: CallOptions): Child<never> {
-    const site = callSite(this, "spawn");
+    const site = callSite(this, "spawn", this.#run.open);
     const { id, promise } = this.#child(fn, input, options, { site });
     return childHandle(this.#run, id, () => promise as Promise<never>);
   }
@@ -112,7 +114,7 @@ export class RunContext implements WorkflowContext {
     const plain = plainStartAt(startAt);
     const { inputHash } = created.created;
     const asked = shape("start", definition.name, startIntention(id, plain), inputHash);
-    const call = takeCall(run, asked);
+    const call = takeCall(run, asked, hasInputOf(run, created));
     const promise = promiseOf(run, call, asked, false);
     request(
       run,
@@ -143,13 +145,14 @@ export class RunContext implements WorkflowContext {
     const body = isBare ? first : second;
     if (typeof body !== "function") throw givenInvalid(`step "${name}"`, "a function", body);
     const run = this.#run;
-    // All of it is checked before there is a call: that would stay open.
+    // All arguments are checked before the call exists: a refused call would stay open.
     const policy = retryPolicyOf(retry);
     const timeoutMs = timeoutOf(timeout);
     const call = takeCall(run, asked);
     const promise = promiseOf(run, call, asked, false);
     const { number } = call;
-    beginStep(run, call, {
+    beginTask(run, call, {
+      kind: "step",
       call: number,
       name,
       body,
@@ -166,7 +169,14 @@ export class RunContext implements WorkflowContext {
     const asked = shape("transaction", checkedText("A transaction's name", name));
     const call = takeCall(run, asked);
     const promise = promiseOf(run, call, asked, false);
-    beginTransaction(run, call, { call: call.number, name, body });
+    const { number } = call;
+    beginTask(run, call, {
+      kind: "transaction",
+      call: number,
+      name,
+      body,
+      retry: retryPolicyOf(undefined),
+    });
     return promise as Promise<T>;
   }
 
@@ -267,7 +277,7 @@ export class RunContext implements WorkflowContext {
     assertOutsideStep();
     const run = this.#run;
     if (run.replay.isOver) return run.host.setProgress(run, value);
-    // A crash may have kept it from being written; of all these only the last is.
+    // A crash may have kept the value from being written. Only the last such value is written.
     run.lateProgress = run.replay.mayBeNew(run.calls) ? { value } : undefined;
   }
 
@@ -288,7 +298,7 @@ export class RunContext implements WorkflowContext {
     return { seed: run.locked.seed, calls: run.calls, draws: run.draws };
   }
 
-  /** The set of one call: its continuation is part of the name, since passes number their calls alike. */
+  /** The set of one call. The continuation is part of its name, since passes number their calls alike. */
   #ownSet({ number }: Call): JoinSetId {
     return oneOffJoinSet(number, this.#run.locked.continuations);
   }
@@ -316,14 +326,14 @@ export class RunContext implements WorkflowContext {
 
   #newChild(draft: ChildDraft, endsWithRun: boolean, { member, site }: Waiter = {}): StartedChild {
     const run = this.#run;
-    // The number is taken below; the id needs it.
+    // The number is taken below, but the id needs it here.
     const joinSet = member?.set ?? oneOffJoinSet(run.calls + 1, run.locked.continuations);
     const own = childId(run.id, joinSet, member?.index ?? 1);
-    const created = newExecutionFor(run, { ...draft, id: own });
+    const created = newChildFor(run, { ...draft, id: own });
     if (created === undefined) return { id: own, promise: unanswered() };
     const { inputHash } = created.created;
     const asked = shape("child", draft.function, childName(own), inputHash);
-    const call = takeCall(run, asked);
+    const call = takeCall(run, asked, hasInputOf(run, created));
     const id = answeringId(call, own);
     const promise =
       member === undefined ? promiseOf(run, call, asked, endsWithRun, site) : Promise.resolve();

@@ -2,7 +2,13 @@ import type { LoggedResponse } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { spokenOrigin } from "../../failures.ts";
 import type { Settled } from "../run-state.ts";
-import { isSameShape, recordedShape, spokenShape, type CallShape } from "./call-shape.ts";
+import {
+  isSameShape,
+  recordedShape,
+  spokenShape,
+  type CallShape,
+  type HasInput,
+} from "./call-shape.ts";
 import {
   isResponse,
   type Delivery,
@@ -11,20 +17,20 @@ import {
   type Script,
 } from "./script.ts";
 
-/** What the log says, and what the code did instead. */
+/** The log's call, and the call that the code made instead. */
 export interface Difference {
   readonly call: number;
   readonly version: number | null;
   readonly recorded: string;
   readonly actual: string;
-  /** What the code threw before it made the call. */
+  /** The error that the code threw before it made the call. */
   readonly thrown?: unknown;
 }
 
 /**
- * Holds the code of a run to its log. While the log lasts, deliveries come
- * from it and calls must be those that it has; behind it is the frontier,
- * where things happen for the first time.
+ * Compares the code of a run with its log. While the log lasts, it supplies the deliveries, and
+ * the code's calls must be the recorded calls. Behind the log is the frontier, where things
+ * happen for the first time.
  */
 export class Replay {
   readonly #script: Script;
@@ -56,31 +62,30 @@ export class Replay {
     );
   }
 
-  /** All responses that were there when it was loaded. */
+  /** All responses that were there when the run was loaded. */
   get responses(): readonly LoggedResponse<unknown>[] {
     const { deliveries, later } = this.#script;
     return [...deliveries.filter(isResponse), ...later];
   }
 
-  /** What comes next; undefined at the end of the log. */
+  /** The next delivery; undefined at the end of the log. */
   nextDelivery(): Delivery | undefined {
     const next = this.#script.deliveries[this.#next];
     if (next !== undefined) this.#next += 1;
     return next;
   }
 
-  /** Responses that come after all that the log has seen. */
+  /** Responses that no event of the log has seen. */
   get later(): readonly LoggedResponse<unknown>[] {
     return this.#script.later;
   }
 
   /**
-   * The event that is recorded for a call, if there is one and it is for the
-   * same call. A request without one must not have others behind it: requests
-   * are never appended later than what follows them. A step or a receive
-   * without one was merely open.
+   * Returns the recorded event of a call, if there is one and it matches. A request without an
+   * event must not have later events: requests are never appended later than events that follow
+   * them. A step or a receive without an event was merely open.
    */
-  match(call: number, asked: CallShape): LoggedHistory | undefined {
+  match(call: number, asked: CallShape, hasInput?: HasInput): LoggedHistory | undefined {
     const { recorded, lastCall, requestedUpTo } = this.#script;
     const found = recorded.get(call);
     if (found === undefined) {
@@ -90,12 +95,12 @@ export class Replay {
       return undefined;
     }
     const was = recordedShape(found.event);
-    if (was !== undefined && !isSameShape(was, this.#compared(was, asked)))
+    if (was !== undefined && !isSameShape(was, this.#compared(was, asked), hasInput))
       this.#differ(call, found, spokenShape(asked));
     return found;
   }
 
-  /** From here on inputs may have come from what is not known: they are not compared. */
+  /** Stops comparing inputs, since they may depend on unknown values from here on. */
   forgetInputs(): void {
     this.#comparesInputs = false;
   }
@@ -104,23 +109,23 @@ export class Replay {
     return this.#comparesInputs ? asked : { ...asked, inputHash: was.inputHash };
   }
 
-  /** Attempts of a step that have failed before. */
+  /** The earlier failed attempts of a step or a transaction. */
   failedAttempts(call: number): FailedAttempts | undefined {
     return this.#script.failed.get(call);
   }
 
   /**
-   * Whether code that asks may take a new way: the log has no call behind
-   * those made so far. It may still have deliveries for them: a process can be
-   * killed between two of one append, when its code has taken the new way
-   * behind the first and that is not recorded yet.
+   * True if the code may take a new path: the log has no call behind the calls made so far. The
+   * log may still have deliveries for them. A process can be killed between two deliveries of
+   * one append, when its code has taken the new path behind the first and has not recorded it
+   * yet.
    */
   isPatched(id: string, calls: number): boolean {
     const { patches, lastCall } = this.#script;
     return patches.has(id) || this.#isOver || calls >= lastCall;
   }
 
-  /** Whether code behind so many calls may not have run before: it was to run behind the last outcomes that were recorded. */
+  /** True if code behind so many calls may not have run before: it was about to run behind the last recorded outcomes. */
   mayBeNew(calls: number): boolean {
     const { lastCall, endsAtRest } = this.#script;
     return calls >= lastCall && !endsAtRest;
@@ -130,7 +135,7 @@ export class Replay {
     return this.#script.patches.has(id);
   }
 
-  /** An outcome of a call that the code did not make, and how it ended instead, if it has. */
+  /** Reports an outcome of a call that the code did not make, and the end of the code if it has ended. */
   missed(logged: LoggedHistory, settled?: Settled): void {
     this.#differ(logged.event.call, logged, noCall, settled);
   }
@@ -147,7 +152,7 @@ export class Replay {
     this.#differ(this.#script.lastCall, undefined, noCall);
   }
 
-  /** The log is at its end: has the code made all of its calls? */
+  /** Ends the log, and checks that the code has made all of its calls. */
   finish(calls: number, settled?: Settled): void {
     this.#isOver = true;
     const { lastCall, recorded } = this.#script;
@@ -156,10 +161,9 @@ export class Replay {
   }
 
   /**
-   * The code has ended while the log goes on. What is left may only be for
-   * calls that it made and did not wait for; else how it ended is what it did
-   * instead. Answers with the responses among it, and those behind the log:
-   * children end by them.
+   * Handles code that has ended while the log continues. The rest of the log may only concern
+   * calls that the code made and did not wait for. Otherwise the end of the code is the
+   * difference. Returns the remaining responses, and those behind the log: they end children.
    */
   endEarly(calls: number, settled: Settled): readonly LoggedResponse<unknown>[] {
     const responses: LoggedResponse<unknown>[] = [];
@@ -178,7 +182,7 @@ export class Replay {
     return [...responses, ...this.later];
   }
 
-  /** The log is not followed any further. */
+  /** Stops following the log. */
   abandon(): void {
     this.#isOver = true;
   }
@@ -198,14 +202,14 @@ export class Replay {
 
 const noCall = "no such call";
 
-/** An error that keeps the code from its calls is what somebody has to mend. */
+/** Describes the end of the code. An error that keeps the code from its calls is the fault to fix. */
 function spokenEnd(settled: Settled): string {
   return settled.kind === "returned"
     ? `${noCall}: the code returned`
     : `${noCall}: the code threw ${spokenOrigin(settled.error)}`;
 }
 
-/** Not the delivery of a cancellation, which is no call's. */
+/** False for the delivery of a cancellation, which belongs to no call. */
 function isOfCall({ event }: LoggedHistory): boolean {
   return event.kind !== "cancellationDelivered";
 }

@@ -6,53 +6,59 @@ import { appendEvents } from "../../../stores/execution/log/append.ts";
 import type { AppendOutcome } from "../../../stores/execution/log/append-to.ts";
 import { recordTransaction } from "../../../stores/execution/log/transaction.ts";
 import type { Entry } from "../../run/journal.ts";
-import type { AppendDraft, Appended, TransactionDraft } from "../../run/run-host.ts";
-import { broke, cannotBeRecorded } from "../../run/broken.ts";
+import type { AppendDraft, Appended, RolledBack, TransactionDraft } from "../../run/run-host.ts";
+import { cannotBeRecorded } from "../../run/broken.ts";
+import { isToBeCancelled } from "../../run/cancellation.ts";
 import type { RunState } from "../../run/run-state.ts";
 import type { RuntimeContext } from "../../runtime-context.ts";
+import type { AloneRuns } from "../alone.ts";
+import type { WorkerParts } from "../worker-parts.ts";
 import { pauseBefore } from "../../pauses.ts";
 import { insideStep } from "../../run/step-context.ts";
-import { isLosing, isOfTheCodec, isPassing, recorded } from "../../failures.ts";
+import { isLosing, isPassing } from "../../failures.ts";
+import { BodyPlace } from "./body-place.ts";
 import { eventsOnlyOf } from "./history.ts";
 
-/** What becomes of a run whose append was refused. */
+/** The next step for a run whose append was refused. */
 type AfterRefusal =
   | { readonly kind: "again"; readonly version: number }
-  /** The run is not this worker's any more, or nothing can be written. */
+  /** The run no longer belongs to this worker, or nothing can be written. */
   | { readonly kind: "drop"; readonly reason: HoldfastError }
-  /** What it wants to append can never be: a bug of ours, or a value that does not fit. */
+  /** The append can never succeed: a bug in this package, or a value that does not fit. */
   | { readonly kind: "park"; readonly reason: HoldfastError }
-  /** It was paused before it could begin its next pass: it does when it is resumed. */
+  /** The run was paused before its next pass could begin. The pass begins when the run is resumed. */
   | { readonly kind: "leave"; readonly reason: HoldfastError };
 
-/** Appends of runs: each is repeated until it is known what came of it. */
+/** Appends of runs. Each append is repeated until its outcome is known. */
 export class Appends {
   readonly #context: RuntimeContext;
   readonly #fence: Fence;
   readonly #signal: AbortSignal;
   readonly #operation: ReturnType<typeof appendEvents>;
+  readonly #alone: AloneRuns;
 
-  constructor(context: RuntimeContext, fence: Fence, signal: AbortSignal) {
+  constructor({ context, holder: fence, signal, alone }: WorkerParts) {
     this.#context = context;
+    this.#alone = alone;
     this.#operation = appendEvents(context.store);
     this.#fence = fence;
     this.#signal = signal;
   }
 
-  /** Undefined when the run could not append, and has been told why. */
+  /** Undefined when the run could not append. The run has then been told the reason. */
   append(run: RunState, draft: AppendDraft): Promise<Appended | undefined> {
     const { clock } = this.#context;
     const at = clock.now();
     const { version } = run;
-    // Nearly all are taken at once; a step has no more than these two promises.
+    // Nearly all appends succeed at once; a step has no more than these two promises.
     return this.#send(run, draft, version, at).then(
-      (outcome) => moved(run, appended(version, outcome)),
+      (outcome) => this.#moved(run, appended(version, outcome)),
       (error: unknown) => {
         let tried = version;
         let isAwake = false;
         return this.#until(run, { version, error }, (next) => {
-          // Decided once for a version: what may have been written there is repeated as it was.
-          if (next !== tried) isAwake = isToBeCancelled(run);
+          // Decided once per version: an append that may have been written there is repeated unchanged.
+          if (next !== tried) isAwake = isToBeCancelled(run) && run.settled === undefined;
           tried = next;
           return isAwake
             ? this.#writeAwake(run, draft, next, at)
@@ -62,7 +68,7 @@ export class Appends {
     );
   }
 
-  /** Behind its cancellation a run must not rest: nothing would wake it again. */
+  /** Appends without `waiting`. A run must not rest behind its cancellation: nothing would wake it again. */
   async #writeAwake(
     run: RunState,
     draft: AppendDraft,
@@ -101,80 +107,38 @@ export class Appends {
   }
 
   /**
-   * A user's body and the event that records it, in one transaction. What the
-   * body throws rolls it back, and is recorded in another.
+   * Runs one attempt of a user's body and records it, in one transaction. An error of the body
+   * rolls the transaction back, and the run records it.
    */
   async transact(
     run: RunState,
-    draft: TransactionDraft,
-  ): Promise<(Appended & { readonly entry: Entry }) | undefined> {
+    { name, call, seen, body }: TransactionDraft,
+  ): Promise<(Appended & { readonly entry: Entry }) | RolledBack | undefined> {
     const { database, store, clock } = this.#context;
     const at = clock.now();
-    const { name, call, seen, body } = draft;
-    let failure: { readonly error: unknown } | undefined;
-    let isInBody = false;
-    const watched = function* (): Tx<unknown> {
-      isInBody = true;
-      const inside = { id: run.id, step: name };
-      const value = yield* insideStep(inside, () => startedBody(name, body));
-      isInBody = false;
-      return value;
-    };
+    const place = new BodyPlace();
+    const watched = (): Tx<unknown> =>
+      place.during(() => insideStep({ id: run.id, step: name }, () => startedBody(name, body)));
+    let rolledBack: RolledBack | undefined;
     const done = await this.#until(run, { version: run.version }, async (version) => {
-      const input = {
-        id: run.id,
-        version,
-        at,
-        name,
-        call,
-        seen,
-        fence: this.#fence,
-      };
+      const input = { id: run.id, version, at, name, call, seen, fence: this.#fence };
       try {
         const outcome = await database.write(`transaction ${name}`, () => {
-          // Each time it is run: the database may do so again, and what refuses it then is not the user's.
-          isInBody = false;
+          // The database may run the body again. A refusal before its next start is not the user's error.
+          place.isInBody = false;
           return recordTransaction(store, input, watched);
         });
         return { ...appended(version, outcome), entry: outcome.entry };
       } catch (error) {
-        if (isInBody ? isOfTheDatabase(error) : isOfTheLog(error)) throw error;
-        failure = { error };
+        rolledBack = place.rolledBackBy(error);
+        if (rolledBack === undefined) throw error;
         return undefined;
       }
     });
-    if (done !== undefined || failure === undefined) return done;
-    return this.#failTransaction(run, draft, failure.error);
+    return done ?? rolledBack;
   }
 
-  async #failTransaction(
-    run: RunState,
-    { name, call, seen }: TransactionDraft,
-    thrown: unknown,
-  ): Promise<(Appended & { readonly entry: Entry }) | undefined> {
-    const { values } = this.#context.store;
-    let entry: Entry;
-    try {
-      // It says nothing about the transaction.
-      if (isOfTheCodec(thrown)) throw thrown;
-      entry = {
-        kind: "transactionFinished",
-        name,
-        inputHash: null,
-        outcome: "failed",
-        value: recorded(thrown, { step: name, attempt: 1 }, (error) => values.value(error)),
-        call,
-      };
-    } catch (error) {
-      run.isAppending = false;
-      broke(run, error);
-      return undefined;
-    }
-    const failed = await this.append(run, { events: [{ ...entry, seen }] });
-    return failed && { ...failed, entry };
-  }
-
-  /** Writes until it is known what came of it, from the first time on or after a refusal. */
+  /** Repeats a write until its outcome is known, starting with the first write or after a refusal. */
   async #until<T extends Appended>(
     run: RunState,
     begun: { readonly version: number; readonly error?: unknown },
@@ -192,11 +156,18 @@ export class Appends {
         version = next.version;
       }
       try {
-        return moved(run, await write(version));
+        return this.#moved(run, await write(version));
       } catch (error) {
         refused = { error };
       }
     }
+  }
+
+  #moved<T extends Appended>(run: RunState, done: T | undefined): T | undefined {
+    if (done === undefined) return undefined;
+    run.version = done.nextVersion;
+    if (done.nextVersion > done.version) this.#alone.recorded(run.id);
+    return done;
   }
 
   #giveUp(run: RunState, { kind, reason }: Exclude<AfterRefusal, { kind: "again" }>): undefined {
@@ -222,7 +193,7 @@ export class Appends {
         }
       );
     if (error.code === "EXECUTION_PAUSED") return { kind: "leave", reason: error };
-    // Its lock ended with its wait, which was answered late: who locks it next tells its code.
+    // The lock ended with its wait, and the answer came late. The next worker to lock the run tells its code.
     if (error.code === "EXECUTION_CANCELLING" && goesOn(run))
       return { kind: "drop", reason: error };
     if (!isPassing(error)) return { kind: "park", reason: error };
@@ -231,9 +202,8 @@ export class Appends {
   }
 
   /**
-   * Where to append when others wrote to the log meanwhile, if all of it was
-   * about the run and nothing of it: a pause, a cancellation. Somebody else's
-   * history means that the run is lost.
+   * The version to append at after other writers, if all their events are control events such
+   * as a pause or a cancellation. History from another writer means that the run is lost.
    */
   async #behindControl(run: RunState, version: number): Promise<AfterRefusal | undefined> {
     try {
@@ -245,7 +215,7 @@ export class Appends {
       );
       const last = items?.at(-1);
       if (items === undefined || last === undefined) return undefined;
-      // It may not have been known here when the hint of it came.
+      // The cancellation may not have been known here when its hint came.
       for (const { event, at } of items)
         if (event.kind === "cancellationRequested") {
           const { cause, reason } = event;
@@ -259,51 +229,18 @@ export class Appends {
   }
 }
 
-/** Codes by which a database says that it could not do its part this time. */
-const ofTheDatabase: ReadonlySet<string> = new Set([
-  "QUEUE_FULL",
-  "DATABASE_BUSY",
-  "READ_ONLY",
-  "DISK_FULL",
-  "DISK_FAILED",
-  "BATCH_ROLLED_BACK",
-  "TRANSACTION_CONFLICT",
-  "CONNECTION_LOST",
-  "OUTCOME_UNKNOWN",
-  "DATABASE_UNREACHABLE",
-  "MOVED_TO_POSTGRES",
-]);
-
-/** What a user's body throws is its own, also when it has written to logs: only the database speaks through it. */
-function isOfTheDatabase(error: unknown): boolean {
-  return isHoldfastError(error) && ofTheDatabase.has(error.code);
-}
-
-/** True for what says something about the run's log or the database; all else the user's body brought about. */
-function isOfTheLog(error: unknown): boolean {
-  if (!isHoldfastError(error)) return false;
-  return isPassing(error) || error.code === "VERSION_CONFLICT" || isLosing(error);
-}
-
-/** Neither has its code ended, nor has anything gone wrong with it. */
+/** True while the code has not ended and no fault was found. */
 function goesOn({ settled, poison }: RunState): boolean {
   return settled === undefined && poison === undefined;
 }
 
-/** One that could not be parked, since it was cancelled just then, ends cancelled instead; that is tried once. */
+/**
+ * True if a refused run can still be parked. A parking that a cancellation refused ends the run
+ * as cancelled instead; that is tried once.
+ */
 function canBeSetAside({ poison, told }: RunState, { code }: HoldfastError): boolean {
   if (poison === undefined) return true;
   return code === "EXECUTION_CANCELLING" && !told.has("unended");
-}
-
-/** It has been asked to end, and its code has not heard of it. */
-function isToBeCancelled({ cancellation, cancelledAt, settled }: RunState): boolean {
-  return cancellation !== null && cancelledAt === undefined && settled === undefined;
-}
-
-function moved<T extends Appended>(run: RunState, done: T | undefined): T | undefined {
-  if (done !== undefined) run.version = done.nextVersion;
-  return done;
 }
 
 const noneScheduled: Appended["scheduled"] = new Map();

@@ -12,12 +12,12 @@ import { repeated } from "../../pauses.ts";
 import type { RunState } from "../../run/run-state.ts";
 import type { RuntimeContext } from "../../runtime-context.ts";
 
-/** Where runs are read. */
+/** The context in which runs are read. */
 interface Reading {
   readonly pages: Pick<RuntimeContext["pages"], "executions">;
 }
 
-/** What was locked, with all of its history, signals and responses: a lock brings the first pages only. */
+/** Completes a locked run with all of its history, signals and responses: a lock brings only the first pages. */
 export async function loadedWhole<T extends LoadedExecution>(
   context: Reading,
   locked: T,
@@ -47,17 +47,17 @@ export async function loadedWhole<T extends LoadedExecution>(
 
 const pageLimit = 500;
 
-/** Longer ones take milliseconds to be prepared. */
+/** True for a history that takes milliseconds to prepare. */
 export function isLong({ history }: LoadedExecution): boolean {
   return history.length > pageLimit;
 }
 
-/** On SQLite a page is read in place and at once: others have their turn between two. */
+/** On SQLite a page is read synchronously: other work gets its turn between two pages. */
 export function givingWay(): Promise<void> {
   return new Promise((resolve) => realSoon(resolve));
 }
 
-/** All events after a version, in order. */
+/** Reads all events after a version, in order. */
 export async function eventsAfter(
   { pages: { executions } }: Reading,
   id: ExecutionId,
@@ -72,14 +72,19 @@ export async function eventsAfter(
       ...(after !== undefined && { after }),
     });
     assertWhole(id, page.damaged);
-    found.push(...page.items);
+    for (const logged of page.items) {
+      const next = version + 1 + found.length;
+      if (logged.version !== next)
+        throw corruptRow("holdfast_execution_event", `${id}#${next}`, "is missing");
+      found.push(logged);
+    }
     after = page.next;
     if (after !== undefined) await givingWay();
   } while (after !== undefined);
   return found;
 }
 
-/** All events from a version on, unless one of them is of another kind; then nothing behind it is read. */
+/** Reads all events from a version on; undefined if one is of another kind. Nothing behind that event is read. */
 export async function eventsOnlyOf(
   { pages: { executions } }: Reading,
   id: ExecutionId,
@@ -100,7 +105,7 @@ export async function eventsOnlyOf(
   return found;
 }
 
-/** All responses after a number, in order; up to another one, and of signals only what nobody has read, when that is asked for. */
+/** Reads all responses after a number, in order. With `unreadUpTo` it stops behind that number and skips read signals. */
 export async function responsesAfter(
   { pages: { executions } }: Reading,
   id: ExecutionId,
@@ -125,7 +130,7 @@ export async function responsesAfter(
   return found;
 }
 
-/** Signals that the passes before have left, behind those that came with the lock. */
+/** Reads unread signals of earlier passes, behind the signals that came with the lock. */
 async function unreadAfter(
   context: Reading,
   { id, unreadSignals, responsesFrom }: LoadedExecution,
@@ -136,8 +141,8 @@ async function unreadAfter(
 }
 
 /**
- * The next pass of a run that has continued itself under this worker's lock;
- * undefined when the run is not the worker's any more.
+ * Reads the next pass of a run that has continued itself under this worker's lock. Undefined if
+ * the run no longer belongs to the worker.
  */
 export async function nextPass(
   { context, signal }: Pick<WorkerParts, "context" | "signal">,
@@ -153,10 +158,10 @@ export async function nextPass(
   });
 }
 
-/** What others may do to a run without taking it from its worker. */
+/** Events that other writers may add to a run without taking it from its worker. */
 const interruptions: ReadonlySet<string> = new Set(["paused", "unpaused", "cancellationRequested"]);
 
-/** The next version, when all that others wrote from a version on are interruptions; otherwise the lock there has ended. */
+/** The next version, if other writers added only interruptions from a version on. Otherwise the lock there has ended. */
 export async function behindInterruptions(
   context: RuntimeContext,
   id: ExecutionId,
@@ -167,7 +172,7 @@ export async function behindInterruptions(
   return last === undefined ? undefined : last.version + 1;
 }
 
-/** Why a run is to end; null when nobody has asked for it. */
+/** The cancellation of a run; null if nobody has requested one. */
 export async function cancellationOf(
   { pages: { executions } }: RuntimeContext,
   id: ExecutionId,
@@ -181,7 +186,7 @@ export async function cancellationOf(
   return { requestedAt: item.at, cause, reason };
 }
 
-/** A run is not replayed from half of its log. @throws HoldfastError `CORRUPT_ROW` */
+/** Refuses to replay a run from part of its log. @throws HoldfastError `CORRUPT_ROW` */
 function assertWhole(
   id: ExecutionId,
   damaged: readonly { readonly table: string; readonly key: string }[],
@@ -191,7 +196,7 @@ function assertWhole(
     throw corruptRow(first.table, first.key, `cannot be read, so run ${id} cannot go on`);
 }
 
-/** A run, or something of it, could not be read. */
+/** Reports that a run, or a part of it, could not be read. */
 export function tellFault(
   { tell }: Pick<RuntimeContext, "tell">,
   id: ExecutionId,

@@ -26,17 +26,17 @@ import { UnnamedChanges } from "./unnamed-changes.ts";
 import type { WorkerParts } from "../worker-parts.ts";
 
 /**
- * The workflows that a worker has in memory: those that run, and as many of
- * those that wait as it may keep. A run that waits past its lease stays here;
- * when it is locked again and nobody else has had it, it goes on from where it
- * is instead of being replayed.
+ * The workflows that a worker has in memory: the running workflows, and as many waiting ones as
+ * it may keep. A run that waits past its lease stays in memory. If the worker locks it again
+ * and no other worker has had it in between, it resumes where it stopped instead of being
+ * replayed.
  */
 export class HotRuns {
   readonly #parts: WorkerParts;
-  /** Those that rest in the order in which they began to. */
+  /** Resting runs, in the order in which they began to rest. */
   readonly #runs = new Map<ExecutionId, HotRun>();
   readonly #places: Places;
-  /** Those of which is being read what somebody has done to them. */
+  /** Runs whose interruption is being read. */
   readonly #looking = new WeakMap<HotRun, Promise<void>>();
   readonly #responses: Responses;
   readonly #resting = new Resting();
@@ -59,9 +59,8 @@ export class HotRuns {
       () => Array.from(this.#runs.values(), ({ state }) => state.locked),
       (standing) => this.#stands(standing),
     );
-    const { context, holder, signal } = parts;
-    this.#emptied = new Emptied(context.clock, () => this.#runs.size === 0);
-    const appends = new Appends(context, holder, signal);
+    this.#emptied = new Emptied(parts.context.clock, () => this.#runs.size === 0);
+    const appends = new Appends(parts);
     this.#host = runHost(parts, appends, {
       hotUntil: (run) => this.#places.hotUntil(run, this.#isClosing),
       rests: (run) => this.#rests(run),
@@ -76,7 +75,7 @@ export class HotRuns {
     });
   }
 
-  /** Hears of responses and interruptions of all its runs by one subscription. */
+  /** Subscribes once to responses and interruptions of all its runs. */
   listen(): void {
     const { database } = this.#parts.context;
     this.#unsubscribe = database.subscribe(
@@ -94,19 +93,19 @@ export class HotRuns {
     );
   }
 
-  /** One of its runs may have changed. */
+  /** Checks a run that may have changed. */
   #stands({ id, responses, lifecycle, state }: ExecutionStanding): void {
     const known = this.#runs.get(id)?.state.known ?? responses;
     if (responses > known) void this.#responses.fetch(id);
     if (lifecycle !== "active" || state === "finished") void this.#interrupted(id);
   }
 
-  /** Takes a run that was just locked, and holds a place. */
+  /** Takes a run that was just locked, which holds a place. */
   adopt(definition: Definition, locked: LockedExecution): void {
     const { id } = locked;
     const warm = this.#runs.get(id);
     const isWarm = warm?.isAsBefore(locked) === true;
-    // It may have been given back just now, and be locked before that is known here.
+    // The run may have been released and locked again before the release is known here.
     if (warm !== undefined && !isWarm) this.#forget(warm.state);
     this.#places.take(id, definition.name);
     if (isWarm) {
@@ -123,7 +122,7 @@ export class HotRuns {
     void this.#emptied.during(this.#parts.early.during(() => this.#begin(definition, locked)));
   }
 
-  /** Somebody may have interrupted or answered it since it was locked. */
+  /** Checks a run that a caller may have interrupted or answered since it was locked. */
   #lookAgain(id: ExecutionId): void {
     const { interruptions, responses } = this.#parts.early;
     if (interruptions.has(id)) void this.#interrupted(id);
@@ -137,7 +136,7 @@ export class HotRuns {
         this.#load(definition, locked, load),
       );
     } catch (error) {
-      // Its lease ends, and it is tried again; a damaged row is told of each time.
+      // The lease expires, and the run is loaded again. A damaged row is reported each time.
       this.#notLoaded(locked.id);
       tellFault(context, locked.id, "could not be loaded", error);
     }
@@ -147,7 +146,7 @@ export class HotRuns {
     const { context, signal } = this.#parts;
     const { id } = locked;
     const whole = await repeated(context.clock, signal, () => loadedWhole(context, locked));
-    // Others have their turn between the pages, what is made of them, and the replay.
+    // Other work gets its turn between the pages, their decoding, and the replay.
     if (isLong(whole)) await givingWay();
     const run = new HotRun(this.#host, definition, whole);
     if (isLong(whole)) await givingWay();
@@ -159,7 +158,7 @@ export class HotRuns {
     }
     run.state.leaseUntil = load.leaseUntil;
     const other = this.#runs.get(id)?.state;
-    // Of two locks that were read at once the later counts.
+    // The later of two locks that were read at once counts.
     if (other?.isOver === false) {
       if (other.version >= locked.nextVersion) return;
       this.#runs.get(id)?.drop(lockWasLost(id));
@@ -170,14 +169,14 @@ export class HotRuns {
     this.#lookAgain(id);
   }
 
-  /** Nothing of it is here, but what a pass before has left. */
+  /** Frees the place of a run that was not loaded, and forgets its earlier pass. */
   #notLoaded(id: ExecutionId): void {
     const before = this.#runs.get(id)?.state;
     if (before?.isOver === true) this.#forget(before);
     this.#places.give(id);
   }
 
-  /** What holds a lock that must be renewed. */
+  /** The locks that must be renewed. */
   running(): readonly HeldLock[] {
     const held = [...this.#loading.held()];
     for (const { state } of this.#runs.values())
@@ -186,21 +185,22 @@ export class HotRuns {
     return held;
   }
 
-  /** Whether a run is here that goes on under a lock, or is about to. One that has not heard that it was given back has an older one. */
+  /**
+   * True if a run continues here under a lock, or is about to. A run that does not know of its
+   * release has an older lock.
+   */
   holds({ id, lockVersion }: HeldLockOf): boolean {
     if (this.#loading.has(id)) return true;
     const state = this.#runs.get(id)?.state;
     if (state === undefined || state.isOver || state.isWaiting) return false;
-    // One that begins anew may have locked itself again without having heard of it.
+    // A run that starts its next pass may have locked itself again before it knows the answer.
     return state.isLockingAgain || state.version > (lockVersion ?? 0);
   }
 
-  /** The functions of those that hold a place. */
-  placed(): Iterable<string> {
-    return this.#places.functions();
-  }
-
-  /** Resolves when none is left, or the instant has come. What is left is given back by what the log says of it: an append may be on its way. */
+  /**
+   * Resolves when no run is left, or at the instant. The remaining runs are released as the log
+   * has them: an append may be under way.
+   */
   async close(by: number): Promise<void> {
     this.#isClosing = true;
     const { clock } = this.#parts.context;
@@ -218,28 +218,29 @@ export class HotRuns {
   #rests(state: RunState): void {
     const { id } = state;
     const run = this.#runs.get(id);
-    // It was locked again before this was known: the place is that one's.
+    // The run was locked again before this was known: the place belongs to the new lock.
     if (run?.state !== state) return;
     this.#places.give(id);
     this.#runs.delete(id);
     this.#runs.set(id, run);
     if (this.#isClosing) return run.leave("the worker closes");
     this.#resting.add(id, run.state.heldBytes);
-    this.#resting.evict(this.#runs, this.#parts.settings);
+    const isAsking = (asking: ExecutionId): boolean => this.#places.isAsking(asking);
+    this.#resting.evict(this.#runs, isAsking, this.#parts.settings);
   }
 
-  /** A timer of the run has come. */
+  /** Wakes a run whose timer has come. */
   #wakes({ id }: RunState): void {
     const run = this.#runs.get(id);
     if (run?.isDue !== true) return;
     this.#places.goOn(run, () => {
       if (run.isDue) run.wake();
-      // Something else let it go on meanwhile, and it rests again.
+      // Another event resumed the run in between, and it rests again.
       else if (run.isAtRest) this.#places.give(id);
     });
   }
 
-  /** A run was paused, cancelled, ended or parked by somebody. */
+  /** Handles a run that a caller paused, cancelled, ended or parked. */
   async #interrupted(id: ExecutionId): Promise<void> {
     this.#parts.early.interruptions.add(id);
     const run = this.#runs.get(id);
@@ -257,19 +258,19 @@ export class HotRuns {
       const interruption = await repeated(context.clock, signal, () =>
         interruptionOf(context, state),
       );
-      // Its next pass has begun meanwhile, and is to hear of it.
+      // The next pass has begun in between, and must learn of it.
       if (this.#runs.get(state.id) !== run) return await this.#interrupted(state.id);
       if (interruption.kind === "taken") return this.#lost(state, lockWasLost(state.id));
-      // Given back also when it rests: resumed, it need not wait for the end of its lease.
+      // A resting run is released too: once resumed, it need not wait for the end of its lease.
       if (interruption.kind === "paused") return run.leave("paused");
       if (interruption.kind === "cancelled")
         this.#places.goOn(run, () => run.cancel(interruption.cancellation));
     } catch {
-      // Its next append, or its next lock, finds out.
+      // The next append, or the next lock, finds out.
     }
   }
 
-  /** Begins the next pass of a run under its id. It keeps its place and its lock. */
+  /** Starts the next pass of a run under its id. The run keeps its place and its lock. */
   #continue(state: RunState): Promise<void> {
     return this.#loading.during(state.locked, state.leaseUntil, (load) =>
       this.#nextPass(state, load),
@@ -279,13 +280,13 @@ export class HotRuns {
   async #nextPass(state: RunState, load: Load): Promise<void> {
     try {
       const next = await nextPass(this.#parts, state);
-      // It was locked again meanwhile.
+      // The run was locked again in between.
       if (this.#runs.get(state.id)?.state !== state) return;
       if (next === undefined) return this.#forget(state);
       const { leaseUntil } = load;
       if (state.leaving === undefined)
         return await this.#begin(state.definition, { ...next, leaseUntil });
-      // It was paused, or its worker closes, since it ended its last pass.
+      // The run was paused, or its worker closes, since its last pass ended.
       state.version = next.nextVersion;
       await this.#releaseBetween(state, state.leaving);
     } catch (error) {
@@ -294,13 +295,16 @@ export class HotRuns {
     }
   }
 
-  /** Between two passes the lock is held though the last is over: giving it back is repeated behind what others write meanwhile. */
+  /**
+   * Releases a run between two passes. The lock is held though the last pass is over, so the
+   * release is repeated behind events of other writers.
+   */
   #releaseBetween(state: RunState, reason: string): Promise<void> {
     state.isOver = false;
     return this.#host.release(state, reason);
   }
 
-  /** Its lease is over: nothing of it is begun before it is known to be this worker's. */
+  /** Renews an expired lease: no code of the run starts before the run is known to belong to this worker. */
   async #renew(state: RunState): Promise<void> {
     const { id, locked } = state;
     const until = await renewedLock(this.#parts, locked);
@@ -321,7 +325,7 @@ export class HotRuns {
     this.#forget(state);
   }
 
-  /** Unless another has its id by now: it was locked again as soon as it was given back. */
+  /** Forgets a run, unless a newer one has its id: it may be locked again as soon as it is released. */
   #forget(state: RunState, reason = "It was given back."): void {
     const { id } = state;
     const run = this.#runs.get(id);

@@ -2,10 +2,10 @@ import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { HotRun } from "../../run/hot-run.ts";
 import type { WorkerSettings } from "../worker-parts.ts";
 
-/** The runs of a worker that rest: what they hold, and which are to be forgotten. */
+/** The resting runs of a worker: their memory, and the choice of runs to forget. */
 export class Resting {
   readonly #held = new Map<ExecutionId, number>();
-  /** Those that are about to be forgotten. */
+  /** Runs that are about to be forgotten. */
   readonly #evicted = new Set<ExecutionId>();
   #bytes = 0;
 
@@ -20,13 +20,21 @@ export class Resting {
     this.#evicted.delete(id);
   }
 
-  /** Forgets those that have rested longest, until the others fit. Going on then costs one replay each. */
-  evict(runs: ReadonlyMap<ExecutionId, HotRun>, { hotRunsMax, hotBytesMax }: WorkerSettings): void {
+  /**
+   * Forgets the runs that have rested longest, until the others fit. Resuming then costs one
+   * replay each. A run that asks for a place stays: in the database it would be due as of now,
+   * behind the runs that it preceded.
+   */
+  evict(
+    runs: ReadonlyMap<ExecutionId, HotRun>,
+    isAsking: (id: ExecutionId) => boolean,
+    { hotRunsMax, hotBytesMax }: WorkerSettings,
+  ): void {
     const fits = (): boolean =>
       runs.size - this.#evicted.size <= hotRunsMax && this.#bytes <= hotBytesMax;
     if (fits()) return;
     for (const [id, run] of runs) {
-      if (!run.isAtRest || this.#evicted.has(id)) continue;
+      if (!run.isAtRest || isAsking(id) || this.#evicted.has(id)) continue;
       this.#evicted.add(id);
       this.#release(id);
       run.leave("evicted");

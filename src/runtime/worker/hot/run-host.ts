@@ -1,7 +1,7 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { isPassing } from "../../failures.ts";
 import { retryPolicyFor } from "../../../model/time/retry-policy.ts";
-import { newExecution } from "../../../stores/execution/log/create.ts";
+import { newExecution, newRequestedChild } from "../../../stores/execution/log/create.ts";
 import type { Appends } from "./appends.ts";
 import { spokenError } from "../../../model/values/stored-error.ts";
 import type { WorkerParts } from "../worker-parts.ts";
@@ -10,13 +10,13 @@ import type { RunHost } from "../../run/run-host.ts";
 import { writeLine } from "../run-log.ts";
 import type { RunState } from "../../run/run-state.ts";
 
-/** What the worker's set of runs decides itself. */
+/** Decisions that the worker's set of runs makes itself. */
 type Deciding = Pick<
   RunHost,
   "hotUntil" | "rests" | "wakes" | "fetch" | "interrupted" | "ended" | "renew" | "lost"
 > & { readonly released: (run: RunState) => void };
 
-/** What runs ask of their worker. */
+/** The services of a worker for its runs. */
 export function runHost(
   parts: WorkerParts,
   appends: Appends,
@@ -39,6 +39,10 @@ export function runHost(
     newExecution(draft) {
       if (draft.role !== "external") context.unserved.started(draft.function);
       return newExecution(store, draft, clock.now());
+    },
+    newChild(draft) {
+      if (draft.role !== "external") context.unserved.started(draft.function);
+      return newRequestedChild(store, draft, clock.now());
     },
     append: (run, draft) => appends.append(run, draft),
     transact: (run, draft) => appends.transact(run, draft),
@@ -81,7 +85,7 @@ export function runHost(
   };
 }
 
-/** A run that begins anew stays with its worker. */
+/** The lock event of a run that starts its next pass and stays with its worker. */
 function lockedAgain(
   { context, settings, holder }: WorkerParts,
   run: RunState,
@@ -104,7 +108,7 @@ async function inOrder(
   for (const id of ids) await each(id);
 }
 
-/** Repeats something that may be repeated until it is known to be done, or cannot be. */
+/** Repeats an operation until it is known to be done, or cannot be done. */
 async function untilDone(
   { clock }: WorkerParts["context"],
   signal: AbortSignal,

@@ -6,3 +6,12 @@ CREATE TABLE holdfast_tick (
 ) STRICT;
 
 INSERT INTO holdfast_tick (id, n) VALUES (1, 0);
+
+-- The payload codec that values go through: one row, made with the first value.
+-- Without a name they are in the clear. A process that cannot decode the sample
+-- neither reads nor writes values.
+CREATE TABLE holdfast_payload_codec (
+  id INTEGER NOT NULL CONSTRAINT holdfast_payload_codec_pkey PRIMARY KEY CONSTRAINT holdfast_payload_codec_one CHECK (id = 1),
+  codec TEXT,
+  sample TEXT NOT NULL
+) STRICT;

@@ -22,7 +22,9 @@ CREATE TABLE holdfast_execution (
   result_kind TEXT COLLATE "C",
   failures BIGINT NOT NULL,
   deaths BIGINT NOT NULL,
+  alone_deaths BIGINT NOT NULL DEFAULT 0,
   lock_version BIGINT,
+  is_alone BIGINT,
   executor TEXT COLLATE "C",
   run TEXT COLLATE "C",
   owner TEXT COLLATE "C",
@@ -53,13 +55,22 @@ CREATE TABLE holdfast_execution (
 WITH (fillfactor = 70);
 
 CREATE UNIQUE INDEX holdfast_execution_id ON holdfast_execution (id);
-CREATE INDEX holdfast_execution_pending ON holdfast_execution (function, due_at, id)
-  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL;
+-- New runs, and those that a worker has had: they share the places of a function, so each has a front of its own.
+CREATE INDEX holdfast_execution_new ON holdfast_execution (function, due_at, id)
+  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL AND deaths < 3
+    AND backoff_ms IS NULL;
+CREATE INDEX holdfast_execution_begun ON holdfast_execution (function, due_at, id)
+  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL AND deaths < 3
+    AND backoff_ms IS NOT NULL;
 CREATE INDEX holdfast_execution_waiting_key ON holdfast_execution (function, concurrency_key, due_at, id)
-  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL;
+  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL AND deaths < 3;
 -- Those that remember code versions under which they were parked: for workers of other versions.
 CREATE INDEX holdfast_execution_lane ON holdfast_execution (function, lifecycle, incompatible, due_at, id)
-  WHERE state = 'pending' AND incompatible IS NOT NULL;
+  WHERE state = 'pending' AND incompatible IS NOT NULL AND deaths < 3;
+-- Suspects: three workers in a row died while they held one. Ordinary locks skip them.
+CREATE INDEX holdfast_execution_suspect ON holdfast_execution (function, deaths, due_at, id)
+  WHERE state = 'pending' AND deaths >= 3 AND lifecycle <> 'paused'
+    AND (lifecycle <> 'parked' OR incompatible IS NOT NULL);
 CREATE INDEX holdfast_execution_expiry ON holdfast_execution (lease_until, id) WHERE state = 'locked';
 CREATE INDEX holdfast_execution_holder ON holdfast_execution (owner, lease_until) WHERE lease_until IS NOT NULL;
 -- What is counted against the limits of a function and its keys.

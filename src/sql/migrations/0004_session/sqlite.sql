@@ -48,7 +48,8 @@ CREATE INDEX holdfast_session_unreclaimed ON holdfast_session (deleted_at)
 -- What was said and done: appended, never changed. A parent may belong to the
 -- session this one was forked from. `skip` and `far` are ancestors further up,
 -- at the nearest depth that is a multiple of 64 and of 4,096, so that a long path
--- is climbed in few steps; `messages` counts those of users from the root on.
+-- is climbed in few steps; `messages` counts those of users from the root on,
+-- `checksum` is of the stored payload.
 CREATE TABLE holdfast_session_node (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   session INTEGER NOT NULL,
@@ -64,7 +65,8 @@ CREATE TABLE holdfast_session_node (
   role TEXT,
   frame TEXT,
   caused_by TEXT,
-  payload TEXT
+  payload TEXT,
+  checksum TEXT
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_session_node_id ON holdfast_session_node (session, id);

@@ -46,12 +46,14 @@ CREATE INDEX holdfast_queue_batch_claim ON holdfast_queue_batch (session, claim_
   WHERE claim IS NOT NULL;
 CREATE INDEX holdfast_queue_batch_later ON holdfast_queue_batch (session, available_at) WHERE available_at > 0;
 
+-- `checksum` is of the stored payload.
 CREATE TABLE holdfast_queue_item (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   batch BIGINT NOT NULL,
   ordinal BIGINT NOT NULL,
   kind TEXT COLLATE "C" NOT NULL,
-  payload TEXT COLLATE "C" NOT NULL
+  payload TEXT COLLATE "C" NOT NULL,
+  checksum TEXT COLLATE "C" NOT NULL
 );
 
 CREATE UNIQUE INDEX holdfast_queue_item_batch ON holdfast_queue_item (batch, ordinal);

@@ -52,12 +52,14 @@ CREATE INDEX holdfast_queue_batch_claim ON holdfast_queue_batch (session, claim_
   WHERE claim IS NOT NULL;
 CREATE INDEX holdfast_queue_batch_later ON holdfast_queue_batch (session, available_at) WHERE available_at > 0;
 
+-- `checksum` is of the stored payload.
 CREATE TABLE holdfast_queue_item (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   batch INTEGER NOT NULL,
   ordinal INTEGER NOT NULL,
   kind TEXT NOT NULL,
-  payload TEXT NOT NULL
+  payload TEXT NOT NULL,
+  checksum TEXT NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_queue_item_batch ON holdfast_queue_item (batch, ordinal);

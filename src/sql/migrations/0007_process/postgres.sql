@@ -9,6 +9,7 @@ CREATE TABLE holdfast_process (
   kind TEXT COLLATE "C" NOT NULL,
   label TEXT COLLATE "C",
   definition TEXT COLLATE "C",
+  environment TEXT COLLATE "C",
   disposition TEXT COLLATE "C" NOT NULL,
   attempts_max BIGINT,
   originator_session TEXT COLLATE "C",
@@ -55,6 +56,8 @@ CREATE INDEX holdfast_process_kind_status ON holdfast_process (kind, status, id)
 CREATE INDEX holdfast_process_definition ON holdfast_process (definition, id) WHERE definition IS NOT NULL;
 CREATE INDEX holdfast_process_definition_status ON holdfast_process (definition, status, id)
   WHERE definition IS NOT NULL;
+-- What is collected asks which blobs are the environment of a process.
+CREATE INDEX holdfast_process_environment ON holdfast_process (environment) WHERE environment IS NOT NULL;
 CREATE INDEX holdfast_process_waiting ON holdfast_process (status, id) WHERE status = 'running' AND wait IS NOT NULL;
 CREATE INDEX holdfast_process_wake_target ON holdfast_process (wake_session, wake_generation)
   WHERE wake_session IS NOT NULL;
@@ -76,6 +79,7 @@ CREATE TABLE holdfast_process_event (
   body TEXT COLLATE "C" NOT NULL,
   payload TEXT COLLATE "C",
   output TEXT COLLATE "C",
+  output_checksum TEXT COLLATE "C",
   wake TEXT COLLATE "C",
   execution_version BIGINT,
   tx XID8 NOT NULL DEFAULT pg_current_xact_id()

@@ -9,6 +9,7 @@ CREATE TABLE holdfast_process (
   kind TEXT NOT NULL,
   label TEXT,
   definition TEXT,
+  environment TEXT,
   disposition TEXT NOT NULL,
   attempts_max INTEGER,
   originator_session TEXT,
@@ -60,6 +61,8 @@ CREATE INDEX holdfast_process_kind_status ON holdfast_process (kind, status, id)
 CREATE INDEX holdfast_process_definition ON holdfast_process (definition, id) WHERE definition IS NOT NULL;
 CREATE INDEX holdfast_process_definition_status ON holdfast_process (definition, status, id)
   WHERE definition IS NOT NULL;
+-- What is collected asks which blobs are the environment of a process.
+CREATE INDEX holdfast_process_environment ON holdfast_process (environment) WHERE environment IS NOT NULL;
 CREATE INDEX holdfast_process_waiting ON holdfast_process (status, id) WHERE status = 'running' AND wait IS NOT NULL;
 CREATE INDEX holdfast_process_wake_target ON holdfast_process (wake_session, wake_generation)
   WHERE wake_session IS NOT NULL;
@@ -81,6 +84,7 @@ CREATE TABLE holdfast_process_event (
   body TEXT NOT NULL,
   payload TEXT,
   output TEXT,
+  output_checksum TEXT,
   wake TEXT,
   execution_version INTEGER,
   tx INTEGER NOT NULL DEFAULT 0

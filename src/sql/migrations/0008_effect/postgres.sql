@@ -1,7 +1,7 @@
 -- What was done outside of the database and must not be done twice. An effect
 -- has a key within its scope; one whose scope belongs to a session dies with
 -- it, and `session` is 0 where it belongs to none. The envelope is what was
--- asked for, in canonical form. While an effect is in progress its claim tells
+-- asked for, in canonical form; `checksum` is of the stored outcome. While an effect is in progress its claim tells
 -- who is at it; a row without a token waits for its due time or for the next
 -- who comes. The token stays when it is settled, so that finishing it twice is
 -- finishing it once.
@@ -26,7 +26,8 @@ CREATE TABLE holdfast_effect (
   expires_at BIGINT,
   settled_at BIGINT,
   is_transient BIGINT,
-  outcome TEXT COLLATE "C"
+  outcome TEXT COLLATE "C",
+  checksum TEXT COLLATE "C"
 );
 
 CREATE UNIQUE INDEX holdfast_effect_replay_key ON holdfast_effect (session, scope_kind, scope, replay_key, attempt);

@@ -1,20 +1,27 @@
 import { outcomeOf, type AwaitEnd, type AwaitOutcome } from "../../../model/effect/await-event.ts";
 import { awaitSecretBytes, isAwaitSecret } from "../../../model/effect/await-token.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { Encoded } from "../../../model/values/encoded.ts";
+import type { CheckedText, Encoded } from "../../../model/values/encoded.ts";
 import { hexOf } from "../../../model/values/hex.ts";
 import { isStoredError, restoredFailure } from "../../../model/values/restored-error.ts";
+import { withoutStacks } from "../../../model/values/stored-error.ts";
 import type { ValueCodec } from "../../../model/values/value-codec.ts";
 import type { Database } from "../../../sql/database.ts";
 import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../../context.ts";
-import { readValue } from "../../damage.ts";
+import {
+  isUnchanged,
+  storeCodec,
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../../context.ts";
+import { changedRow, readValue } from "../../damage.ts";
 import { awaitEventTable, type AwaitRecord } from "./event-row.ts";
 
-/** What operations on await-events and groups are given besides their input. */
+/** The context of operations on await-events and groups. */
 export interface AwaitContext extends StoreContext {
-  /** For what is the store's own: no limit is meant for that. */
+  /** For the store's own values, which have no size limit. */
   readonly ownCodec: ValueCodec;
 }
 
@@ -27,7 +34,12 @@ export function awaitContext(database: Database, options: StoreOptions | undefin
 
 const secretTable = "holdfast_await_secret";
 
-/** What signs the tokens of this database, as bytes in hexadecimal; undefined as long as none was given out. @throws HoldfastError `CORRUPT_ROW` */
+/**
+ * The secret that signs the tokens of this database, as bytes in hexadecimal; undefined until the
+ * first token is handed out.
+ *
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
 export function* signingSecret({ ownCodec }: AwaitContext): Tx<string | undefined> {
   const found = yield* row<{ readonly secret: Encoded }>(sql`
     SELECT secret FROM holdfast_await_secret WHERE id = 1`);
@@ -37,7 +49,7 @@ export function* signingSecret({ ownCodec }: AwaitContext): Tx<string | undefine
   throw corruptRow(secretTable, 1, "holds no secret");
 }
 
-/** The same, made when there is none yet. Of several transactions that make it at once one wins. */
+/** Reads the secret, or creates it. Of several transactions that create it at once, one wins. */
 export function* ensureSecret(context: AwaitContext): Tx<string> {
   const found = yield* signingSecret(context);
   if (found !== undefined) return found;
@@ -51,8 +63,8 @@ export function* ensureSecret(context: AwaitContext): Tx<string> {
 
 /** The outcome of an await-event; undefined while it is open, and when it was revoked. @throws HoldfastError `CORRUPT_ROW` */
 export function readOutcome(
-  context: Pick<AwaitContext, "decode">,
-  { id, state, payload }: Pick<AwaitRecord, "id" | "state" | "payload">,
+  context: Pick<AwaitContext, "codec" | "database">,
+  { id, state, payload, hash }: Pick<AwaitRecord, "id" | "state" | "payload" | "hash">,
 ): AwaitOutcome<unknown, Error> | undefined {
   return state === "open"
     ? undefined
@@ -60,26 +72,47 @@ export function readOutcome(
         table: awaitEventTable,
         row: id,
         end: state,
-        payload,
+        answer: payload === null ? null : { text: payload, hash },
       });
 }
 
-/** The same of whatever ends so: an effect returns or throws. @throws HoldfastError `CORRUPT_ROW` */
+/**
+ * An answer as it is stored. An await-event stores a hash of its value beside it, an effect a
+ * checksum of its text.
+ */
+export type StoredAnswer = CheckedText | { readonly text: Encoded; readonly hash: string | null };
+
+/**
+ * The outcome of an await-event or an effect; an effect ends by returning or throwing.
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
 export function readEnd(
-  { decode }: Pick<AwaitContext, "decode">,
+  { codec, database }: Pick<AwaitContext, "codec" | "database">,
   ended: {
     readonly table: string;
     readonly row: string;
     readonly end: AwaitEnd;
-    readonly payload: Encoded | null;
+    readonly answer: StoredAnswer | null;
   },
 ): AwaitOutcome<unknown, Error> | undefined {
-  const { table, row: key, end, payload } = ended;
-  const value = (): unknown => readValue(table, key, () => decode(payload ?? ("" as Encoded)));
+  const { table, row: key, end, answer } = ended;
+  const read = (domain: string, hashed: (value: unknown) => unknown): unknown => {
+    if (answer === null) throw corruptRow(table, key, "has lost its value");
+    const value = readValue(table, key, () => codec.decode(answer.text));
+    const isSame =
+      "checksum" in answer
+        ? isUnchanged(database, answer)
+        : codec.agrees(domain, 1, hashed(value), answer.hash ?? "");
+    if (isSame) return value;
+    throw changedRow(table, key);
+  };
   return outcomeOf(end, {
-    value,
+    value: () => read("await-value", (value) => value),
     error() {
-      const stored = value();
+      // Stacks differ between machines, so the hash leaves them out.
+      const stored = read("await-error", (error) =>
+        isStoredError(error) ? withoutStacks(error) : error,
+      );
       if (isStoredError(stored)) return restoredFailure(stored);
       throw corruptRow(table, key, "holds no error");
     },

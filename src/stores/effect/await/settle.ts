@@ -11,7 +11,7 @@ import {
   type AwaitEventId,
 } from "../../../model/effect/await-token.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
-import { storedError } from "../../../model/values/stored-error.ts";
+import { storedError, withoutStacks } from "../../../model/values/stored-error.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   announce,
@@ -36,19 +36,19 @@ import {
   type AwaitRecord,
 } from "./event-row.ts";
 
-/** What a caller is told that ends an await-event. */
+/** The reply to a caller that ends an await-event. */
 export type AwaitReply =
-  /** It ended this way, by this call. */
+  /** This call ended the event. */
   | { readonly kind: "accepted" }
-  /** It had ended this way already: the same call was made before. */
+  /** The same call was made before and had already ended the event this way. */
   | { readonly kind: "replayed" }
-  /** It had ended before, in this way; undefined when it was revoked. */
+  /** The event had already ended with this outcome; undefined when it was revoked. */
   | {
       readonly kind: "late";
       readonly outcome: AwaitOutcome<unknown, Error> | undefined;
     };
 
-/** The outcome of a wish to end an await-event, and the event as it is then. */
+/** The result of a request to end an await-event, with the event after it. */
 interface Settlement {
   readonly kind: "accepted" | "replayed" | "late" | "open";
   readonly event: AwaitRecord;
@@ -61,7 +61,10 @@ export function shownReply(context: AwaitContext, { kind, event }: Settlement): 
     : { kind: "late", outcome: readOutcome(context, event) };
 }
 
-/** An answer from outside: its kind, what is stored of it, and what makes an equal one the same. */
+/**
+ * An answer from outside: its kind, its stored payload, and the hash by which an equal answer is
+ * recognized.
+ */
 interface AwaitAnswer {
   readonly kind: "resolved" | "failed";
   readonly payload: Encoded;
@@ -70,23 +73,24 @@ interface AwaitAnswer {
 
 interface ResolveAwaitEvent {
   readonly id: AwaitEventId;
-  /** Whether it is genuine is judged by what the database holds. */
+  /** Checked against the secret in the database. */
   readonly token: string;
   readonly answer: AwaitAnswer;
 }
 
 /** @throws HoldfastError `AWAIT_TOKEN_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, `OPTION_INVALID` */
 export function givenResolve(
-  { codec, encode }: AwaitContext,
+  { codec }: AwaitContext,
   token: string,
   value: unknown,
   wait?: WaitOptions,
 ): Call<ResolveAwaitEvent> {
   const id = idInToken(token);
+  const { stored, read } = codec.encodeOnce(value);
   const answer = {
     kind: "resolved",
-    payload: encode(value),
-    hash: codec.hash("await-value", 1, value),
+    payload: stored as Encoded,
+    hash: codec.hash("await-value", 1, read),
   } as const;
   return { input: { id, token, answer }, wait: onlyWait(wait) };
 }
@@ -99,20 +103,20 @@ export function givenFail(
   wait?: WaitOptions,
 ): Call<ResolveAwaitEvent> {
   const id = idInToken(token);
-  // Stacks differ between machines; the same failure told again is the same.
-  const withoutStack = storedError(error, { stack: false });
+  const stored = storedError(error);
   const answer = {
     kind: "failed",
-    payload: ownCodec.encode(storedError(error)) as Encoded,
-    hash: ownCodec.hash("await-error", 1, withoutStack),
+    payload: ownCodec.encode(stored) as Encoded,
+    // Stacks differ between machines, so they do not make a repeated failure a different one.
+    hash: ownCodec.hash("await-error", 1, withoutStacks(stored)),
   } as const;
   return { input: { id, token, answer }, wait: onlyWait(wait) };
 }
 
 /**
- * Answers an await-event from outside. A token is judged in the same way
- * whether there is something for it or not, and every refusal is the same, so
- * that a caller who guesses does not learn what exists.
+ * Answers an await-event from outside. A token is checked in the same way for existing and missing
+ * events, and every refusal is the same. A caller who guesses tokens therefore does not learn which
+ * events exist.
  *
  * @throws HoldfastError `AWAIT_TOKEN_INVALID`
  */
@@ -134,12 +138,15 @@ export const resolveAwaitEvent: StoreOperation<AwaitContext, ResolveAwaitEvent, 
     },
   });
 
-/** Whether its scope has a session that lives, or needs none. That is held before the event is locked. */
+/**
+ * True if the scope has no session, or its session is not deleted. The session is held before the
+ * event is locked.
+ */
 function* isReachable({ session }: AwaitAddress): Tx<boolean> {
   return session === 0 || (yield* isHeldLiving(session));
 }
 
-/** An await-event with those that a group waits for beside it, as far as their time is over. */
+/** Locks an await-event together with the overdue ones that a group awaits beside it. */
 function* lockedTogether(
   context: AwaitContext,
   address: AwaitAddress,
@@ -181,9 +188,8 @@ export function givenRevoke(
 }
 
 /**
- * Ends an await-event from inside: it is cancelled, revoked, or times out if
- * its time is over. What has ended before keeps its outcome; a token that is
- * revoked does not count from then on even so.
+ * Ends an await-event from inside: cancels or revokes it, or records that it timed out. An event
+ * that has already ended keeps its outcome. A revoked token still stops working then.
  *
  * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND` or
  *   `SESSION_DELETED`.
@@ -201,14 +207,16 @@ export const endAwaitEvent: StoreOperation<AwaitContext, EndAwaitEvent, Settleme
     },
   });
 
-/** Await-events that are locked since an instant: one that is to end, and those whose time was over before. */
+/**
+ * Await-events that are locked at an instant: the one to end, and those that were overdue before.
+ */
 interface LockedEvents {
   readonly now: number;
   readonly event: AwaitRecord;
   readonly overdue: readonly AwaitRecord[];
 }
 
-/** Writes everything before groups look at it, so that they see the order in which it happened. */
+/** Writes all ends before groups read them, so that groups see the order in which they happened. */
 function* settle(
   { now, event, overdue }: LockedEvents,
   wish: AwaitWish | AwaitAnswer,
@@ -220,12 +228,12 @@ function* settle(
   return settlement;
 }
 
-/** Records that the time of these is over; the caller has locked them. */
+/** Records that these events timed out. The caller has locked them. */
 export function* timeOut(overdue: readonly AwaitRecord[]): Tx<void> {
   for (const event of overdue) yield* writeEnd(event, "timedOut", event.dueAt ?? 0, undefined);
 }
 
-/** Ends one event that is locked; the groups that wait for it are the caller's business. */
+/** Ends one locked event. The caller updates the groups that wait for it. */
 export function* settleAlone(
   event: AwaitRecord,
   wish: AwaitWish | AwaitAnswer,

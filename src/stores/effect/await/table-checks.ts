@@ -45,19 +45,23 @@ const event = tableCheck<EventRow>({
   partners: inScopes,
 });
 
-/** Stacks differ between machines and are no part of the hash. */
+/**
+ * Compares an answer with its hash. Stacks differ between machines and are not part of the hash.
+ */
 function faultOfAnswer(
   { state, payload, hash: recorded }: EventRow,
-  { decode, hash }: CheckTools,
+  { decode, agrees }: CheckTools,
 ): string | undefined {
   if (payload === null) return undefined;
   const value = decode(payload);
   if (state !== "failed")
-    return hash("await-value", 1, value) === recorded ? undefined : "Its value has another hash.";
+    return agrees("await-value", 1, value, recorded ?? "")
+      ? undefined
+      : "Its value does not match its hash.";
   if (!isStoredError(value)) return "It failed with what is no error.";
-  return hash("await-error", 1, withoutStacks(value)) === recorded
+  return agrees("await-error", 1, withoutStacks(value), recorded ?? "")
     ? undefined
-    : "Its error has another hash.";
+    : "Its error does not match its hash.";
 }
 
 export const awaitChecks: readonly TableCheck[] = [secret, event];

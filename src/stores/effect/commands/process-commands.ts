@@ -13,6 +13,7 @@ import type {
 } from "../../process/context.ts";
 import { eventHash } from "../../process/event-row.ts";
 import { grant as grantHandle, type ProcessHandle } from "../../process/grant-row.ts";
+import { handleList } from "../../process/handle-row.ts";
 import {
   checkedDescriptor,
   namedParts,
@@ -30,18 +31,21 @@ import { effects, type Effects } from "../effects.ts";
 import type { EffectScope } from "../scope.ts";
 
 export interface ProcessCommandOptions extends WaitOptions {
-  /** Tells equal commands of one scope apart, such as two lists: without it the second is the first. */
+  /**
+   * Distinguishes equal commands of one scope, such as two lists. Without it the second command is
+   * a repetition of the first.
+   */
   readonly call?: string;
 }
 
 export interface ProcessStartOptions extends ProcessCommandOptions {
-  /** The session, or frame of one, that may address the process from its first moment on. */
+  /** The session, or frame of a session, that may address the process from the start. */
   readonly grant?: SessionScopeName;
-  /** What it is called there. */
+  /** The descriptor of the handle that is granted. */
   readonly descriptor?: ProcessHandleDraft;
 }
 
-/** What a list that is recorded shows of a process. */
+/** A process in a recorded list. */
 export interface ListedProcess {
   readonly id: string;
   readonly kind: string;
@@ -51,19 +55,19 @@ export interface ListedProcess {
 
 export interface ListHeldProcessesOptions
   extends ProcessCommandOptions, Omit<PageOptions, keyof WaitOptions> {
-  /** Only those that run. */
+  /** Selects only running processes. */
   readonly live?: boolean;
 }
 
-/** What a command did to a process. */
+/** The effect of a command on a process. */
 export interface CommandedProcess {
   readonly process: string;
-  /** The event that the command was recorded as. */
+  /** The sequence of the event that recorded the command. */
   readonly sequence: number;
   readonly status: ProcessStatus;
 }
 
-/** What commands are given besides their arguments. */
+/** The context of commands. */
 export interface CommandContext extends StoreContext {
   readonly effects: Effects;
   readonly processes: Processes;
@@ -87,12 +91,12 @@ export function commandContext(
   };
 }
 
-/** The bodies of commands are ours: they lock what they decide by. */
+/** Runs a command's body as `readCommitted`, since our own bodies lock the rows they decide by. */
 export function ownBody(wait: WaitOptions): WriteOptions {
   return { ...wait, isolation: "readCommitted" };
 }
 
-/** Registers a process and grants its handle in the transaction that records it. */
+/** Registers a process and grants its handle, in the transaction that records the command. */
 export async function startProcess(
   context: CommandContext,
   scope: EffectScope,
@@ -119,7 +123,7 @@ export async function startProcess(
     envelope,
     function* () {
       const { existed, record } = yield* register(input);
-      // There are no handles of what is but a name by now.
+      // A pruned process is only a tombstone, so nobody can have a handle of it.
       if (holder !== undefined && record.prunedAt === null)
         yield* grantHandle({
           process: id,
@@ -141,11 +145,12 @@ export async function listProcesses(
 ): Promise<Page<ListedProcess>> {
   const { options, wait } = optionsAndWait(given, ["call", "live", "after", "limit"]);
   const { live, after, limit } = options;
-  const list = context.processes.handles.prepare(holder, {
+  const { input: asked } = handleList.given(context, holder, {
     ...(live !== undefined && { live }),
     ...(after !== undefined && { after }),
     ...(limit !== undefined && { limit }),
   });
+  const readHandles = handleList.operation(context);
   const named = namedParts(scopeNamed(holder));
   const mode = live === true ? "live" : "all";
   const page = [
@@ -163,13 +168,13 @@ export async function listProcesses(
     scope,
     commandKey(context, options, "list", ...parts),
     { kind: "process.list", input },
-    () => listed(list),
+    () => listed(readHandles(asked)),
     ownBody(wait),
   );
 }
 
-function* listed(list: () => Tx<Page<ProcessHandle>>): Tx<Page<ListedProcess>> {
-  const { items, damaged, next } = yield* list();
+function* listed(handles: Tx<Page<ProcessHandle>>): Tx<Page<ListedProcess>> {
+  const { items, damaged, next } = yield* handles;
   return {
     items: items.map(({ process: { id, identity, status } }) => ({
       id,
@@ -268,7 +273,7 @@ function append(
     readonly key: string;
     readonly kind: string;
     readonly process: string;
-    /** The hash of its payload. */
+    /** The hash of the payload. */
     readonly payload: string;
   },
   part: () => Tx<AppendedProcessEvent>,
@@ -290,7 +295,10 @@ function append(
 const keyCharactersMax = 512;
 const partCharactersMax = 512;
 
-/** Such as `process:start:build-7`; what is too long for a key is named by its hash. */
+/**
+ * The key of a command, such as `process:start:build-7`. A name too long for a key is replaced by
+ * its hash.
+ */
 export function commandKey(
   { database }: Pick<CommandContext, "database">,
   { call }: ProcessCommandOptions,

@@ -15,21 +15,20 @@ import type { AwaitPlace } from "../await/event-row.ts";
 import type { EffectScopeRef } from "../scope.ts";
 
 /**
- * A group records its members, and their places as they end. An await-event
- * that ends gives its groups their places in its own transaction; effects,
- * whose path is hot, know nothing of groups, and are found by whoever waits or
- * by the next place that is given. A place keeps the attempt it was given for,
- * so later attempts change no answer, and `decideGroup` answers from places
- * alone: once a group is decided only reads are made.
+ * A group records its members, and their places as they end. An await-event that ends gives its
+ * groups their places in its own transaction. Effects know nothing of groups, since their path is
+ * hot. Their ends are found by a waiting caller, or when the next place is given. A place keeps the
+ * attempt that it was given for, so later attempts change no answer. `decideGroup` answers from
+ * places only, so a decided group is only read.
  */
 
-/** What waiters listen for: members of the group whose row has this key were given their places. */
+/** The topic of waiters: members of the group with this row key were given their places. */
 export const groupChanged = "effect-group.changed";
 
 export const groupTable = "holdfast_effect_group";
 const memberTable = "holdfast_effect_group_member";
 
-/** Where a group is: like what it waits for, a scope and a key. */
+/** The scope and key of a group, as for its members. */
 export type GroupPlace = AwaitPlace;
 
 /** The columns of `holdfast_effect_group`. */
@@ -67,35 +66,37 @@ export interface GroupRecord {
   readonly kind: GroupKind;
   readonly openedAt: number;
   readonly members: readonly GroupMember[];
-  /** Those that have ended, in the order in which they did. */
+  /** The ended members, in the order in which they ended. */
   readonly placed: readonly MemberPlace[];
 }
 
-/** The row of a group. */
+/** Reads the row of a group. */
 export function* groupRowAt(session: number, { scope, key }: GroupPlace): Tx<GroupRow | undefined> {
   return yield* row<GroupRow>(sql`
     SELECT ${groupColumns} FROM holdfast_effect_group
     WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id} AND name = ${key}`);
 }
 
-/** The same by its key, locked until the transaction ends: last of all, after sessions and members. */
+/**
+ * Reads a group by its row key and locks it until the transaction ends. Groups are locked last,
+ * after sessions and members.
+ */
 export function* lockedGroup(key: number): Tx<GroupRow | undefined> {
   return yield* row<GroupRow>(sql`
     SELECT ${groupColumns} FROM holdfast_effect_group WHERE key = ${key} ${lockRow}`);
 }
 
-/** A group with its members. @throws HoldfastError `CORRUPT_ROW` */
+/** Reads the members of a group. @throws HoldfastError `CORRUPT_ROW` */
 export function* withMembers(found: GroupRow): Tx<GroupRecord> {
   const members = yield* rows<MemberRow>(sql`
     SELECT ${memberColumns} FROM holdfast_effect_group_member WHERE effect_group = ${found.key} ORDER BY ordinal`);
   return groupOf(found, members);
 }
 
-/** A group of rows. @throws HoldfastError `CORRUPT_ROW` */
+/** Builds a group from its rows. @throws HoldfastError `CORRUPT_ROW` */
 export function groupOf(found: GroupRow, members: readonly MemberRow[]): GroupRecord {
   const { key, kind } = found;
-  if (kind !== "race" && kind !== "all")
-    throw corruptRow(groupTable, key, "is of a kind that there is not");
+  if (kind !== "race" && kind !== "all") throw corruptRow(groupTable, key, "has an unknown kind");
   if (members.some(({ ordinal }, index) => ordinal !== index))
     throw corruptRow(groupTable, key, "lacks members");
   const placed = members.flatMap(placeOf).toSorted((a, b) => a.place - b.place);
@@ -116,7 +117,7 @@ function memberOf(found: MemberRow): GroupMember {
   const { kind, name: key, attempts } = found;
   if (kind === "awaitEvent") return { kind, key };
   if (kind === "effect") return { kind, key, attempts };
-  throw corruptMember(found, "is of a kind that there is not");
+  throw corruptMember(found, "has an unknown kind");
 }
 
 function placeOf(found: MemberRow): readonly MemberPlace[] {
@@ -135,7 +136,7 @@ function corruptMember(
   return corruptRow(memberTable, `${group}.${ordinal}`, why);
 }
 
-/** What goes with a session: the groups of its scopes. */
+/** The groups that a session owns, which are removed with it. */
 export const groupsOwned: readonly OwnedRows[] = [
   {
     table: "holdfast_effect_group",
@@ -143,7 +144,10 @@ export const groupsOwned: readonly OwnedRows[] = [
   },
 ];
 
-/** Removes rows of groups `g` with their members up to a limit; fewer means that none is left. */
+/**
+ * Removes rows of groups `g` with their members, up to a limit. A smaller number than the limit
+ * means that none is left.
+ */
 function* removeGroups(which: Statement, rowsMax: number): Tx<number> {
   const members = yield* run(sql`
     DELETE FROM holdfast_effect_group_member WHERE (effect_group, ordinal) IN (
@@ -151,7 +155,7 @@ function* removeGroups(which: Statement, rowsMax: number): Tx<number> {
         JOIN holdfast_effect_group_member m ON m.effect_group = g.key
       WHERE ${which} ORDER BY g.key, m.ordinal LIMIT ${rowsMax})`);
   if (members >= rowsMax) return members;
-  // Only when all members are gone, since they are found through their groups.
+  // Groups are removed only after all their members, since members are found through their groups.
   return (
     members +
     (yield* run(sql`
@@ -160,7 +164,10 @@ function* removeGroups(which: Statement, rowsMax: number): Tx<number> {
   );
 }
 
-/** Removes rows of the groups of a scope up to a limit, and tells waiting callers; fewer means that none is left. */
+/**
+ * Removes rows of the groups of a scope up to a limit, and notifies waiting callers. A smaller
+ * number than the limit means that none is left.
+ */
 export function* forgetGroups(
   sessionKey: number,
   { kind, id }: Pick<EffectScopeRef, "kind" | "id">,
@@ -173,13 +180,13 @@ export function* forgetGroups(
   return yield* removeGroups(which, rowsMax);
 }
 
-/** What a group is: the same whenever its scope is run. */
+/** The definition of a group; equal on every run of its scope. */
 export interface GroupTerms {
   readonly kind: GroupKind;
   readonly members: readonly GroupMember[];
 }
 
-/** Lets only the same group pass. @throws HoldfastError `GROUP_CONFLICT` */
+/** Refuses a group with another definition. @throws HoldfastError `GROUP_CONFLICT` */
 export function assertSameGroup(place: GroupPlace, given: GroupTerms, recorded: GroupTerms): void {
   const path = groupDifference(recorded, given);
   if (path === undefined) return;
@@ -199,7 +206,7 @@ export function groupNotFound(place: GroupPlace): HoldfastError {
   );
 }
 
-/** Such as `group "first" of turn "t7"`. */
+/** The title of a group, such as `group "first" of turn "t7"`. */
 export function groupTitle({ scope, key }: GroupPlace): string {
   return `group ${excerpt(key)} of ${scope.kind} ${excerpt(scope.id)}`;
 }

@@ -7,19 +7,23 @@ import {
   type GroupMember,
   type MemberEnd,
 } from "../../../model/effect/group.ts";
-import type { Encoded } from "../../../model/values/encoded.ts";
 import { unreachable } from "../../../model/errors.ts";
 import type { Tx } from "../../../sql/operation.ts";
+import type { StoredAnswer } from "../await/context.ts";
 import { awaitEventTable, eventAt } from "../await/event-row.ts";
 import { settledAttempt } from "../effect-row.ts";
 import { isName } from "../scope.ts";
 import type { GroupPlace } from "./group-row.ts";
 
-/** A member as callers name it: by the key of an effect or an await-event of the group's scope. */
+/** A member as callers name it: the key of an effect or an await-event in the group's scope. */
 export type GroupMemberDraft =
   | {
       readonly effect: string;
-      /** How many attempts its `retry` allows, the first included; defaults to 1. A transient failure before the last is not the end; what is attempted after the end changes nothing. */
+      /**
+       * The number of attempts that its `retry` allows, including the first; defaults to 1. A
+       * transient failure before the last attempt is not the end. Attempts after the end change
+       * nothing.
+       */
       readonly attempts?: number;
     }
   | { readonly awaitEvent: string };
@@ -76,37 +80,37 @@ function checkedAttempts(path: string, attempts: unknown = 1): number {
   throw groupInvalid(path, `is no whole number from 1 to ${attemptsMax}`);
 }
 
-/** The member as it was named. */
+/** The member as the caller named it. */
 export function memberDraft(member: GroupMember): GroupMemberDraft {
   if (member.kind === "awaitEvent") return { awaitEvent: member.key };
   const attempts = attemptsOf(member);
   return { effect: member.key, ...(attempts !== 1 && { attempts }) };
 }
 
-/** Where a member of a group stands by its own record. */
+/** The state of a group's member by its own record. */
 export type MemberStanding =
   | {
       readonly kind: "open";
-      /** When an await-event times out; null for never. */
+      /** The time at which an await-event times out; null for never. */
       readonly dueAt: number | null;
-      /** The id of an await-event, by which its end is announced. */
+      /** The id of an await-event, which announces its end. */
       readonly event: AwaitEventId | undefined;
     }
   | {
       readonly kind: "ended";
       readonly end: AwaitEnd;
       readonly at: number;
-      readonly payload: Encoded | null;
-      /** Of an effect: which one ended it. */
+      readonly answer: StoredAnswer | null;
+      /** The attempt that ended an effect; null for an await-event. */
       readonly attempt: number | null;
-      /** Its row, for errors. */
+      /** The table of its row, for errors. */
       readonly table: string;
       readonly row: string;
     };
 
 /**
- * Reads where a member stands, and locks nothing. An effect that has its place
- * stands where the attempt left it that is recorded with that.
+ * Reads the state of a member, and locks nothing. An effect that has its place is read at the
+ * attempt recorded with that place.
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
@@ -126,20 +130,20 @@ export function* standingOf(
   }
 }
 
-/** Of which nothing more is known. */
+/** A member with no recorded end, due time or id. */
 const openMember = { kind: "open", dueAt: null, event: undefined } as const;
 
 function* eventStanding(session: number, place: GroupPlace): Tx<MemberStanding> {
   const event = yield* eventAt(session, place);
   if (event === undefined) return openMember;
-  const { id, state, dueAt, settledAt, openedAt, payload } = event;
+  const { id, state, dueAt, settledAt, openedAt, payload, hash } = event;
   return state === "open"
     ? { kind: "open", dueAt, event: id }
     : {
         kind: "ended",
         end: state,
         at: settledAt ?? openedAt,
-        payload,
+        answer: payload === null ? null : { text: payload, hash },
         attempt: null,
         table: awaitEventTable,
         row: id,
@@ -160,14 +164,14 @@ function* effectStanding(
     kind: "ended",
     end: settled.status === "completed" ? "resolved" : "failed",
     at: settled.settledAt,
-    payload: settled.value,
+    answer: settled.value,
     attempt,
     table: "holdfast_effect",
     row: String(key),
   };
 }
 
-/** Its end as a group records it; undefined while it is open. */
+/** The end of a member as a group records it; undefined while the member is open. */
 export function endOf(ordinal: number, standing: MemberStanding): MemberEnd | undefined {
   if (standing.kind === "open") return undefined;
   const { end, at, attempt } = standing;

@@ -8,6 +8,7 @@ import { checkedCount, checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { row, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { changedRow } from "../../damage.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
 import { judgedAt, type ExecutionContext } from "../context.ts";
@@ -18,14 +19,14 @@ import { addResponse, earlierResponse, nextSignal, signalInbox } from "../log/re
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 
 export interface SignalOptions extends WaitOptions {
-  /** Sending twice under one key is sending once; defaults to a new one. */
+  /** A key that makes sending repeatable; defaults to a new one. */
   readonly key?: string;
 }
 
 export interface SendSignal {
   readonly id: ExecutionId;
   readonly signal: string;
-  /** Sending twice under one key is sending once. */
+  /** A key that makes sending repeatable. */
   readonly signalKey: string;
   readonly at: number;
   readonly value: Encoded;
@@ -40,27 +41,27 @@ export function givenSendSignal(
   options?: SignalOptions,
 ): Call<SendSignal> {
   const { options: given, wait } = optionsAndWait(options, ["key"]);
+  const { text, hash } = values.hashed(value);
   const input = {
     id: parseExecutionId(id),
     signal: parseFunctionName(signal),
     signalKey:
       given.key === undefined ? ids.nextId("Run") : checkedText("A signal's key", given.key),
     at: clock.now(),
-    value: values.value(value),
-    valueHash: values.hash(value),
+    value: text,
+    valueHash: hash,
   };
   return { input, wait };
 }
 
 interface SendSignalOutcome {
   readonly seq: number;
-  /** True when it had been sent before under the same key with an equal value. */
+  /** True if it was already sent under the same key with an equal value. */
   readonly existed: boolean;
 }
 
 /**
- * Sends a signal to an execution. It is kept until the execution asks for it.
- *
+ * Sends a signal to an execution, which is kept until the execution asks for it.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, or
  *   `SIGNAL_CONFLICT` when the key was used with another value.
  */
@@ -72,13 +73,17 @@ export const sendSignal: StoreOperation<ExecutionContext, SendSignal, SendSignal
       const record = yield* lockedRecord(id);
       const at = judgedAt(context, input.at);
       const inbox = signalInbox(signal);
-      // The blank keeps it apart from the ids of children and delays, which have none.
+      // The blank separates it from the ids of children and delays, which contain none.
       const source = `${inbox} ${signalKey}`;
       const { state } = record;
+      const { values } = context;
+      const isSame = (hash: string | null): boolean =>
+        hash === valueHash || (hash !== null && values.agrees(values.readValue(value), hash));
       const isFinished = state.pending.kind === "finished";
       if (isFinished) {
         const before = yield* earlierResponse(record.key, source);
-        if (before?.value_hash === valueHash) return { seq: before.seq, existed: true };
+        if (before !== undefined && isSame(before.value_hash))
+          return { seq: before.seq, existed: true };
         throw executionFinished(id, state.version);
       }
       const { seq, earlier } = yield* addResponse(record, {
@@ -92,7 +97,7 @@ export const sendSignal: StoreOperation<ExecutionContext, SendSignal, SendSignal
         valueHash,
         payload: value,
       });
-      if (earlier !== undefined && earlier.value_hash !== valueHash)
+      if (earlier !== undefined && !isSame(earlier.value_hash))
         throw new HoldfastError(
           "SIGNAL_CONFLICT",
           `Signal "${signal}" was sent to ${id} before under the same key with another value, which stays. Use another key for another signal.`,
@@ -105,9 +110,9 @@ export const sendSignal: StoreOperation<ExecutionContext, SendSignal, SendSignal
 export interface ReceiveOptions extends WaitOptions {
   /** Receive only as the run that last locked the execution. */
   readonly fence?: Fence;
-  /** The number of the call in the code that receives; defaults to 0. */
+  /** The number of the receiving call in the code; defaults to 0. */
   readonly call?: number;
-  /** The last response that the code had been given before; defaults to 0. */
+  /** The last response that the code had received before; defaults to 0. */
   readonly seen?: number;
 }
 
@@ -142,7 +147,7 @@ export function givenReceiveSignal(
   return { input, wait };
 }
 
-/** A signal that was taken. */
+/** A received signal. */
 interface ReceivedSignal<V = Encoded> {
   readonly seq: number;
   readonly value: V;
@@ -150,10 +155,8 @@ interface ReceivedSignal<V = Encoded> {
 }
 
 /**
- * Takes the oldest signal of a name that was not taken yet, and records that;
- * undefined, and nothing recorded, when there is none. The same call again
- * answers with what it took.
- *
+ * Takes the oldest signal of a name that has not been taken, and records that. Returns undefined,
+ * and records nothing, if there is none. A repeated call returns the signal that it took.
  * @throws HoldfastError as `appendEvents` does.
  */
 export const receiveSignal: StoreOperation<
@@ -167,7 +170,7 @@ export const receiveSignal: StoreOperation<
     const record = yield* lockedRecord(id);
     const at = judgedAt(context, input.at);
     const nextVersion = version + 1;
-    const before = yield* takenBefore(record, version, { signal, call, seen });
+    const before = yield* takenBefore(context, record, version, { signal, call, seen });
     if (before !== undefined) return { ...before, nextVersion };
     assertNext(record, version);
     assertHeld(record, fence);
@@ -175,13 +178,13 @@ export const receiveSignal: StoreOperation<
     const next = yield* nextSignal(record.key, inbox);
     if (next === undefined) return undefined;
     const { seq } = next;
+    const value = yield* valueOf(context, record, seq);
     yield* appendTo(record, at, [{ kind: "signalReceived", signal, seq, call, seen }]);
-    const value = yield* valueOf(record, seq);
     return { seq, value, nextVersion };
   },
 });
 
-/** With the value read. */
+/** The received signal with its value decoded. */
 export function shownReceived(
   { values }: ExecutionContext,
   received: ReceivedSignal | undefined,
@@ -189,8 +192,12 @@ export function shownReceived(
   return received && { ...received, value: values.readValue(received.value) };
 }
 
-/** What the event at this version took, when it is the one that this call would append. */
+/**
+ * The signal that the event at this version took, if that event is the one that this call would
+ * append.
+ */
 function* takenBefore(
+  context: ExecutionContext,
   record: ExecutionRecord,
   version: number,
   asked: {
@@ -207,14 +214,24 @@ function* takenBefore(
     event.call === asked.call &&
     event.seen === asked.seen;
   if (!isSame) return undefined;
-  return { seq: event.seq, value: yield* valueOf(record, event.seq) };
+  return { seq: event.seq, value: yield* valueOf(context, record, event.seq) };
 }
 
-/** @throws HoldfastError `CORRUPT_ROW` */
-function* valueOf({ id, key }: ExecutionRecord, seq: number): Tx<Encoded> {
-  const found = yield* row<{ readonly payload: Encoded | null }>(sql`
-    SELECT payload FROM holdfast_execution_response WHERE execution = ${key} AND seq = ${seq}`);
-  const payload = found?.payload ?? null;
-  if (payload !== null) return payload;
-  throw corruptRow("holdfast_execution_response", `${id}#${seq}`, "has lost its value");
+/** The value of a signal, checked against its hash before it counts as taken. @throws HoldfastError `CORRUPT_ROW` */
+function* valueOf(
+  { values }: ExecutionContext,
+  { id, key }: ExecutionRecord,
+  seq: number,
+): Tx<Encoded> {
+  const found = yield* row<{
+    readonly payload: Encoded | null;
+    readonly value_hash: string | null;
+  }>(sql`
+    SELECT payload, value_hash FROM holdfast_execution_response WHERE execution = ${key} AND seq = ${seq}`);
+  const { payload = null, value_hash: hash = null } = found ?? {};
+  const table = "holdfast_execution_response";
+  if (payload === null || hash === null)
+    throw corruptRow(table, `${id}#${seq}`, "has lost its value");
+  if (values.agrees(values.readValue(payload), hash)) return payload;
+  throw changedRow(table, `${id}#${seq}`);
 }

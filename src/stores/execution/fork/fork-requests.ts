@@ -19,22 +19,22 @@ export interface Copy {
   readonly id: ExecutionId;
   /** The version after which the copied run begins. */
   readonly historyFrom: number;
+  readonly isRetry: boolean;
 }
 
-/** Each takes some statements; more of them would hold the transaction for too long. */
+/** Each request takes some statements; more of them would hold the transaction for too long. */
 const openRequestsMax = 1_000;
 
 /**
- * Asks for what the copied run asked for and the copied responses do not
- * answer. What earlier runs under the id left open is theirs.
- *
+ * Repeats the requests of the copied run that the copied responses do not answer. Open requests of
+ * earlier runs under the id are not repeated.
  * @throws HoldfastError `FORK_TOO_LARGE`
  */
 export function* requestAnew(copy: Copy, at: number): Tx<void> {
   const requests = yield* openRequests(copy);
   const former = yield* formerChildren(
     requests.flatMap(({ event }) => (event.kind === "childRequested" ? event.child : [])),
-    at,
+    { at, isRetry: copy.isRetry },
   );
   for (const { version, event } of requests) {
     if (event.kind === "delayRequested") {
@@ -49,7 +49,7 @@ export function* requestAnew(copy: Copy, at: number): Tx<void> {
     }
     const parts = splitToParts(event.child);
     const created = former.get(event.child);
-    // Requested, but never created: the log alone was written, and the run will ask again.
+    // Requested but never created: only the log was written, and the run will request it again.
     if (parts === undefined || created === undefined) continue;
     const child = childId(copy.id, parts.joinSet, parts.index);
     yield* createUnder(copy.key, { id: child, at, created });
@@ -94,7 +94,7 @@ function* openRequests({ id, key, historyFrom }: Copy): Tx<readonly OpenRequest[
   }
 }
 
-/** Delays that were taken back, by set and index, with the last version at which they were. */
+/** Withdrawn delays, by set and index, with the last version at which they were withdrawn. */
 function* withdrawals(execution: number, after: number): Tx<ReadonlyMap<string, number>> {
   const found = yield* rows<{
     readonly version: number;
@@ -108,10 +108,10 @@ function* withdrawals(execution: number, after: number): Tx<ReadonlyMap<string, 
   return versions;
 }
 
-/** What the children of the source were created with; those that never were are missing. */
+/** The creations of the source's children; children that were never created are missing. */
 function* formerChildren(
   ids: readonly ExecutionId[],
-  at: number,
+  copying: { readonly at: number; readonly isRetry: boolean },
 ): Tx<ReadonlyMap<ExecutionId, Created>> {
   const former = new Map<ExecutionId, Created>();
   if (ids.length === 0) return former;
@@ -124,23 +124,35 @@ function* formerChildren(
   const events = yield* readCreatedEvents(found);
   for (const { id, key, created_at: createdAt } of found) {
     const created = events.get(key) ?? (yield* readCreatedEvent(id, key));
-    former.set(id, createdAnew(created, createdAt, at));
+    former.set(id, createdAnew(id, created, { ...copying, createdAt }));
   }
   return former;
 }
 
-/** What a copy is created as: now, with as much time until its deadline as the original had. */
-export function createdAnew(created: Created, createdAt: number, at: number): Created {
-  const { deadlineAt } = created;
+/**
+ * The creation of a copy: now, with as much time until its deadline as the original had. A retry
+ * does the same work, and keeps its idempotency keys. Any other copy does work of its own.
+ */
+export function createdAnew(
+  id: ExecutionId,
+  created: Created,
+  {
+    createdAt,
+    at,
+    isRetry,
+  }: { readonly createdAt: number; readonly at: number; readonly isRetry: boolean },
+): Created {
+  const { deadlineAt, keysOf = id, ...others } = created;
   return {
-    ...created,
-    scheduledAt: at,
+    ...others,
+    ...(isRetry && { keysOf }),
     deadlineAt: deadlineAt === null ? null : deadlineAt + at - createdAt,
+    scheduledAt: at,
     isPaused: false,
   };
 }
 
-/** The copy is not in anybody's hands yet, so its events may still be put right. */
+/** Rewrites an event of the copy, which no worker holds yet. */
 function* rewrite(execution: number, version: number, event: ExecutionEvent): Tx<void> {
   yield* run(sql`
     UPDATE holdfast_execution_event SET body = ${eventColumnsOf(event).body}

@@ -30,16 +30,15 @@ import {
 } from "../state-row.ts";
 
 export interface ForkOptions extends WaitOptions {
-  /** The copy's id, so that forking twice is forking once; defaults to a new `E_…`. */
+  /** The copy's id, which makes the call repeatable; defaults to a new `E_…`. */
   readonly id?: string;
 }
 
 export interface ForkExecution {
   readonly source: ExecutionId;
   /**
-   * The last event that is copied. Without it the run is tried again: what it
-   * had achieved is kept, up to the newest failure of a step or child that
-   * another attempt may turn out otherwise.
+   * The last event to copy. Without it the run is retried: the copy keeps its progress up to the
+   * newest failure of a step or child that another attempt may change.
    */
   readonly version?: number;
   /** The copy's id. */
@@ -72,10 +71,9 @@ export function givenRetry(
 }
 
 /**
- * Copies an execution up to an event into a new one that goes on from there.
- * What it had asked for and not been given is asked for anew. Repeated under
- * the same id it finds the copy, also when the source has been removed since.
- *
+ * Copies an execution up to an event into a new one, which continues from there. Unanswered
+ * requests are repeated. A repeated call with the same id finds the copy, even if the source has
+ * been removed since.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `FORK_POINT_INVALID`,
  *   `FORK_TOO_LARGE`, `NOT_FAILED` when there is nothing to try again,
  *   `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`.
@@ -99,13 +97,13 @@ export const forkExecution: StoreOperation<ExecutionContext, ForkExecution, Crea
       const outcome = yield* createUnder(null, { id, at, created });
       if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
       yield* fillFork(record, { key: outcome.key, id }, from, at);
-      // At its creation there is no gap before it.
+      // A copy at its creation has no gap before it.
       if (version > 0) yield* notePruned(outcome.key, prunedBefore);
       return { ...outcome, id, nextVersion: from.version + 2 };
     },
   });
 
-/** The copy that was made before, if there is one and it is this one. */
+/** The earlier copy, if it exists and is the same. */
 function* earlierFork({ id, source, version }: ForkExecution): Tx<CreatedExecution | undefined> {
   const found = yield* row<{
     readonly key: number;
@@ -134,9 +132,9 @@ function notTheSame(id: ExecutionId): never {
 }
 
 /**
- * In a tree that is being removed results go before those who were given them;
- * so while a finished execution is copied all that it comes from stay as they
- * are.
+ * Locks the source. In a tree that is being removed, results are removed before the executions that
+ * received them. While a finished execution is copied, all its ancestors must therefore stay
+ * unchanged.
  */
 function* lockedSource(id: ExecutionId): Tx<ExecutionRecord> {
   const above = lineOf(id).slice(0, -1);
@@ -145,7 +143,9 @@ function* lockedSource(id: ExecutionId): Tx<ExecutionRecord> {
   return yield* lockedRecord(id);
 }
 
-/** What the copy is created with. Its code computes what that of the original did: also when it was to start. */
+/**
+ * The creation of the copy. Its code computes the same as the original's, including the start time.
+ */
 function* createdOf(
   { id, key }: ExecutionRecord,
   at: number,
@@ -157,7 +157,7 @@ function* createdOf(
   const createdAt = found?.created_at ?? at;
   const original = created.forkedFrom?.original ?? { execution: id, createdAt };
   return {
-    ...createdAnew(created, createdAt, at),
+    ...createdAnew(id, created, { createdAt, at, isRetry }),
     scheduledAt: created.scheduledAt,
     forkedFrom: { execution: id, version, isRetry, original },
   };
@@ -172,7 +172,8 @@ function* fillFork(
   const responses = yield* copyResponses(source, copy.key, from);
   yield* copyEvents(source.key, copy.key, from.version, responses);
   const starts = yield* startsUpTo(copy.key, source.state, from.version);
-  yield* requestAnew({ ...copy, historyFrom: starts.historyFrom }, at);
+  const { isRetry } = from;
+  yield* requestAnew({ ...copy, historyFrom: starts.historyFrom, isRetry }, at);
   const forked: ControlEvent = { kind: "forked", from };
   const version = from.version + 1;
   yield* insertEvent({ execution: copy.key, version, at, responses }, forked);
@@ -183,6 +184,7 @@ function* fillFork(
     lifecycle: "active",
     failures: 0,
     deaths: 0,
+    aloneDeaths: 0,
     incompatible: [],
     ...(yield* lastTerms(copy.key)),
     ...starts,
@@ -192,21 +194,21 @@ function* fillFork(
   yield* announceState({ id: copy.id, function: source.function }, state);
 }
 
-/** What the source has lost its copy has not got. */
+/** Records the part of the history that the source has lost, and the copy therefore lacks. */
 function* notePruned(copy: number, prunedBefore: number): Tx<void> {
   if (prunedBefore > 0)
     yield* run(sql`
       UPDATE holdfast_execution SET pruned_before = ${prunedBefore} WHERE key = ${copy}`);
 }
 
-/** How it was last locked, among the events that were copied. */
+/** The terms of the last lock among the copied events. */
 function* lastTerms(execution: number): Tx<Pick<ExecutionState, "retry" | "codeVersion">> {
   const lock = yield* row<EventRow>(sql`
     SELECT ${eventColumns} FROM holdfast_execution_event
     WHERE execution = ${execution} AND kind = 'locked' ORDER BY version DESC LIMIT 1`);
   const locked = lock && eventOf(lock).event;
   const retry = locked?.kind === "locked" ? locked.retry : null;
-  // JSON escapes quotes, so no text can hold what is looked for.
+  // JSON escapes quotes, so no text can contain the searched string.
   const named = yield* row<EventRow>(sql`
     SELECT ${eventColumns} FROM holdfast_execution_event
     WHERE execution = ${execution} AND kind IN ('created', 'locked') AND body NOT LIKE '%"codeVersion":null%'

@@ -1,137 +1,119 @@
+import {
+  debtAfterAll,
+  noDebt,
+  type DueKind,
+  type PlaceDebt,
+} from "../../../model/execution/place-debt.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import { rows } from "../../../sql/operation.ts";
-import type { Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
-import { isLockable } from "../state-row.ts";
+import { rows, type Tx } from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import { isLockable, isLockableBegun, isLockableNew } from "../state-row.ts";
+import { candidateColumns, longestDueFirst, type Candidate } from "./candidate.ts";
+import { DueFront, shareOut, type DueFronts } from "./due-front.ts";
 import { dueInLanes, type Lanes } from "./lanes.ts";
-import { Places } from "./places.ts";
-import type { Holdings, LimitedFunction } from "./places.ts";
+import { Places, type Holdings, type LimitedFunction } from "./places.ts";
 
-/** An execution that could be locked next. */
-export interface Candidate {
-  readonly key: number;
-  readonly id: string;
-  readonly function: FunctionName;
-  readonly due_at: number;
-  readonly concurrency_key: string | null;
-}
-
-/** For each function the concurrency key up to which the last search had come. */
+/** For each function, the concurrency key that the last search reached. */
 export type KeyWalks = ReadonlyMap<FunctionName, string>;
 
 export interface Wanted {
   readonly functions: readonly LimitedFunction[];
-  /** Of those that have limits. */
+  /** The holdings of functions with limits. */
   readonly holdings: Holdings;
-  /** Chosen before in the same transaction: they count as held. */
+  /** Candidates chosen earlier in the same transaction: they count as held. */
   readonly chosen: readonly Candidate[];
   readonly dueBy: number;
   readonly count: number;
-  /** Keys of executions to pass over. */
+  /** Keys of executions to skip. */
   readonly except: readonly number[];
   readonly walkAfter: KeyWalks;
-  /** Of runs that remember code versions, those that the worker may take. */
+  /** The lanes of runs that remember code versions and that the worker may take. */
   readonly lanes: Lanes;
 }
 
 export interface Candidates {
+  /** The candidates, best first. */
   readonly items: readonly Candidate[];
-  /** True when a limit kept something due from being among them. */
+  /** True if a limit excluded a due execution. */
   readonly isLimited: boolean;
-  /** Where searches by key have stopped. */
+  /** The keys at which searches stopped. */
   readonly walked: KeyWalks;
 }
 
 /**
- * What should be locked next, within the limits: a function's longest due
- * first, and functions share, so that none waits behind the thousands of
- * another. Each is asked for as many as are wanted in all, by its index, and
- * the answers are merged by rank. Nothing is locked by this.
+ * Selects the next executions to lock, within the limits. New and begun runs of a function share
+ * its places, and functions share the total, so that no function waits behind the thousands of
+ * another. Each function is asked for the full number of both kinds, by its indexes, and the
+ * results are merged by rank. Nothing is locked here.
  */
 export function* candidatesOf(wanted: Wanted): Tx<Candidates> {
   const ranked: Ranked[] = [];
   const walked = new Map<FunctionName, string>();
   let isLimited = false;
   for (const served of wanted.functions) {
-    const held = wanted.holdings.get(served.name);
-    if (held === undefined) {
-      const due = yield* dueOf(served.name, wanted, wanted.count);
-      const others = yield* remembering(served.name, wanted, wanted.count);
-      ranked.push(...inTurn(served, wanted.chosen, [...due, ...others]));
-      continue;
-    }
-    const places = new Places(served, held, wanted.chosen);
-    const found =
-      served.perKeyMax === undefined || places.room === 0
-        ? yield* dueWithinRoom(served.name, wanted, places.room)
-        : yield* dueWithinKeys(served.name, wanted, places, walked);
-    ranked.push(...inTurn(served, wanted.chosen, found.items));
+    const before = wanted.chosen.filter((one) => one.function === served.name);
+    const found = yield* dueWithinLimits(served, debtOf(served, before), wanted, walked);
+    const rank = (served.load ?? 0) + before.length;
+    ranked.push(...found.items.map((candidate, place) => ({ candidate, rank: rank + place })));
     isLimited ||= found.isLimited;
   }
   const items = ranked
     .toSorted((a, b) => a.rank - b.rank || longestDueFirst(a.candidate, b.candidate))
     .slice(0, wanted.count)
     .map(({ candidate }) => candidate);
-  // Rows are locked in this order.
-  return { items: items.toSorted(longestDueFirst), isLimited, walked };
+  return { items, isLimited, walked };
 }
 
+/**
+ * A candidate with its rank: each candidate of a function ranks one place behind the previous one.
+ * Runs that the caller already has or was just given rank before them all.
+ */
 interface Ranked {
   readonly candidate: Candidate;
   readonly rank: number;
 }
 
-/** Those of one function, each a place behind the one before; what the caller has of it, or was given just now, is before them all. */
-function inTurn(
-  { name, load = 0 }: LimitedFunction,
-  chosen: readonly Candidate[],
-  found: readonly Candidate[],
-): readonly Ranked[] {
-  const before = chosen.filter((one) => one.function === name).length;
-  return found
-    .toSorted(longestDueFirst)
-    .map((candidate, place) => ({ candidate, rank: load + before + place }));
-}
-
-function longestDueFirst(a: Candidate, b: Candidate): number {
-  return a.due_at - b.due_at || (a.id < b.id ? -1 : 1);
-}
-
-const all = sql``;
-
-function* dueOf(
-  name: FunctionName,
-  { dueBy, except }: Wanted,
-  limit: number,
-  which: Statement = all,
-): Tx<readonly Candidate[]> {
-  return yield* rows<Candidate>(sql`
-    SELECT key, id, function, due_at, concurrency_key FROM holdfast_execution
-    WHERE function = ${name} AND ${isLockable} AND due_at <= ${dueBy}
-      ${which} ${but(except)}
-    ORDER BY due_at, id LIMIT ${limit}`);
-}
-
-function behind(last: Candidate | undefined): Statement {
-  return last === undefined ? all : sql`AND (due_at, id) > (${last.due_at}, ${last.id})`;
-}
-
-function but(keys: readonly number[]): Statement {
-  return keys.length === 0 ? all : sql`AND NOT key IN ${integersOf(keys)}`;
+/** The debt to both kinds of a function, counting the candidates chosen just now. */
+function debtOf({ debt = noDebt }: LimitedFunction, chosen: readonly Candidate[]): PlaceDebt {
+  const begun = chosen.filter((one) => one.is_begun === 1).length;
+  return debtAfterAll(debt, { begun, new: chosen.length - begun });
 }
 
 type Found = Omit<Candidates, "walked">;
 
-/** One more than there is room for, if so many are wanted, tells whether some are left. */
-function* dueWithinRoom(name: FunctionName, wanted: Wanted, room: number): Tx<Found> {
-  const limit = Math.min(wanted.count, room + 1);
-  const found = [
-    ...(yield* dueOf(name, wanted, limit)),
-    ...(yield* remembering(name, wanted, limit)),
-  ].toSorted(longestDueFirst);
-  return { items: found.slice(0, room), isLimited: found.length > room };
+function* dueWithinLimits(
+  served: LimitedFunction,
+  debt: PlaceDebt,
+  wanted: Wanted,
+  walked: Map<FunctionName, string>,
+): Tx<Found> {
+  const held = wanted.holdings.get(served.name);
+  if (held === undefined) return yield* dueWithinRoom(served.name, debt, wanted, unlimited);
+  const places = new Places(served, held, wanted.chosen);
+  return served.perKeyMax === undefined || places.room === 0
+    ? yield* dueWithinRoom(served.name, debt, wanted, places.room)
+    : yield* dueWithinKeys(served.name, debt, wanted, places, walked);
+}
+
+const unlimited = Number.MAX_SAFE_INTEGER;
+const all = sql``;
+
+type DueOfKinds = Readonly<Record<DueKind, readonly Candidate[]>>;
+
+/** The longest due of each kind, up to `limit` of each. */
+function* dueOfKinds(name: FunctionName, wanted: Wanted, limit: number): Tx<DueOfKinds> {
+  const { dueBy, except } = wanted;
+  const found = yield* rows<Candidate>(sql`
+    SELECT ${candidateColumns}, 1 AS is_begun FROM (
+      SELECT ${candidateColumns} FROM holdfast_execution
+      WHERE function = ${name} AND ${isLockableBegun} AND due_at <= ${dueBy} ${but(except)}
+      ORDER BY due_at, id LIMIT ${limit}) AS begun
+    UNION ALL SELECT ${candidateColumns}, 0 AS is_begun FROM (
+      SELECT ${candidateColumns} FROM holdfast_execution
+      WHERE function = ${name} AND ${isLockableNew} AND due_at <= ${dueBy} ${but(except)}
+      ORDER BY due_at, id LIMIT ${limit}) AS fresh`);
+  return kindsOf(found);
 }
 
 function* remembering(
@@ -142,17 +124,61 @@ function* remembering(
   return lanes.has(name) ? yield* dueInLanes(lanes, name, dueBy, except, limit) : [];
 }
 
-/** Rows looked at in the order in which they are due, when many of them wait for keys that are full. */
+/** The fronts of both kinds, including runs that remember code versions. */
+function frontsOf(due: DueOfKinds, others: readonly Candidate[]): DueFronts {
+  const { begun, new: fresh } = kindsOf([...due.begun, ...due.new, ...others]);
+  return { begun: new DueFront(begun), new: new DueFront(fresh) };
+}
+
+function kindsOf(found: readonly Candidate[]): DueOfKinds {
+  const inOrder = found.toSorted(longestDueFirst);
+  return {
+    begun: inOrder.filter((one) => one.is_begun === 1),
+    new: inOrder.filter((one) => one.is_begun === 0),
+  };
+}
+
+function but(keys: readonly number[]): Statement {
+  return keys.length === 0 ? all : sql`AND NOT key IN ${integersOf(keys)}`;
+}
+
+/**
+ * Reads one more than there is room for, if that many are wanted, to find out whether some are
+ * left.
+ */
+function* dueWithinRoom(
+  name: FunctionName,
+  debt: PlaceDebt,
+  wanted: Wanted,
+  room: number,
+): Tx<Found> {
+  const limit = Math.min(wanted.count, room + 1);
+  const due = yield* dueOfKinds(name, wanted, limit);
+  const items: Candidate[] = [];
+  const fronts = frontsOf(due, yield* remembering(name, wanted, limit));
+  yield* shareOut(fronts, debt, (candidate) => {
+    if (items.length === limit) return "enough";
+    items.push(candidate);
+    return "taken";
+  });
+  return { items: items.slice(0, room), isLimited: items.length > room };
+}
+
+/**
+ * The number of rows of each kind that a search reads in due order when many of them wait for full
+ * keys.
+ */
 const scanRowsMax = 1_000;
 const sliceRows = 100;
 
 /**
- * Looks at the longest due first. When a thousand of them do not fill the
- * places, because they wait for full keys, it goes on behind those with what
- * has no key and with the longest due of each of the next keys.
+ * Reads the longest due of each kind first. If a thousand of them do not fill the places, because
+ * they wait for full keys, the search continues. It then reads runs without a key, and the longest
+ * due run of each of the next keys.
  */
 function* dueWithinKeys(
   name: FunctionName,
+  debt: PlaceDebt,
   wanted: Wanted,
   places: Places,
   walked: Map<FunctionName, string>,
@@ -160,37 +186,100 @@ function* dueWithinKeys(
   const items: Candidate[] = [];
   let isLimited = false;
   const isEnough = (): boolean => items.length === wanted.count || (isLimited && places.room === 0);
-  const choose = (candidates: readonly Candidate[]): void => {
-    for (const candidate of candidates) {
-      if (isEnough()) return;
-      if (places.take(candidate)) items.push(candidate);
-      else isLimited = true;
+  const offer = (candidate: Candidate) => {
+    if (isEnough()) return "enough";
+    if (!places.take(candidate)) {
+      isLimited = true;
+      return "passed";
     }
+    items.push(candidate);
+    return "taken";
   };
-  let last: Candidate | undefined;
-  for (let scanned = 0; scanned < scanRowsMax; scanned += sliceRows) {
-    const slice = yield* dueOf(name, wanted, sliceRows, behind(last));
-    const others = scanned === 0 ? yield* remembering(name, wanted, sliceRows) : [];
-    choose(others.length === 0 ? slice : [...slice, ...others].toSorted(longestDueFirst));
-    last = slice.at(-1);
-    if (isEnough() || slice.length < sliceRows) return { items, isLimited };
-  }
+  const scan = new Scan(name, wanted);
+  yield* shareOut(yield* scan.fronts(), debt, offer);
+  if (isEnough() || !scan.isCut) return { items, isLimited };
   const missing = wanted.count - items.length;
-  const keyless = yield* dueOf(
-    name,
-    wanted,
-    missing,
-    sql`AND concurrency_key IS NULL ${behind(last)}`,
-  );
-  const keyed = yield* dueOfNextKeys(name, wanted, missing, places, walked);
-  choose([...keyless, ...keyed].toSorted(longestDueFirst));
+  const others = { ...wanted, except: [...wanted.except, ...items.map(({ key }) => key)] };
+  const keyless = yield* dueWithoutKey(name, others, missing);
+  const keyed = yield* dueOfNextKeys(name, others, missing, places, walked);
+  yield* shareOut(frontsOf(kindsOf(keyless), keyed), debtOf({ name, debt }, items), offer);
   return { items, isLimited };
 }
 
-/** Keys looked at in one call. */
+/** Reads the fronts of a function in slices, at most a thousand rows of each. */
+class Scan {
+  readonly #name: FunctionName;
+  readonly #wanted: Wanted;
+  /** True if more is due behind the rows that were read. */
+  isCut = false;
+
+  constructor(name: FunctionName, wanted: Wanted) {
+    this.#name = name;
+    this.#wanted = wanted;
+  }
+
+  *fronts(): Tx<DueFronts> {
+    const due = yield* dueOfKinds(this.#name, this.#wanted, sliceRows);
+    const others = yield* remembering(this.#name, this.#wanted, sliceRows);
+    const begun = others.length === 0 ? due.begun : [...due.begun, ...others];
+    return {
+      begun: new DueFront(begun.toSorted(longestDueFirst), this.#readOn(due.begun, "begun")),
+      new: new DueFront(due.new, this.#readOn(due.new, "new")),
+    };
+  }
+
+  /** Reads the slices behind the first one. */
+  #readOn(first: readonly Candidate[], kind: DueKind): () => Tx<readonly Candidate[]> {
+    let slice = first;
+    let scanned = sliceRows;
+    const readSlice = (last: Candidate): Tx<readonly Candidate[]> => this.#slice(last, kind);
+    const cut = (): void => {
+      this.isCut = true;
+    };
+    return function* () {
+      const last = slice.at(-1);
+      if (last === undefined || slice.length < sliceRows) return [];
+      if (scanned === scanRowsMax) {
+        cut();
+        return [];
+      }
+      slice = yield* readSlice(last);
+      scanned += sliceRows;
+      return slice;
+    };
+  }
+
+  *#slice(last: Candidate, kind: DueKind): Tx<readonly Candidate[]> {
+    const { dueBy, except } = this.#wanted;
+    return yield* rows<Candidate>(sql`
+      SELECT ${candidateColumns}, ${kind === "new" ? sql`0` : sql`1`} AS is_begun FROM holdfast_execution
+      WHERE function = ${this.#name} AND ${kind === "new" ? isLockableNew : isLockableBegun}
+        AND due_at <= ${dueBy} AND (due_at, id) > (${last.due_at}, ${last.id}) ${but(except)}
+      ORDER BY due_at, id LIMIT ${sliceRows}`);
+  }
+}
+
+/** 1 if a worker has had the run before. */
+const isBegun = sql`CASE WHEN backoff_ms IS NULL THEN 0 ELSE 1 END AS is_begun`;
+
+function* dueWithoutKey(
+  name: FunctionName,
+  { dueBy, except }: Wanted,
+  limit: number,
+): Tx<readonly Candidate[]> {
+  return yield* rows<Candidate>(sql`
+    SELECT ${candidateColumns}, ${isBegun} FROM holdfast_execution
+    WHERE function = ${name} AND ${isLockable} AND concurrency_key IS NULL AND due_at <= ${dueBy} ${but(except)}
+    ORDER BY due_at, id LIMIT ${limit}`);
+}
+
+/** The number of keys that one call searches. */
 const keysMax = 200;
 
-/** The longest due of each key that has room, as many as are wanted, from where the last walk over the keys stopped. */
+/**
+ * The longest due of each key that has room, up to the wanted number, from where the last walk over
+ * the keys stopped.
+ */
 function* dueOfNextKeys(
   name: FunctionName,
   wanted: Wanted,
@@ -200,7 +289,7 @@ function* dueOfNextKeys(
 ): Tx<readonly Candidate[]> {
   const start = wanted.walkAfter.get(name) ?? "";
   const keys = yield* nextKeys(name, wanted, start, keysMax);
-  // At the end of them, from the front on: to where this began.
+  // At the last key the walk starts over, up to where this call began.
   if (keys.length < keysMax && start !== "")
     for (const key of yield* nextKeys(name, wanted, "", keysMax - keys.length))
       if (key.concurrency_key <= start) keys.push(key);
@@ -212,16 +301,16 @@ function* dueOfNextKeys(
   }
   if (found.length === 0) return [];
   return yield* rows<Candidate>(sql`
-    SELECT key, id, function, due_at, concurrency_key FROM holdfast_execution WHERE key IN ${integersOf(found)}`);
+    SELECT ${candidateColumns}, ${isBegun} FROM holdfast_execution WHERE key IN ${integersOf(found)}`);
 }
 
 interface WaitingKey {
   readonly concurrency_key: string;
-  /** The key of its longest due execution; null when none of it is due. */
+  /** The row key of its longest due execution; null when none of them is due. */
   readonly first: number | null;
 }
 
-/** Goes from key to key by the index, however many executions wait for each. */
+/** Walks from key to key by the index, regardless of how many executions wait for each. */
 function* nextKeys(
   name: FunctionName,
   { dueBy, except }: Wanted,

@@ -5,41 +5,54 @@ import { integersOf, textRows } from "../../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
-import { incompatibleOf } from "../state-row.ts";
-import type { Candidate } from "./candidates.ts";
+import { incompatibleOf, isInLane, isSuspectRow } from "../state-row.ts";
+import { candidateColumns, type Candidate } from "./candidate.ts";
 
 /**
- * Pending runs that remember code versions under which they were parked are
- * apart from the others: those of one function, lifecycle and memory are a
- * lane, a range of an index. A worker looks only into lanes that its own
- * version may run, at the front of each, however many runs are in the others.
- * There are as many lanes as versions that failed in a row; a function without
- * any costs one lookup.
+ * Pending runs that remember the code versions under which they were parked are stored apart from
+ * the others. Runs of one function, lifecycle and memory form a lane, a range of an index. A worker
+ * reads only lanes that its own version may run, at the front of each, regardless of how many runs
+ * are in the others. There are as many lanes as versions that failed in a row. A function without
+ * lanes costs one lookup.
  */
 
 interface Lane {
   readonly lifecycle: Lifecycle;
-  /** As it is stored. */
+  /** The stored form. */
   readonly incompatible: string;
 }
 
-/** Those that a worker may look into, by function; functions without any are missing. */
+/** The lanes that a worker may search, by function; functions without lanes are missing. */
 export type Lanes = ReadonlyMap<FunctionName, readonly Lane[]>;
 
-/** Lanes of one function that one call looks at: more versions than ever failed in a row. */
+/**
+ * The number of lanes of one function that one call searches: more versions than ever failed in a
+ * row.
+ */
 const lanesMax = 100;
 
-export function* lanesFor(
+/** Pending runs of some functions that the plain index does not contain. */
+export interface ApartRuns {
+  readonly lanes: Lanes;
+  /** Functions that have suspects. */
+  readonly suspects: readonly FunctionName[];
+}
+
+export function* runsApart(
   functions: readonly FunctionName[],
   codeVersion: string | null,
-): Tx<Lanes> {
+): Tx<ApartRuns> {
   const lanes = new Map<FunctionName, readonly Lane[]>();
-  const found = yield* rows<{ readonly name: FunctionName }>(sql`
-    SELECT asked.value AS name FROM ${textRows(functions)} AS asked
-    WHERE EXISTS (
-      SELECT 1 FROM holdfast_execution
-      WHERE function = asked.value AND state = 'pending' AND incompatible IS NOT NULL)`);
-  for (const { name } of found) {
+  // Differs: without a range on its second column SQLite walks all runs of a function instead of the lane index.
+  const found = yield* rows<{ readonly name: FunctionName; readonly is_suspect: number }>(sql`
+    SELECT asked.value AS name, 0 AS is_suspect FROM ${textRows(functions)} AS asked
+    WHERE EXISTS (SELECT 1 FROM holdfast_execution WHERE function = asked.value AND ${isInLane} AND lifecycle > '')
+    UNION ALL
+    SELECT asked.value AS name, 1 AS is_suspect FROM ${textRows(functions)} AS asked
+    WHERE EXISTS (SELECT 1 FROM holdfast_execution WHERE function = asked.value AND ${isSuspectRow})`);
+  const suspects = found.flatMap(({ name, is_suspect: is }) => (is === 1 ? name : []));
+  for (const { name, is_suspect: isSuspect } of found) {
+    if (isSuspect === 1) continue;
     const open = (yield* lanesOf(name)).filter(({ lifecycle, incompatible }) =>
       undamaged(() =>
         isCompatible({ lifecycle, incompatible: incompatibleOf(name, incompatible) }, codeVersion),
@@ -47,17 +60,17 @@ export function* lanesFor(
     );
     if (open.length > 0) lanes.set(name, open);
   }
-  return lanes;
+  return { lanes, suspects };
 }
 
-/** From lane to lane by the index, however many runs are in each. */
+/** Walks from lane to lane by the index, regardless of how many runs are in each. */
 function* lanesOf(name: FunctionName): Tx<readonly Lane[]> {
   const lanes: Lane[] = [];
   while (lanes.length < lanesMax) {
     const { lifecycle, incompatible } = lanes.at(-1) ?? none;
     const next = yield* row<Lane>(sql`
       SELECT lifecycle, incompatible FROM holdfast_execution
-      WHERE function = ${name} AND state = 'pending' AND incompatible IS NOT NULL
+      WHERE function = ${name} AND ${isInLane}
         AND (lifecycle, incompatible) > (${lifecycle}, ${incompatible})
       ORDER BY lifecycle, incompatible LIMIT 1`);
     if (next === undefined) break;
@@ -68,7 +81,10 @@ function* lanesOf(name: FunctionName): Tx<readonly Lane[]> {
 
 const none = { lifecycle: "", incompatible: "" } as const;
 
-/** What is due in the lanes of a function: of each the longest due. */
+/**
+ * The longest due run of each lane of a function. A worker has had each of them, or it would
+ * remember no version.
+ */
 export function* dueInLanes(
   lanes: Lanes,
   name: FunctionName,
@@ -81,8 +97,8 @@ export function* dueInLanes(
     const but = except.length === 0 ? sql`` : sql`AND NOT key IN ${integersOf(except)}`;
     due.push(
       ...(yield* rows<Candidate>(sql`
-        SELECT key, id, function, due_at, concurrency_key FROM holdfast_execution
-        WHERE function = ${name} AND state = 'pending' AND incompatible IS NOT NULL
+        SELECT ${candidateColumns}, 1 AS is_begun FROM holdfast_execution
+        WHERE function = ${name} AND ${isInLane}
           AND lifecycle = ${lifecycle} AND incompatible = ${incompatible} AND due_at <= ${dueBy} ${but}
         ORDER BY due_at, id LIMIT ${limit}`)),
     );
@@ -90,7 +106,7 @@ export function* dueInLanes(
   return due;
 }
 
-/** When the next in the lanes of a function is due, after an instant. */
+/** The next instant, after the given one, at which a run in the lanes of a function is due. */
 export function* nextDueInLanes(
   lanes: Lanes,
   name: FunctionName,
@@ -100,7 +116,7 @@ export function* nextDueInLanes(
   for (const { lifecycle, incompatible } of lanes.get(name) ?? []) {
     const found = yield* row<{ readonly due_at: number }>(sql`
       SELECT due_at FROM holdfast_execution
-      WHERE function = ${name} AND state = 'pending' AND incompatible IS NOT NULL
+      WHERE function = ${name} AND ${isInLane}
         AND lifecycle = ${lifecycle} AND incompatible = ${incompatible} AND due_at > ${after}
       ORDER BY due_at, id LIMIT 1`);
     if (found !== undefined) instants.push(found.due_at);

@@ -56,9 +56,8 @@ export function givenLock(
 }
 
 /**
- * Locks an execution that is due. By who holds it already the lock is
- * extended, and the answer is the same.
- *
+ * Locks an execution that is due. If the caller already holds it, the lock is extended, and the
+ * result is the same.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
 export const lockExecution: StoreOperation<ExecutionContext, LockOne, LockedExecution> =
@@ -78,9 +77,8 @@ export const lockExecution: StoreOperation<ExecutionContext, LockOne, LockedExec
   });
 
 /**
- * Extends the lock of the run that locked the execution last, as long as
- * nobody has changed anything since, and reads nothing of it.
- *
+ * Extends the lock of the run that locked the execution last, if nothing has changed since. It
+ * reads none of the execution's history.
  * @throws HoldfastError `LOCK_LOST` when another run locked it last, `EXECUTION_NOT_FOUND`,
  *   `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
@@ -102,7 +100,7 @@ export const extendLock: StoreOperation<ExecutionContext, LockOne, AppendOutcome
   },
 );
 
-/** How failures are retried need not be said again by a worker that goes on. */
+/** Keeps the stored retry policy: a worker that continues need not pass it again. */
 function keepingRetry<T extends LockTerms>(terms: T, { state }: ExecutionRecord): T {
   const retry = terms.retry ?? state.retry;
   return retry === null ? terms : { ...terms, retry };
@@ -111,7 +109,10 @@ function keepingRetry<T extends LockTerms>(terms: T, { state }: ExecutionRecord)
 export interface CreateAndLock {
   readonly execution: NewExecution;
   readonly lock: LockTerms;
-  /** What the worker is given for input: read back from how it is stored, so that nobody comes to hold what cannot be read. */
+  /**
+   * The input for the worker, read back from its stored form, so that nobody holds an unreadable
+   * input.
+   */
   readonly input: unknown;
 }
 
@@ -131,15 +132,14 @@ export function givenCreateLocked(
 }
 
 export interface CreatedLocked extends CreatedExecution {
-  /** Missing when the execution was there before, and not held by this run. */
+  /** Missing if the execution existed before and is not held by this run. */
   readonly locked?: LockedExecution;
 }
 
 /**
- * Creates an execution and locks it for a worker of this process in one
- * transaction. One that was there before is not locked; but the run that
- * holds it, having asked before without hearing the answer, is given its lock
- * as it stands.
+ * Creates an execution and locks it for a worker of this process in one transaction. An existing
+ * execution is not locked. But if this run already holds it, because an earlier response was lost,
+ * the existing lock is returned.
  */
 export const createAndLock: StoreOperation<ExecutionContext, CreateAndLock, CreatedLocked> =
   storeOperation("createAndLock", {
@@ -166,7 +166,7 @@ export const createAndLock: StoreOperation<ExecutionContext, CreateAndLock, Crea
     manyTakes: ({ execution, lock }) => isSimple(execution, lock),
   });
 
-/** Locks what the transaction has created. @throws HoldfastError those of `canAppendLock` */
+/** Locks an execution that the transaction has created. @throws HoldfastError those of `canAppendLock` */
 export function* lockNew(
   context: ExecutionContext,
   id: ExecutionId,
@@ -178,7 +178,7 @@ export function* lockNew(
   return yield* lockAndLoad(context, record, lock);
 }
 
-/** The lock of what was created before, as it stands, if this run has it. */
+/** The existing lock of an execution created earlier, if this run holds it. */
 export function* heldBefore(
   context: ExecutionContext,
   id: ExecutionId,
@@ -187,7 +187,7 @@ export function* heldBefore(
   const record = yield* lockedRecord(id);
   const { pending, version } = record.state;
   if (pending.kind !== "locked" || !isSameRun(pending.holder, holder)) return undefined;
-  // Unless it was locked a second time, the one before this was none.
+  // A lock at version 1 is the first: no lock came before it.
   const previous = pending.lockVersion === 1 ? null : undefined;
   return yield* loadOne(context, record, version, pending, previous);
 }
@@ -205,26 +205,30 @@ function* loadOne(
   context: ExecutionContext,
   record: ExecutionRecord,
   version: number,
-  { holder, leaseUntil }: Pick<LockTerms, "holder" | "leaseUntil">,
+  {
+    holder,
+    leaseUntil,
+    isAlone = false,
+  }: Pick<LockTerms, "holder" | "leaseUntil"> & { readonly isAlone?: boolean },
   previous = previousCodeVersion(record.state),
 ): Tx<LockedExecution> {
   const budget = new ReadBudget();
   const { inputs } = yield* readInputs([record], budget);
   const own = inputs.get(record.key);
-  const held = { holder, leaseUntil, previousCodeVersion: previous };
+  const held = { holder, leaseUntil, isAlone, previousCodeVersion: previous };
   return yield* loadLocked(context, record, version, held, own, budget);
 }
 
 export interface UnlockOptions extends WaitOptions {
-  /** Who gives the execution back: the run that locked it. */
+  /** The run that locked the execution and now releases it. */
   readonly holder: Fence;
-  /** For people; kept in the log. */
+  /** A text for people, kept in the log. */
   readonly reason: string;
-  /** Due again after this time; defaults to at once. */
+  /** The time until it is due again; defaults to at once. */
   readonly after?: Duration;
 }
 
-/** An append of the one event that ends a lock. */
+/** Builds an append of the one event that ends a lock. */
 export function givenUnlock(
   { clock }: ExecutionContext,
   id: string,

@@ -3,45 +3,47 @@ import { textRows } from "../../../sql/dialect.ts";
 import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
-import { isLockable } from "../state-row.ts";
+import { isLockableBegun, isLockableNew } from "../state-row.ts";
 import { candidatesOf, type KeyWalks } from "./candidates.ts";
-import { lanesFor, nextDueInLanes, type Lanes } from "./lanes.ts";
+import { nextDueInLanes, runsApart, type Lanes } from "./lanes.ts";
 import { hasLimit, holdingsOf, type LimitedFunction } from "./places.ts";
+import { nextSuspectDue, suspectsDue, suspectsDueBy, type SuspectsWanted } from "./suspects.ts";
 
 /**
- * When there is something to lock. Every question is a lookup at the front of
- * an index, whatever the number of executions that sleep behind it.
+ * Finds whether and when a run can be locked. Every query is a lookup at the front of an index,
+ * regardless of the number of executions that sleep behind it.
  */
 
 export interface LookForLockable {
   readonly functions: readonly LimitedFunction[];
   readonly now: number;
-  /** Of the code that would run it. */
+  /** The version of the code that would run it. */
   readonly codeVersion: string | null;
-  /** The `walked` of the looks before. */
+  readonly suspects: SuspectsWanted;
+  /** The `walked` of the previous searches. */
   readonly walkAfter: KeyWalks;
 }
 
 export interface Lockable {
-  /** True when something is due that the limits allow to be locked. */
+  /** True if a due run exists that the limits allow to be locked. */
   readonly isThere: boolean;
-  /** The next instant at which that may change by itself. */
+  /** The next instant at which that may change without an event. */
   readonly again: number | undefined;
   readonly walked: KeyWalks;
 }
 
-/** Whether there is something to lock, or when to look again if nothing happens before. */
+/** Finds whether a run can be locked now, or the next time to check if nothing happens before. */
 export const findLockable: StoreOperation<ExecutionContext, LookForLockable, Lockable> =
   storeOperation("findLockable", {
     key: (input: LookForLockable) => input.functions[0]?.name ?? "",
-    *one(_: ExecutionContext, { functions, now, walkAfter, codeVersion }) {
+    *one(_: ExecutionContext, look) {
+      const { functions, now, walkAfter, codeVersion } = look;
       const free = functions.filter((served) => !hasLimit(served));
       const limited = functions.filter(hasLimit);
-      const lanes = yield* lanesFor(
-        functions.map(({ name }) => name),
-        codeVersion,
-      );
-      const earliest = yield* earliestOf(free, lanes);
+      const names = functions.map(({ name }) => name);
+      const { lanes, suspects } = yield* runsApart(names, codeVersion);
+      const suspect = suspects.length === 0 ? undefined : yield* nextSuspect(look, suspects);
+      const earliest = earlier(yield* earliestOf(free, lanes), suspect);
       if (earliest !== undefined && earliest <= now)
         return { isThere: true, again: undefined, walked: new Map() };
       const { items, walked } = yield* candidatesOf({
@@ -69,7 +71,26 @@ export const findLockable: StoreOperation<ExecutionContext, LookForLockable, Loc
     },
   });
 
-/** When the first of functions without limits is due. */
+/** The instant at which a suspect may be taken; `now` if one may be taken already. */
+function* nextSuspect(
+  { functions, now, codeVersion, suspects: wanted }: LookForLockable,
+  names: readonly FunctionName[],
+): Tx<number | undefined> {
+  if (wanted === "none") return undefined;
+  const dueBy = suspectsDueBy(wanted, now);
+  const holdings = yield* holdingsOf(functions);
+  const due = yield* suspectsDue({ functions, names, holdings, codeVersion, dueBy });
+  if (due.length > 0) return now;
+  let next: number | undefined;
+  for (const name of names) next = earlier(next, yield* nextSuspectDue(name, dueBy));
+  return next === undefined ? undefined : next + now - dueBy;
+}
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || (b !== undefined && b < a) ? b : a;
+}
+
+/** The instant at which the first run of functions without limits is due. */
 function* earliestOf(functions: readonly LimitedFunction[], lanes: Lanes): Tx<number | undefined> {
   const { earliest } = yield* earliestDue(functions.map(({ name }) => name));
   const instants = earliest === undefined ? [] : [earliest];
@@ -80,35 +101,52 @@ function* earliestOf(functions: readonly LimitedFunction[], lanes: Lanes): Tx<nu
   return instants.length === 0 ? undefined : Math.min(...instants);
 }
 
-/** When the next of a function is due: what is due already waits for a place, and is told of when there is one. */
+/**
+ * The next due time of a function after `now`. A run that is due already waits for a place, and is
+ * announced when there is one.
+ */
 function* nextDueAfter(name: FunctionName, now: number): Tx<number | undefined> {
-  const found = yield* row<{ readonly due_at: number }>(sql`
-    SELECT due_at FROM holdfast_execution
-    WHERE function = ${name} AND ${isLockable} AND due_at > ${now}
-    ORDER BY due_at, id LIMIT 1`);
-  return found?.due_at;
+  const later = sql`due_at > ${now} ORDER BY due_at, id LIMIT 1`;
+  const found = yield* row<FirstDue>(sql`
+    SELECT
+      (SELECT due_at FROM holdfast_execution WHERE function = ${name} AND ${isLockableNew} AND ${later}) AS new_at,
+      (SELECT due_at FROM holdfast_execution WHERE function = ${name} AND ${isLockableBegun} AND ${later}) AS begun_at`);
+  return found && firstOf(found);
+}
+
+/** The first due times of new runs of a function, and of runs that a worker has had. */
+interface FirstDue {
+  readonly new_at: number | null;
+  readonly begun_at: number | null;
+}
+
+function firstOf({ new_at: newAt, begun_at: begunAt }: FirstDue): number | undefined {
+  return earlier(newAt ?? undefined, begunAt ?? undefined);
 }
 
 export interface EarliestDue {
-  /** Of all functions asked for; undefined when none has anything pending. */
+  /** The earliest of all functions; undefined when none has a pending run. */
   readonly earliest: number | undefined;
-  /** Functions without anything pending are missing. */
+  /** Functions without pending runs are missing. */
   readonly byFunction: ReadonlyMap<FunctionName, number>;
 }
 
-/** When the next execution of each function can be locked, as far as its time goes. */
+/** The next due time of each function, judged only by time. */
 export function* earliestDue(functions: readonly FunctionName[]): Tx<EarliestDue> {
-  const found = yield* rows<{
-    readonly name: FunctionName;
-    readonly due_at: number | null;
-  }>(sql`
+  const found = yield* rows<FirstDue & { readonly name: FunctionName }>(sql`
     SELECT asked.value AS name,
       (SELECT due_at FROM holdfast_execution
-       WHERE function = asked.value AND ${isLockable}
-       ORDER BY due_at, id LIMIT 1) AS due_at
+       WHERE function = asked.value AND ${isLockableNew}
+       ORDER BY due_at, id LIMIT 1) AS new_at,
+      (SELECT due_at FROM holdfast_execution
+       WHERE function = asked.value AND ${isLockableBegun}
+       ORDER BY due_at, id LIMIT 1) AS begun_at
     FROM ${textRows(functions)} AS asked`);
   const byFunction = new Map<FunctionName, number>();
-  for (const { name, due_at: dueAt } of found) if (dueAt !== null) byFunction.set(name, dueAt);
+  for (const { name, ...first } of found) {
+    const dueAt = firstOf(first);
+    if (dueAt !== undefined) byFunction.set(name, dueAt);
+  }
   const earliest = byFunction.size === 0 ? undefined : Math.min(...byFunction.values());
   return { earliest, byFunction };
 }

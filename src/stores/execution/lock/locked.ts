@@ -12,10 +12,11 @@ import { lastHolder, type ExecutionState } from "../../../model/execution/state.
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import { rows, type Tx } from "../../../sql/operation.ts";
+import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import type { ExecutionContext } from "../context.ts";
+import { deliveredResponse } from "../delivered.ts";
 import { cancellationOf, type CancellationView } from "../control/cancelling.ts";
 import { eventAt, eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import type { NewExecution } from "../log/create.ts";
@@ -23,7 +24,7 @@ import type { ExecutionRecord } from "../state-row.ts";
 import { historyPage, responsePage, unreadPage, type ReadBudget } from "./history.ts";
 import type { LockedInputs } from "./inputs.ts";
 
-/** What a worker needs to run an execution. */
+/** The data that a worker needs to run an execution. */
 export interface LockedExecution {
   readonly id: ExecutionId;
   readonly key: number;
@@ -31,46 +32,59 @@ export interface LockedExecution {
   readonly function: FunctionName;
   readonly nextVersion: number;
   readonly input: unknown;
-  /** What the input was hashed to when it was given. */
+  /** The hash of the input at creation or continuation. */
   readonly inputHash: string;
-  /** When that input was given; of a copy, when it was to the original. */
+  /** The time at which that input was given. For a copy, the time for the original. */
   readonly startedAt: number;
-  /** What its random numbers follow from: the same for copies, another one after each new start. */
+  /** The seed of its random numbers: the same for copies, a new one after each new start. */
   readonly seed: bigint;
-  /** Its input is the very same value, unless the execution was continued with another. */
+  /**
+   * The creation. Its input is the same object, unless the execution was continued with another.
+   */
   readonly created: Created<unknown>;
-  /** In order. */
+  /** The tags, in order. */
   readonly tags: readonly string[];
   readonly leaseUntil: number;
   readonly holder: Holder;
-  /** The code version of the lock before this one; null when there was none, or none of them had any. */
+  /** The code version of the previous lock; null when there was none, or no lock had any. */
   readonly previousCodeVersion: string | null;
-  /** Attempts that failed before this one. */
+  /**
+   * The number of this attempt of an activity, from 1 on. Attempts that ended with the death of a
+   * worker count.
+   */
+  readonly attempt: number;
+  /** The number of attempts that used up a retry. */
   readonly failures: number;
-  /** Workers that died in a row while they ran it, without progress in between. */
+  /** The number of workers that died in a row while they ran it, without progress in between. */
   readonly deaths: number;
-  /** Why it is to end, if it is: its code is told, cleans up and ends it. */
+  /** The number of those workers that ran nothing else. */
+  readonly aloneDeaths: number;
+  /**
+   * True if the caller must run nothing beside it: it is a suspect (`suspects` of `lockPending`).
+   */
+  readonly isAlone: boolean;
+  /** The reason for its cancellation, if any: its code is notified, cleans up and ends it. */
   readonly cancellation: CancellationView | null;
   /**
-   * How often it was started anew under its id. Join sets of later runs are
-   * named by it: the ids of children and delays are used once.
+   * The number of times it was started anew under its id. Join sets of later runs include the
+   * number in their names, since ids of children and delays are used once.
    */
   readonly continuations: number;
-  /** The version of the event that gave its input: history begins after it. */
+  /** The version of the event that gave its input: its history begins after it. */
   readonly historyFrom: number;
   /** Responses up to this number belong to earlier runs. */
   readonly responsesFrom: number;
   /**
-   * Signals that came before `responsesFrom` and that no run under the id has
-   * read: they are its own, and come before its responses. When there are
-   * more, read on with `responses(id, { unread: true, from })`.
+   * Signals that arrived before `responsesFrom` and that no run under the id has read. They belong
+   * to this run, and come before its responses. If more follow, continue with `responses(id, {
+   * unread: true, from })`.
    */
   readonly unreadSignals: readonly LoggedResponse<unknown>[];
   readonly hasMoreUnreadSignals: boolean;
   /**
-   * The first history events and responses: at most 200 of each, and 1 MiB of
-   * values, inputs included, for all that one call locks. When there may be more, read on from
-   * `historyUpTo` and from the last response; there need not be any.
+   * The first history events and responses: at most 200 of each. All runs that one call locks share
+   * 1 MiB of values, including inputs. More may follow: continue from `historyUpTo` and from the
+   * last response. Those pages may be empty.
    */
   readonly history: readonly LoggedEvent<unknown>[];
   readonly hasMoreHistory: boolean;
@@ -80,27 +94,25 @@ export interface LockedExecution {
   readonly hasMoreResponses: boolean;
 }
 
-/** The lock that a worker has, or is about to get. */
-type Held = Pick<LockedExecution, "holder" | "leaseUntil" | "previousCodeVersion">;
+/** The lock that a worker has, or will get. */
+type Held = Pick<LockedExecution, "holder" | "leaseUntil" | "isAlone" | "previousCodeVersion">;
 
-/** An execution as a worker would be given it, without being locked: who has it, if anybody does. */
+/** An execution as a worker would receive it, without being locked, and its holder, if any. */
 export interface LoadedExecution extends Omit<LockedExecution, "holder" | "leaseUntil"> {
-  /** Who locked it last. */
+  /** The last holder. */
   readonly holder: Holder | null;
   readonly leaseUntil: number | null;
 }
 
-/** What the next lock of an execution in this state is told. */
+/** The previous code version that the next lock of an execution in this state reports. */
 export function previousCodeVersion({ retry, codeVersion }: ExecutionState): string | null {
-  // Terms come with the first lock; a version may have come with the creation.
+  // Retry terms come with the first lock; a code version may come with the creation.
   return retry === null ? null : codeVersion;
 }
 
 /**
- * Reads what a worker needs of an execution whose lock is, or is going to be,
- * its event of this version. Values are read in the transaction that locks:
- * nobody comes to hold what cannot be read.
- *
+ * Reads the data that a worker needs of an execution whose lock is, or will be, its event of this
+ * version. Values are read in the locking transaction, so that nobody holds unreadable data.
  * @throws HoldfastError `CORRUPT_ROW`, `VALUE_MALFORMED`, `PAYLOAD_CODEC_FAILED`
  */
 export function* loadLocked(
@@ -115,7 +127,10 @@ export function* loadLocked(
   return { ...loaded, ...held, nextVersion: version + 1 };
 }
 
-/** What nothing has happened to but its lock, which is event 1: nothing is read. */
+/**
+ * Builds the result for a new execution whose only other event is its lock, event 1. Nothing is
+ * read.
+ */
 export function newLocked(
   key: number,
   { id, at, created }: NewExecution,
@@ -137,8 +152,11 @@ export function newLocked(
     leaseUntil,
     holder,
     previousCodeVersion: null,
+    attempt: 1,
     failures: 0,
     deaths: 0,
+    aloneDeaths: 0,
+    isAlone: false,
     cancellation: null,
     continuations: 0,
     historyFrom: 0,
@@ -153,7 +171,7 @@ export function newLocked(
   };
 }
 
-/** What a worker would be given, without the lock, up to its last event. */
+/** The data that a worker would receive, without the lock, up to the last event. */
 export function* loadUnlocked(
   context: ExecutionContext,
   record: ExecutionRecord,
@@ -168,11 +186,12 @@ export function* loadUnlocked(
     nextVersion: isFinished ? version : version + 1,
     holder: lastHolder(pending),
     leaseUntil: isFinished ? null : pending.leaseUntil,
+    isAlone: pending.kind === "locked" && pending.isAlone,
     previousCodeVersion: previousCodeVersion(state),
   };
 }
 
-/** What a lock has no part in. The log is read, or is going to be, up to `version`. */
+/** The data that does not depend on the lock. The log is read, now or later, up to `version`. */
 function* load(
   context: ExecutionContext,
   record: ExecutionRecord,
@@ -188,11 +207,11 @@ function* load(
       : { items: [], hasMore: false };
   const history =
     state.version > state.historyFrom
-      ? yield* historyPage(key, state.historyFrom, state.version, budget)
+      ? yield* historyPage(record, state.historyFrom, state.version, budget)
       : { items: [], hasMore: false, upTo: 0 };
   const responses =
     state.responses > state.responsesFrom
-      ? yield* responsePage(key, state.responsesFrom, state.responses, budget)
+      ? yield* responsePage(record, state.responsesFrom, state.responses, budget)
       : { items: [], hasMore: false };
   const { values } = context;
   return {
@@ -204,35 +223,51 @@ function* load(
     startedAt: inputs.startedAt,
     seed: runSeed(inputs.created.forkedFrom?.original.execution ?? id, state.continuations),
     tags: inputs.created.tags,
+    attempt: yield* attemptOf(record),
     failures: state.failures,
     deaths: state.deaths,
+    aloneDeaths: state.aloneDeaths,
     cancellation: yield* cancellationOf(record),
     continuations: state.continuations,
     historyFrom: state.historyFrom,
     responsesFrom: state.responsesFrom,
-    unreadSignals: unread.items.map((logged) => values.readResponse(logged)),
+    unreadSignals: unread.items.map((logged) => deliveredResponse(context, id, logged)),
     hasMoreUnreadSignals: unread.hasMore,
     history: history.items.map((logged) => values.readEvent(logged)),
     hasMoreHistory: history.hasMore,
     historyUpTo: history.hasMore ? history.upTo : version,
-    responses: responses.items.map((logged) => values.readResponse(logged)),
+    responses: responses.items.map((logged) => deliveredResponse(context, id, logged)),
     hasMoreResponses: responses.hasMore,
   };
 }
 
 /**
- * With the input verified: an execution must not be run with another input
- * than it was given. A hash takes 2 µs, most of which is saved by reading the
- * input once; together a lock of a hundred costs 1 % more.
+ * Counts the attempts of an activity in its log, since an attempt that ended with a death uses up
+ * no retry.
+ */
+function* attemptOf({ key, state }: ExecutionRecord): Tx<number> {
+  if (state.role !== "activity" || state.failures + state.deaths + state.version < 2) return 1;
+  const ended = yield* row<{ readonly n: number }>(sql`
+    SELECT COUNT(*) AS n FROM holdfast_execution_event
+    WHERE execution = ${key} AND kind IN ('attemptFailed', 'attemptTimedOut', 'ownerDied')
+      AND version > COALESCE((SELECT MAX(version) FROM holdfast_execution_event
+        WHERE execution = ${key} AND kind = 'forked'), 0)`);
+  return 1 + (ended?.n ?? 0);
+}
+
+/**
+ * Decodes and verifies the input: an execution must run with the input that it was given. A hash
+ * takes 2 µs, most of which is saved by reading the input once. A lock of a hundred costs 1 % more
+ * in all.
  */
 export function decodedInputs(
-  { values, hashOf }: ExecutionContext,
+  { values }: ExecutionContext,
   id: ExecutionId,
   { created, start }: LockedInputs,
 ): Pick<LockedExecution, "input" | "inputHash" | "created"> {
   const input = values.readValue(start.input);
-  if (hashOf(input) !== start.inputHash)
-    throw corruptRow("holdfast_execution_event", id, "holds an input that has another hash");
+  if (!values.agrees(input, start.inputHash))
+    throw corruptRow("holdfast_execution_event", id, "holds an input that does not match its hash");
   const isFirst = created.input === start.input;
   return {
     input,
@@ -251,7 +286,7 @@ export function* readCreatedEvent(id: ExecutionId, execution: number): Tx<Create
   return created;
 }
 
-/** The same for several, by key and with one statement; what cannot be read is missing. */
+/** The same for several, by key and with one statement; unreadable events are missing. */
 export function* readCreatedEvents(
   executions: readonly Pick<ExecutionRecord, "key">[],
 ): Tx<ReadonlyMap<number, Created>> {

@@ -1,4 +1,5 @@
 import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
+import type { PlaceDebt } from "../../../model/execution/place-debt.ts";
 import type { RetryPolicy } from "../../../model/time/retry-policy.ts";
 import { checkedCount, draftOf, givenInvalid, givenList } from "../../../model/shape.ts";
 import { lockRow } from "../../../sql/dialect.ts";
@@ -9,42 +10,56 @@ import { checkedRetry } from "../checks.ts";
 /**
  * Limits per function and per concurrency key, counted over all processes.
  *
- *   hold the row of each limited function, in the order of names: who counts is alone
- *   → count what is locked, by function and key
+ *   hold the row of each limited function, in the order of names: one transaction counts at a time
+ *   → count locked executions by function and key
  *   → `lockPending` takes as many as there are places
  *
- * A run that waits takes no place, also while its worker keeps it in memory, so
- * the count is a range of one index and reads no sleeper. What is released
- * announces `placeFreed`, for which only those wait who have limits (`wait.ts`).
+ * A waiting run takes no place, even while its worker keeps it in memory. The count is therefore a
+ * range of one index and reads no sleeper. A release announces `placeFreed`, for which only workers
+ * with limits wait (`wait.ts`).
  */
 
-/** How many executions may be locked at once, counted over all processes. One that waits is not counted. */
+/**
+ * The maximum numbers of locked executions, counted over all processes. Waiting executions are not
+ * counted.
+ */
 export interface FunctionLimits {
   readonly concurrencyMax?: number | undefined;
-  /** Of one function with one concurrency key; those without a key are not counted. */
+  /**
+   * The maximum for one concurrency key of one function. Executions without a key are not counted.
+   */
   readonly perKeyMax?: number | undefined;
 }
 
 export interface LimitedFunction extends FunctionLimits {
   readonly name: FunctionName;
   readonly load?: number | undefined;
+  readonly debt?: PlaceDebt | undefined;
 }
 
-/** A function that a worker serves, with its limits and its way of retrying. */
+/** A function that a worker serves, with its limits and its retry policy. */
 export interface FunctionDraft extends FunctionLimits {
   readonly name: string;
-  /** Defaults to that of the call. */
+  /** Defaults to the retry policy of the call. */
   readonly retry?: RetryPolicy;
-  /** How many of it the caller runs already: functions with less come first. Defaults to 0. */
+  /**
+   * The number of its executions that the caller already runs: functions with less come first.
+   * Defaults to 0.
+   */
   readonly load?: number;
+  /**
+   * The number of places given to others since a new run last had its turn, and since a begun run
+   * last had its turn. Three are worth a turn. Defaults to none.
+   */
+  readonly debt?: PlaceDebt;
 }
 
-/** A function that may be locked, with its limits and its way of retrying if it has any. */
+/** A function that may be locked, with its limits and its retry policy, if any. */
 export interface ServedFunction extends LimitedFunction {
   readonly retry?: RetryPolicy;
 }
 
-/** Each function once, under the stricter of its limits. @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID` */
+/** The distinct functions, each with the stricter of its limits. @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID` */
 export function servedFunctions(
   drafts: readonly (string | FunctionDraft)[],
 ): readonly ServedFunction[] {
@@ -53,17 +68,16 @@ export function servedFunctions(
 
 function servedFunction(draft: string | FunctionDraft): ServedFunction {
   if (typeof draft === "string") return { name: parseFunctionName(draft) };
-  const { name, concurrencyMax, perKeyMax, retry, load } = draftOf("a served function", draft, [
-    "name",
-    "concurrencyMax",
-    "perKeyMax",
-    "retry",
-    "load",
-  ]);
+  const { name, concurrencyMax, perKeyMax, retry, load, debt } = draftOf(
+    "a served function",
+    draft,
+    ["name", "concurrencyMax", "perKeyMax", "retry", "load", "debt"],
+  );
   return {
     name: parseFunctionName(name),
     ...(retry !== undefined && { retry: checkedRetry(retry) }),
     ...(load !== undefined && { load: checkedLoad(load) }),
+    ...(debt !== undefined && { debt: checkedDebt(debt) }),
     ...(concurrencyMax !== undefined && {
       concurrencyMax: checkedCount("concurrencyMax", concurrencyMax),
     }),
@@ -76,6 +90,11 @@ function servedFunction(draft: string | FunctionDraft): ServedFunction {
 function checkedLoad(load: number): number {
   if (Number.isFinite(load) && load >= 0) return load;
   throw givenInvalid("load", "a number from 0 on", load);
+}
+
+function checkedDebt(given: PlaceDebt): PlaceDebt {
+  const { begun, new: fresh } = draftOf("debt", given, ["begun", "new"]);
+  return { begun: checkedCount("debt.begun", begun), new: checkedCount("debt.new", fresh) };
 }
 
 function onceEach(functions: readonly ServedFunction[]): readonly ServedFunction[] {
@@ -96,7 +115,7 @@ function stricter(a: number | undefined, b: number | undefined): number | undefi
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-/** How many executions of a function are held, and of each of its keys if those have a limit. */
+/** The number of held executions of a function, and of each of its keys if those have a limit. */
 export interface Holding {
   readonly total: number;
   readonly byKey: ReadonlyMap<string, number>;
@@ -109,9 +128,8 @@ export function hasLimit({ concurrencyMax, perKeyMax }: FunctionLimits): boolean
 }
 
 /**
- * Held until the transaction ends: two workers that counted at once would both
- * take the last place. In the order of names, so that they never wait for each
- * other in a circle.
+ * Holds the functions' rows until the transaction ends: two workers that counted at once would both
+ * take the last place. The order is by name, so that workers never deadlock.
  */
 export function* holdFunctions(functions: readonly LimitedFunction[]): Tx<void> {
   const names = functions.filter(hasLimit).map(({ name }) => name);
@@ -126,7 +144,7 @@ export function* holdFunctions(functions: readonly LimitedFunction[]): Tx<void> 
   }
 }
 
-/** Counts what is held of the functions that have limits; the others are missing. */
+/** Counts the held executions of functions with limits; the others are missing. */
 export function* holdingsOf(functions: readonly LimitedFunction[]): Tx<Holdings> {
   const holdings = new Map<FunctionName, Holding>();
   for (const served of functions)
@@ -155,7 +173,7 @@ function* holdingOf({ name, perKeyMax }: LimitedFunction): Tx<Holding> {
   return { total, byKey };
 }
 
-/** What is left of the limits of one function while candidates are chosen. */
+/** The remaining places of one function while candidates are chosen. */
 export class Places {
   readonly #perKeyMax: number;
   readonly #byKey: Map<string, number>;
@@ -175,7 +193,7 @@ export class Places {
     for (const one of chosen) if (one.function === name) this.take(one);
   }
 
-  /** How many more of the function may be held. */
+  /** The number of further executions of the function that may be held. */
   get room(): number {
     return this.#room;
   }
@@ -184,7 +202,7 @@ export class Places {
     return (this.#byKey.get(concurrencyKey) ?? 0) < this.#perKeyMax;
   }
 
-  /** False when there is no place for one of this key. */
+  /** Takes a place. Returns false if there is none for this key. */
   take({ concurrency_key: concurrencyKey }: { readonly concurrency_key: string | null }): boolean {
     if (this.#room === 0) return false;
     if (concurrencyKey !== null) {

@@ -8,25 +8,27 @@ import { checkedFence, checkedRetry, type Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
 
 export interface LockOptions extends WaitOptions {
-  /** Who locks: an executor, and this round of it. */
+  /** The holder: an executor, and this round of it. */
   readonly holder: Fence;
-  /** How long, from now: a lease that must be extended by then. */
+  /** The length of the lease, from now: extend it before it ends. */
   readonly lease: Duration;
-  /** By default activities are retried 5 times and workflows for ever. */
+  /** The retry policy. By default activities are retried 5 times and workflows forever. */
   readonly retry?: RetryPolicy;
   readonly codeVersion?: string;
 }
 
 export const lockNames = ["holder", "lease", "retry", "codeVersion"] as const;
 
-/** Who locks, until when, and how failures of what is locked are retried. */
+/** The holder, the end of the lease, and the retry policy for failures. */
 export interface LockTerms {
   readonly at: number;
   readonly holder: Holder;
   readonly leaseUntil: number;
-  /** Defaults to what its role gets. */
+  /** Defaults to the retry policy of the role. */
   readonly retry?: RetryPolicy;
   readonly codeVersion: string | null;
+  /** Set if the worker runs nothing beside it. */
+  readonly alone?: true;
 }
 
 /** @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`, `NAME_INVALID` */
@@ -45,8 +47,8 @@ export function lockTerms(
 }
 
 /**
- * The terms at the instant at which the body runs, by which it judges and
- * which it records: the call may have waited, or been prepared long ago.
+ * The terms at the instant at which the body runs, by which it judges and which it records. The
+ * call may have waited, or have been prepared long ago.
  */
 export function termsNow<T extends LockTerms>({ clock }: ExecutionContext, terms: T): T {
   const lateMs = clock.now() - terms.at;
@@ -58,7 +60,7 @@ export function termsNow<T extends LockTerms>({ clock }: ExecutionContext, terms
 export type LockedEvent = Extract<ExecutionEvent, { readonly kind: "locked" }>;
 
 export function lockedBy(terms: LockTerms, role: ExecutionRole): LockedEvent {
-  const { holder, leaseUntil, codeVersion } = terms;
+  const { holder, leaseUntil, codeVersion, alone } = terms;
   const retry = terms.retry ?? retryPolicyFor(role);
-  return { kind: "locked", holder, leaseUntil, retry, codeVersion };
+  return { kind: "locked", holder, leaseUntil, retry, codeVersion, ...(alone && { alone }) };
 }

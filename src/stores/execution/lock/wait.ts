@@ -7,6 +7,8 @@ import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { onlyWait, optionsAndWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
 import type { ExecutionContext } from "../context.ts";
+import { deliveredResponse, deliveredResult } from "../delivered.ts";
+import type { StoredResponse } from "../event-row.ts";
 import type { ResultLooks } from "../read/result-looks.ts";
 import { standing } from "../state-row.ts";
 import { executionEnded, newResponse, pendingWork, placeFreed } from "../topics.ts";
@@ -15,18 +17,19 @@ import { responsePage, type LoadedPage } from "./history.ts";
 import type { LockPendingOptions } from "./lock-pending.ts";
 import { findLockable } from "./lockable.ts";
 import { hasLimit, servedFunctions, type LimitedFunction } from "./places.ts";
+import { suspectsWanted, type SuspectsWanted } from "./suspects.ts";
 
 export interface PendingWaitOptions extends WaitOptions {
-  /** Of the code that would run it: what was parked under it is not waited for. */
+  /** The version of the code that would run it. Runs parked under it are not waited for. */
   readonly codeVersion?: string;
+  /** The suspects that `lockPending` is to be given. */
+  readonly suspects?: SuspectsWanted;
 }
 
 /**
- * Resolves when something of these functions is due and within their limits,
- * now or when its instant comes or a place is freed. Another worker may be
- * faster, so the caller tries to lock and, if there was nothing left, waits
- * again.
- *
+ * Resolves when a run of these functions is due and within their limits: now, at its due time, or
+ * when a place is freed. Another worker may be faster, so the caller tries to lock and, if nothing
+ * was left, waits again.
  * @throws HoldfastError `OPTION_INVALID`, and those of `waitUntil`.
  */
 export async function waitForPending(
@@ -35,8 +38,9 @@ export async function waitForPending(
   options?: PendingWaitOptions,
 ): Promise<void> {
   const { database, clock } = context;
-  const { options: of, wait } = optionsAndWait(options, ["codeVersion"]);
+  const { options: of, wait } = optionsAndWait(options, ["codeVersion", "suspects"]);
   const codeVersion = optionalText("A code version", of.codeVersion, 128);
+  const suspects = suspectsWanted(of.suspects);
   const functions = servedFunctions(given);
   checkedCount("functions.length", functions.length, { min: 1 });
   let walkAfter: KeyWalks = new Map();
@@ -55,6 +59,7 @@ export async function waitForPending(
           now: clock.now(),
           walkAfter,
           codeVersion,
+          suspects,
         });
         walkAfter = new Map([...walkAfter, ...walked]);
         return isThere ? { isThere, value: undefined } : { isThere: false, again };
@@ -64,7 +69,7 @@ export async function waitForPending(
   );
 }
 
-/** A worker may serve hundreds; an error names the first few. */
+/** The number of function names in an error: a worker may serve hundreds. */
 const namesSpokenMax = 3;
 
 function spoken(functions: readonly LimitedFunction[]): string {
@@ -81,27 +86,29 @@ interface AfterNumber {
   readonly after: number;
 }
 
-/** A page of responses after a number. Few rows are read when there are none, since a wait looks often. @throws HoldfastError `EXECUTION_NOT_FOUND` */
+/**
+ * A page of responses after a number. It reads few rows when there are none, since a wait looks
+ * often.
+ * @throws HoldfastError `EXECUTION_NOT_FOUND`
+ */
 const responsesAfter: StoreOperation<
   ExecutionContext,
   AfterNumber,
-  LoadedPage<LoggedResponse>
+  LoadedPage<StoredResponse>
 > = storeOperation("responsesAfter", {
   key: (input: AfterNumber) => input.id,
   *one(_: ExecutionContext, { id, after }) {
     const { key, responses } = yield* standing(id);
     return responses > after
-      ? yield* responsePage(key, after, responses)
+      ? yield* responsePage({ key }, after, responses)
       : { items: [], hasMore: false };
   },
 });
 
 /**
- * The first page of responses of an execution after a number, in stored order,
- * as soon as there is one. The wake-up says only that there may be; what is
- * there is read from the number on, so that nothing is skipped or seen out of
- * order.
- *
+ * The first page of responses of an execution after a number, in stored order, once there is one.
+ * The wake-up says only that there may be one. Responses are read from the number on, so that none
+ * is skipped or seen out of order.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, and those of `waitUntil`.
  */
 export async function waitForResponses(
@@ -110,7 +117,7 @@ export async function waitForResponses(
   afterSeq: number,
   wait?: WaitOptions,
 ): Promise<readonly LoggedResponse<unknown>[]> {
-  const { database, clock, values } = context;
+  const { database, clock } = context;
   const id = parseExecutionId(execution);
   const after = checkedCount("afterSeq", afterSeq);
   const found = await waitUntil(
@@ -129,13 +136,12 @@ export async function waitForResponses(
     },
     onlyWait(wait),
   );
-  return found.map((logged) => values.readResponse(logged));
+  return found.map((logged) => deliveredResponse(context, id, logged));
 }
 
 /**
- * How an execution ended, once it has. One that has ended already wins against
- * a timeout that is over.
- *
+ * Returns the result of an execution once it has finished. A finished execution wins against an
+ * expired timeout.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, and those of `waitUntil`.
  */
 export async function waitForResult(
@@ -144,20 +150,20 @@ export async function waitForResult(
   execution: string,
   wait?: WaitOptions,
 ): Promise<ExecutionResult> {
-  const { database, clock, values } = context;
+  const { database, clock } = context;
   const id = parseExecutionId(execution);
-  const result = await waitUntil(
+  const ended = await waitUntil(
     database,
     {
       clock,
       what: `the result of execution ${id}`,
       interests: [{ operation: executionEnded, key: id }],
       async look() {
-        const ended = await looks.look(id);
-        return ended === undefined ? { isThere: false } : { isThere: true, value: ended };
+        const found = await looks.look(id);
+        return found === undefined ? { isThere: false } : { isThere: true, value: found };
       },
     },
     onlyWait(wait),
   );
-  return values.readResult(result);
+  return deliveredResult(context, id, ended);
 }

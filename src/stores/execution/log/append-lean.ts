@@ -9,11 +9,10 @@ import type { AppendEvents } from "./append.ts";
 import { responsesSeen } from "./event-check.ts";
 
 /**
- * The two appends that a run makes most often, by a worker that knows key and
- * fence: steps, and the end. One conditional update says whether it may be
- * done; when that changes nothing the way through the state decides why, and
- * answers repetitions. Texts are whole, columns made by hand and nothing is
- * returned that the caller knows: each of these shows at 50,000 appends a
+ * The two most frequent appends of a run, by a worker that knows key and fence: steps, and the end.
+ * One conditional update decides whether the append is allowed. If it changes nothing, the general
+ * path finds out why and answers repeated calls. Statement texts are whole, columns are built by
+ * hand, and values that the caller knows are not returned: each of these shows at 50,000 appends a
  * second (docs/benchmarks.md).
  */
 export function appendLean(
@@ -29,7 +28,7 @@ export function appendLean(
   return input.events.every(isBare) ? appendBare(input, key, fence, otherwise) : otherwise();
 }
 
-/** Kinds that are a row of the log and nothing else. */
+/** Kinds that add only a row to the log. */
 const bareKinds: ReadonlySet<string> = new Set([
   "stepFinished",
   "stepAttemptFailed",
@@ -58,7 +57,7 @@ function* appendBare(
   otherwise: () => Tx<AppendOutcome>,
 ): Tx<AppendOutcome> {
   const changed = yield* run(sql`
-    UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0
+    UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0, alone_deaths = 0
     WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
       AND responses >= ${responsesSeen(events)} AND executor = ${fence.executor} AND run = ${fence.run}`);
   if (changed === 0) return yield* otherwise();
@@ -77,7 +76,7 @@ function* appendBare(
 
 type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
 
-/** Of a run at the top that is locked: nobody else is to be told in the same transaction. */
+/** Ends a locked run without a parent: no other run is notified in the same transaction. */
 function* finishLean(
   { id, version, at }: AppendEvents,
   key: number,
@@ -90,7 +89,7 @@ function* finishLean(
     readonly responses: number;
   }>(sql`
     UPDATE holdfast_execution SET version = ${version}, state = 'finished', finished_at = ${at},
-      result_kind = ${finished.resultKind}, lease_until = NULL, lock_version = NULL,
+      result_kind = ${finished.resultKind}, lease_until = NULL, lock_version = NULL, is_alone = NULL,
       executor = NULL, run = NULL, owner = NULL
     WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state = 'locked' AND lifecycle = 'active'
       AND executor = ${fence.executor} AND run = ${fence.run} AND parent IS NULL AND process IS NULL

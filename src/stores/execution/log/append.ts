@@ -45,47 +45,45 @@ export interface AppendOptions extends WaitOptions {
   /** Append only as the run that last locked the execution. */
   readonly fence?: Fence;
   /**
-   * Created in the same transaction, for what the events request or schedule.
-   * A child that exists, or a run that no "scheduled" starts and whose id is
-   * taken, fails the append. One that is to be `locked` is created as by
-   * `createLocked`.
+   * Executions created in the same transaction, for events that request or schedule them. The
+   * append fails if a child exists already, or if the id of a run that no "scheduled" event starts
+   * is taken. A child marked `locked` is created as by `createLocked`.
    */
   readonly children?: readonly ChildDraft[];
   /**
-   * Open delays of this execution, such as `Delay_order-42.o:7_1`, that are
-   * taken back without an answer: 1,000 at most. Those that are answered, or
-   * were never asked for, are passed over.
+   * Open delays of this execution, such as `Delay_order-42.o:7_1`, to withdraw without an answer:
+   * 1,000 at most. Answered or unknown delays are skipped.
    */
   readonly withdraw?: readonly string[];
-  /** The key that creating or locking answered with; saves a lookup. */
+  /** The key that creating or locking returned; saves a lookup. */
   readonly key?: number;
-  /** The parent that is told of the end. It follows from the id; here it is checked. */
+  /** The parent to notify of the end. It follows from the id and is only checked here. */
   readonly respondTo?: string;
 }
 
 export interface FinishOptions extends AppendOptions {
-  /** Appended before the end. */
+  /** Events to append before the end. */
   readonly events?: readonly GivenEvent[];
 }
 
-/** Events that `assertAppendable` has seen. */
+/** Events that `assertAppendable` has checked. */
 export interface AppendEvents {
   readonly id: ExecutionId;
-  /** Saves a lookup by those who know it. */
+  /** The key, if known; saves a lookup. */
   readonly key?: number;
-  /** The version the first event is to get: the one nobody has used yet. */
+  /** The version of the first event: the next unused one. */
   readonly version: number;
   readonly at: number;
   readonly events: readonly ExecutionEvent[];
-  /** Appends only while this run was the last to lock the execution. */
+  /** Appends only if this run was the last to lock the execution. */
   readonly fence?: Fence;
-  /** Created in the same transaction, for what the events request. */
+  /** Children created in the same transaction, for events that request them. */
   readonly children?: readonly NewChild[];
-  /** For each "scheduled", in their order: what it is to start. */
+  /** The run to start for each "scheduled" event, in their order. */
   readonly starts?: readonly NewChild[];
-  /** Delays that are taken back. */
+  /** Delays to withdraw. */
   readonly withdraw?: readonly DelayId[];
-  /** The parent that is told of the end. */
+  /** The parent to notify of the end. */
   readonly respondTo?: ExecutionId;
 }
 
@@ -115,7 +113,7 @@ export function givenFinish(
   return { input: newEvents(context, id, version, all, rest), wait };
 }
 
-/** @throws HoldfastError `EVENTS_INVALID` and those of what its parts are checked by */
+/** @throws HoldfastError `EVENTS_INVALID` and the errors of the checks of its parts */
 function newEvents(
   context: ExecutionContext,
   id: string,
@@ -150,18 +148,18 @@ function newEvents(
   return input;
 }
 
-/** What is created with an append, by the events that ask for it. */
+/** The executions to create with an append, matched to the events that request them. */
 class DraftedExecutions {
-  /** What no event starts beside the execution. */
+  /** The executions that no "scheduled" event starts. */
   readonly children: NewChild[];
-  /** What one does, in the order of those events. */
+  /** The executions that a "scheduled" event starts, in the order of those events. */
   readonly starts: NewChild[] = [];
 
   constructor(drafts: readonly NewChild[]) {
     this.children = [...drafts];
   }
 
-  /** One id may be given twice, with inputs that differ: each start gets its own. */
+  /** An id may be passed twice with different inputs: each start gets its own. */
   of(event: GivenEvent): NewChild | undefined {
     if (event.kind === "childRequested") return this.children.find(({ id }) => id === event.child);
     if (event.kind !== "scheduled") return undefined;
@@ -173,19 +171,17 @@ class DraftedExecutions {
 }
 
 /**
- * Appends events that occupy `version` and those after it; all of them, with
- * the children created and the parent answered, or nothing. The same call
- * again, when the log holds its events already, answers as the first did.
- *
+ * Appends events from `version` on. All are written, with the children created and the parent
+ * answered, or none. A repeated call returns the first outcome if the log already holds the events.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
  *   `VERSION_CONFLICT`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`,
- *   `EXECUTION_EXISTS`, and what a transition refuses.
+ *   `EXECUTION_EXISTS`, and the refusals of transitions.
  */
 export const appendEvents: StoreOperation<ExecutionContext, AppendEvents, AppendOutcome> =
   storeOperation("appendEvents", {
     snapshotSafe: true,
     key: (input: AppendEvents) => input.id,
-    // Not a generator itself: each one that a statement passes through costs as much as binding it.
+    // A plain function: each generator that a statement passes through costs as much as binding it.
     one: (context: ExecutionContext, input) => appendLean(input, () => appendAny(context, input)),
     many: appendManyOnPostgres,
     manyTakes: (input) => isQuiet(input) || isFinish(input),
@@ -202,9 +198,8 @@ interface Moved {
 }
 
 /**
- * One conditional update instead of reading the state first: most appends are
- * this, and it is a fifth faster. When it changes nothing, the other way finds
- * out why.
+ * One conditional update without reading the state first: most appends take this path, and it is a
+ * fifth faster. If it changes nothing, the other path finds out why.
  */
 function* appendQuietly(
   context: ExecutionContext,
@@ -217,7 +212,7 @@ function* appendQuietly(
   const named = runNamed(events);
   const ofRun = named === null ? sql`1 = 1` : sql`continuations = ${named}`;
   const moved = yield* row<Moved>(sql`
-    UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0
+    UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0, alone_deaths = 0
     WHERE ${which} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
       AND role <> 'external' AND responses >= ${responsesSeen(events)} AND ${ofRun} AND ${held}
     RETURNING key, responses`);
@@ -260,7 +255,7 @@ function* appendWithState(context: ExecutionContext, input: AppendEvents): Tx<Ap
   return { ...appended(next, at, effects), ...unseenBy(events, state) };
 }
 
-/** The children, and the locks of those that are to have one. */
+/** Creates the children, and locks the ones that request it. */
 function* createBeside(
   context: ExecutionContext,
   { id, children = [] }: AppendEvents,

@@ -15,7 +15,7 @@ import {
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
 import type { Lifecycle } from "../../../model/execution/state.ts";
-import { parseFunctionName } from "../../../model/ids/function-name.ts";
+import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
 import { instantAfter, resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
 import { checkedText, draftOf, givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
@@ -37,9 +37,9 @@ import { isPresent } from "../state-row.ts";
 import { pendingWork, timerSet } from "../topics.ts";
 import { createManyOnPostgres } from "./create.many.postgres.ts";
 
-/** What is to be run, and when. */
+/** The function, input and options of an execution to create. */
 export interface ExecutionDraft {
-  /** Chosen by the caller, so that creating twice is creating once; defaults to a new `E_…`. */
+  /** An id chosen by the caller makes the call repeatable; defaults to a new `E_…`. */
   readonly id?: string;
   readonly function: string;
   readonly input?: unknown;
@@ -47,7 +47,7 @@ export interface ExecutionDraft {
   readonly role?: ExecutionRole;
   /** Defaults to `"now"`. */
   readonly startAt?: StartAt;
-  /** It ends as timed out when it is not done by then. */
+  /** The time after which an unfinished execution ends as timed out. */
   readonly deadline?: Duration;
   readonly concurrencyKey?: string;
   readonly codeVersion?: string;
@@ -57,11 +57,16 @@ export interface ExecutionDraft {
   readonly scheduledBy?: ExecutionId;
 }
 
-/** An execution to be created. A child's id tells its parent, which must exist. */
+/** An execution to create. A child's id names its parent, which must exist. */
 export interface NewExecution {
   readonly id: ExecutionId;
   readonly at: number;
   readonly created: Created;
+  /**
+   * The hash of its input in the clear, which finds an execution that is older than the payload
+   * codec.
+   */
+  readonly clearHash?: string | undefined;
 }
 
 export function givenCreate(
@@ -88,21 +93,65 @@ export const draftNames: readonly (keyof ExecutionDraft)[] = [
   "scheduledBy",
 ];
 
-/** An execution as it is stored, from what a caller said of it. */
+/** Builds the stored form of an execution from a caller's draft. */
 export function newExecution(
   { ids, values }: Pick<ExecutionContext, "ids" | "values">,
   given: ExecutionDraft,
   at: number,
 ): NewExecution {
   const draft = draftOf("the execution", given, draftNames);
-  const { id, startAt = "now", deadline, scheduledBy } = draft;
-  const { role = "workflow", concurrencyKey, codeVersion } = draft;
-  const { isPaused, metadata = {}, tags = [] } = draft;
-  const created: Created = {
+  const { id, role = "workflow" } = draft;
+  checkedRole(role);
+  parseFunctionName(draft.function);
+  const created = createdOf(values, { ...draft, role }, at);
+  return {
+    id: id === undefined ? ids.nextId("E") : parseExecutionId(id),
+    at,
+    created,
+    clearHash: values.clearHash(draft.input),
+  };
+}
+
+/** A child as its parent's code requests it: the runtime chose its id, role and function. */
+export interface RequestedChild extends Pick<
+  ExecutionDraft,
+  "input" | "deadline" | "concurrencyKey" | "tags"
+> {
+  readonly id: ExecutionId;
+  readonly role: ExecutionRole;
+  readonly function: FunctionName;
+}
+
+/**
+ * The same for a child. Code may request ten thousand at once, which blocks the event loop for as
+ * long as this takes: values from the runtime are not checked again.
+ */
+export function newRequestedChild(
+  { values }: Pick<ExecutionContext, "values">,
+  draft: RequestedChild,
+  at: number,
+): NewExecution {
+  return { id: draft.id, at, created: createdOf(values, draft, at) };
+}
+
+const noMetadata: Created["metadata"] = {};
+const noTags: Created["tags"] = [];
+
+/** Checks the remaining fields here. */
+function createdOf(
+  values: ExecutionContext["values"],
+  draft: ExecutionDraft & Required<Pick<ExecutionDraft, "role">>,
+  at: number,
+): Created {
+  const { startAt = "now", deadline, scheduledBy } = draft;
+  const { concurrencyKey, codeVersion, isPaused, metadata, tags } = draft;
+  const { input, inputHash } = values.input(draft.input);
+  return {
     kind: "created",
-    role: checkedRole(role),
-    function: parseFunctionName(draft.function),
-    ...values.input(draft.input),
+    role: draft.role,
+    function: draft.function as FunctionName,
+    input,
+    inputHash,
     scheduledAt: resolveStartAt(startAt, at),
     deadlineAt: deadline === undefined ? null : instantAfter(at, deadline, "a deadline"),
     concurrencyKey:
@@ -111,32 +160,25 @@ export function newExecution(
     isPaused: givenFlag("isPaused", isPaused) ?? false,
     scheduledBy: scheduledBy === undefined ? null : parseExecutionId(scheduledBy),
     forkedFrom: null,
-    metadata: checkedMetadata(metadata),
-    tags: checkedTags(tags),
-  };
-  return {
-    id: id === undefined ? ids.nextId("E") : parseExecutionId(id),
-    at,
-    created,
+    metadata: metadata === undefined ? noMetadata : checkedMetadata(metadata),
+    tags: tags === undefined ? noTags : checkedTags(tags),
   };
 }
 
 export interface CreateOutcome {
   readonly key: number;
-  /** The version the next event gets. */
+  /** The version of the next event. */
   readonly nextVersion: number;
-  /** True when it was there already, with the same function and an equal input. */
+  /** True if it existed already, with the same function and an equal input. */
   readonly existed: boolean;
 }
 
 /**
- * Creates an execution, or finds the one created before under the same id
- * with the same function and an equal input.
- *
+ * Creates an execution, or finds an existing one with the same id and function and an equal input.
  * @throws HoldfastError `EXECUTION_EXISTS` when function or input differ,
- *   `EXECUTION_BEING_REMOVED` while the id is not free yet; for a child
+ *   `EXECUTION_BEING_REMOVED` until the id is free; for a child
  *   `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED` or `EXECUTION_CANCELLING` when
- *   its parent is not there, or can have no more children.
+ *   its parent is missing, or cannot have further children.
  */
 export const createExecution: StoreOperation<ExecutionContext, NewExecution, CreateOutcome> =
   storeOperation("createExecution", {
@@ -147,7 +189,7 @@ export const createExecution: StoreOperation<ExecutionContext, NewExecution, Cre
     manyTakes: ({ created }) => created.tags.length === 0,
   });
 
-/** What is locked in the same transaction is due to nobody. */
+/** An execution that is locked in the same transaction is not announced as due. */
 interface Creating {
   readonly isLocked?: boolean;
 }
@@ -159,13 +201,13 @@ export function* createOrFind(input: NewExecution, creating?: Creating): Tx<Crea
   const parent = yield* lockedParentOf(parts.parent, input.id);
   const refusal = refusalBy(parts.parent, parent);
   if (refusal === undefined) return yield* createUnder(parent.key, input, creating);
-  // Creating twice is creating once, also when the parent has gone on.
+  // Creating is repeatable, even after the parent has continued.
   const found = yield* existing(input);
   if (found === undefined) throw refusal;
   return unlessTaken(found);
 }
 
-/** With the id, which its caller may not have chosen. */
+/** The outcome with the id, which the caller may not have chosen. */
 export interface CreatedExecution extends CreateOutcome {
   readonly id: ExecutionId;
 }
@@ -185,7 +227,7 @@ interface Parent {
   readonly lifecycle: Lifecycle;
 }
 
-/** Locked, so that it cannot end, and be removed, before its child is there. */
+/** The parent, locked so that it cannot end or be removed before its child exists. */
 function* lockedParentOf(id: ExecutionId, child: ExecutionId): Tx<Parent> {
   const found = yield* row<Parent>(sql`
     SELECT key, version, state, lifecycle FROM holdfast_execution
@@ -199,10 +241,13 @@ function refusalBy(id: ExecutionId, { version, state, lifecycle }: Parent): Erro
   return lifecycle === "cancelling" ? refusedByLifecycle(id, lifecycle) : undefined;
 }
 
-/** So often an id that was taken is free when looked at; then somebody creates and removes it all the time. */
+/**
+ * The number of times that a taken id may be free on the next read. After that, another process
+ * must be creating and removing it continuously.
+ */
 const roundsMax = 5;
 
-/** The same when the parent's key is known, and its row locked. */
+/** The same for a parent whose key is known and whose row is locked. */
 export function* createUnder(
   parent: number | null,
   input: NewExecution,
@@ -211,7 +256,7 @@ export function* createUnder(
   return unlessTaken(yield* createIfFree(parent, input, creating));
 }
 
-/** An id that another execution has, with what is to be said of that. */
+/** An id that another execution has, with the error that describes it. */
 export interface Taken {
   readonly refusal: HoldfastError;
 }
@@ -221,7 +266,7 @@ function unlessTaken(outcome: CreateOutcome | Taken): CreateOutcome {
   return outcome;
 }
 
-/** The same for those to whom a taken id is an answer. */
+/** The same for callers that treat a taken id as an outcome. */
 export function* createIfFree(
   parent: number | null,
   input: NewExecution,
@@ -232,7 +277,7 @@ export function* createIfFree(
     if (key !== undefined) return yield* begin(key, input, isLocked);
     const found = yield* existing(input);
     if (found !== undefined) return found;
-    // It was in our way a moment ago; retention has taken it since.
+    // The row that blocked the insert has since been removed by retention.
   }
   return { refusal: executionBeingRemoved(input.id) };
 }
@@ -269,8 +314,12 @@ function* begin(
   return { key, nextVersion: 1, existed: false };
 }
 
-/** The one under the same id, if there is one; taken when it is not the same. */
-function* existing({ id, created }: NewExecution): Tx<CreateOutcome | Taken | undefined> {
+/** The execution with the same id, if any; `Taken` if it differs. */
+function* existing({
+  id,
+  created,
+  clearHash,
+}: NewExecution): Tx<CreateOutcome | Taken | undefined> {
   const found = yield* row<{
     readonly key: number;
     readonly function: string;
@@ -284,7 +333,8 @@ function* existing({ id, created }: NewExecution): Tx<CreateOutcome | Taken | un
   if (found === undefined) return undefined;
   if (found.removing_at !== null) return { refusal: idTakenByRemoved(id, found.erased_at) };
   if (found.function !== created.function) return { refusal: executionExists(id, "function") };
-  if (found.input_hash !== created.inputHash) return { refusal: executionExists(id, "input") };
+  if (found.input_hash !== created.inputHash && found.input_hash !== clearHash)
+    return { refusal: executionExists(id, "input") };
   const { key, version, state } = found;
   const nextVersion = state === "finished" ? version : version + 1;
   return { key, nextVersion, existed: true };

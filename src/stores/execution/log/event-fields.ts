@@ -10,13 +10,13 @@ import type { StartAt } from "../../../model/time/instants.ts";
 import { unreadPiecesMax } from "../../../model/execution/unread.ts";
 import { isStorable } from "../../../model/shape.ts";
 
-/** What a field of an event may hold, in words for those who gave something else. */
+/** The allowed content of an event's field, in words for the error. */
 interface Field {
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
 }
 
-/** Kinds that may be appended: the others have a call of their own. */
+/** Kinds that may be appended: the others have a method of their own. */
 type AppendedKind = Exclude<ExecutionEvent["kind"], "created" | "forked">;
 
 const text = (charactersMin: number, charactersMax: number): Field => ({
@@ -44,7 +44,7 @@ const oneOf = (...values: readonly (string | boolean)[]): Field => ({
   accepts: (value) => values.includes(value as string | boolean),
 });
 
-/** The parsers of the model, which throw. */
+/** Fields checked by the parsers of the model, which throw. */
 const parsed = (expected: string, parse: (value: string) => unknown): Field => ({
   expected,
   accepts(value) {
@@ -58,7 +58,7 @@ const parsed = (expected: string, parse: (value: string) => unknown): Field => (
   },
 });
 
-/** An object with these fields and no others. */
+/** An object with exactly these fields. */
 const record = (expected: string, fields: Readonly<Record<string, Field>>): Field => ({
   expected,
   accepts: (value) =>
@@ -71,10 +71,14 @@ const record = (expected: string, fields: Readonly<Record<string, Field>>): Fiel
 });
 
 const count = whole(0, Number.MAX_SAFE_INTEGER, "a whole number from 0 on");
-// The last instant a Date can show.
+// The last instant that a Date can represent.
 const instant = whole(0, 8.64e15, "an instant in whole milliseconds since 1970");
 const flag = oneOf(true, false);
-/** Only the codec can read it; how large it may be is for the codec to say. */
+const trueOrNothing: Field = {
+  expected: "true, or left out",
+  accepts: (value) => value === undefined || value === true,
+};
+/** Readable only by the codec, which also limits its size. */
 const payload: Field = {
   expected: "a value encoded by a codec",
   accepts: (value) => typeof value === "string",
@@ -116,7 +120,7 @@ const retry = record("a retry policy of whole numbers from 0 on", {
   backoffMaxMs: count,
 });
 
-/** In order, with something between each and the next. */
+/** Ranges in order, with a gap between each and the next. */
 const ranges: Field = {
   expected: `numbers of responses from 1 on, in at most ${unreadPiecesMax} pieces`,
   accepts: (value) =>
@@ -135,6 +139,8 @@ const ranges: Field = {
     }),
 };
 
+const lossCount = oneOf("attempt", "death", "aloneDeath", "nothing");
+
 const stepOutcome: Readonly<Record<string, Field>> = {
   name,
   inputHash: orNull(hash),
@@ -142,17 +148,13 @@ const stepOutcome: Readonly<Record<string, Field>> = {
   value: payload,
 };
 
-/** The fields of each kind. There are no others, so a body is as large as these allow. */
+/** The fields of each kind. There are no others, so these limit the size of a body. */
 const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>>>> = {
-  locked: { holder, leaseUntil: instant, retry, codeVersion },
+  locked: { holder, leaseUntil: instant, retry, codeVersion, alone: trueOrNothing },
   unlocked: { dueAt: instant, reason },
   attemptFailed: { dueAt: instant, error: payload },
-  attemptTimedOut: { dueAt: instant },
-  ownerDied: {
-    owner,
-    dueAt: instant,
-    counts: oneOf("attempt", "death", "nothing"),
-  },
+  attemptTimedOut: { dueAt: instant, counts: lossCount },
+  ownerDied: { owner, dueAt: instant, counts: lossCount },
   paused: {},
   unpaused: {},
   cancellationRequested: {
@@ -218,6 +220,7 @@ const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>
   stepFinished: stepOutcome,
   stepAttemptFailed: {
     name,
+    isTransaction: trueOrNothing,
     attempt: count,
     retryAt: instant,
     error: payload,
@@ -226,32 +229,32 @@ const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>
   patched: { patch: name },
 };
 
-/** Of every history event; each defaults to 0. */
+/** The place fields of every history event; each defaults to 0. */
 const placeOfHistory: Readonly<Record<string, Field>> = {
   call: count,
   seen: count,
 };
 
-/** A field that is not as it must be. */
+/** An invalid field. */
 export interface FieldFault {
   readonly name: string;
   readonly expected: string;
 }
 
-/** The same for an event that was read from elsewhere, of whatever kind. */
+/** The same for an event of any kind that was read from elsewhere. */
 export function eventFault(event: ExecutionEvent): FieldFault | undefined {
   if (!Object.hasOwn(fieldsOfKind, event.kind))
     return { name: "kind", expected: "a kind of event that runs record" };
   return faultyField(event, isHistoryKind(event.kind));
 }
 
-/** The first field of an event that no operation could have written, if there is one. */
+/** The first field of an event that no operation could have written, if any. */
 export function faultyField(event: ExecutionEvent, isHistory: boolean): FieldFault | undefined {
   const fields = fieldsOfKind[event.kind as AppendedKind];
   const given = event as unknown as Readonly<Record<string, unknown>>;
   for (const field of Object.keys(given)) {
     if (field === "kind" || Object.hasOwn(fields, field)) continue;
-    // What is undefined is not written.
+    // Undefined fields are not written.
     if (given[field] === undefined) continue;
     const place = isHistory ? placeOfHistory[field] : undefined;
     if (place === undefined) return { name: field, expected: "left out: there is no such field" };

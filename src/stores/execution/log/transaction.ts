@@ -1,10 +1,11 @@
+import { executionChangedInside } from "../../../model/execution/errors.ts";
 import type { HistoryEvent } from "../../../model/execution/history-event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { startedBody, type Tx } from "../../../sql/operation.ts";
 import type { Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
 import { eventAt } from "../event-row.ts";
-import { lockedRecord } from "../state-row.ts";
+import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 import { appendTo, type AppendOutcome } from "./append-to.ts";
 import { assertHeld, assertNext } from "./record-check.ts";
 import { wasHeld } from "./repeat.ts";
@@ -25,11 +26,12 @@ type Recorded = Extract<HistoryEvent, { readonly kind: "transactionFinished" }>;
 export type TransactionOutcome = AppendOutcome & { readonly entry: Recorded };
 
 /**
- * Runs a body of the user's and appends the event that records it, all in the
- * caller's transaction. The execution is locked first: a stale owner runs
- * nothing, and when the event is there already the body is not run again.
- *
- * @throws HoldfastError as `append` does, and whatever the body throws.
+ * Runs a user's body and appends the event that records it, all in the caller's transaction. The
+ * execution is locked first: a stale owner runs nothing, and an already recorded body is not run
+ * again. The body may answer the execution, for example by ending a child of it, so the event is
+ * appended to the row as the body left it.
+ * @throws HoldfastError as `append` does, `EXECUTION_CHANGED_INSIDE`, and
+ *   any error of the body.
  */
 export function* recordTransaction(
   { values }: ExecutionContext,
@@ -60,6 +62,16 @@ export function* recordTransaction(
     call,
     seen,
   };
-  yield* appendTo(record, at, [entry]);
+  yield* appendTo(yield* recordBehind(record, name), at, [entry]);
   return { nextVersion: version + 1, at, entry };
+}
+
+/**
+ * The record after a body that ran under its lock. Responses may have arrived. Another event would
+ * occupy the version of the body's own event.
+ */
+function* recordBehind({ id, state }: ExecutionRecord, name: string): Tx<ExecutionRecord> {
+  const behind = yield* lockedRecord(id);
+  if (behind.state.version !== state.version) throw executionChangedInside(id, name);
+  return behind;
 }

@@ -10,18 +10,18 @@ import type { ExecutionContext } from "../context.ts";
 import { lockedKey, standing } from "../state-row.ts";
 import { assertFits } from "../checks.ts";
 
-/** Where in the code the events of some versions came from. */
+/** The source location of the events of some versions. */
 export interface BacktraceDraft {
-  /** Included. */
+  /** Inclusive. */
   readonly from: number;
-  /** Excluded. */
+  /** Exclusive. */
   readonly to: number;
   /** At most 64 KiB as UTF-8. */
   readonly stack: string;
 }
 
 export interface BacktraceView extends BacktraceDraft {
-  /** Equal for equal stacks: their text is kept once. */
+  /** Equal for equal stacks: their text is stored once. */
   readonly hash: string;
 }
 
@@ -30,7 +30,7 @@ interface AppendBacktraces {
   readonly ranges: readonly BacktraceView[];
 }
 
-/** A range takes two statements; more of them would hold the transaction for too long. */
+/** A range takes two statements; more ranges would hold the transaction for too long. */
 const rangesMax = 200;
 
 export function givenBacktraces(
@@ -40,12 +40,12 @@ export function givenBacktraces(
   wait?: WaitOptions,
 ): Call<AppendBacktraces> {
   const execution = parseExecutionId(id);
-  const { length } = givenList("ranges", ranges);
-  checkedCount("ranges.length", length, { min: 1, max: rangesMax });
+  const given = givenList("ranges", ranges, rangesMax);
+  checkedCount("ranges.length", given.length, { min: 1 });
   return {
     input: {
       id: execution,
-      ranges: Array.from(ranges, (range) => {
+      ranges: given.map((range) => {
         const { from, to, stack } = checkedRange(range);
         return { from, to, stack, hash: database.sha256Hex(stack) };
       }),
@@ -63,8 +63,7 @@ function checkedRange(draft: BacktraceDraft): BacktraceDraft {
 }
 
 /**
- * Adds backtraces to an execution, all of them or none.
- *
+ * Adds backtraces to an execution, all or none.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_EXISTS` when a
  *   range begins where a different one does.
  */
@@ -74,7 +73,7 @@ export const appendBacktraces: StoreOperation<ExecutionContext, AppendBacktraces
     *one(_: ExecutionContext, { id, ranges }) {
       const execution = yield* lockedKey(id);
       for (const { from, to, hash, stack } of ranges) {
-        // Written also when it is there, so that retention cannot take it away meanwhile.
+        // Written even if it exists, so that retention cannot remove it in the meantime.
         yield* run(sql`
           INSERT INTO holdfast_execution_stack (hash, stack) VALUES (${hash}, ${stack}) ON CONFLICT (hash) DO UPDATE SET stack = excluded.stack`);
         const inserted = yield* run(sql`
@@ -85,7 +84,7 @@ export const appendBacktraces: StoreOperation<ExecutionContext, AppendBacktraces
     },
   });
 
-/** The range that begins first or last, or the innermost one that holds a version. */
+/** The range that begins first or last, or the innermost one that contains a version. */
 export type WhichBacktrace = "first" | "last" | { readonly version: number };
 
 interface ReadBacktrace {
@@ -140,7 +139,7 @@ function chosen(which: WhichBacktrace): Statement {
   return sql`r.version_from <= ${version} AND r.version_to > ${version} ORDER BY r.version_from DESC`;
 }
 
-/** The same range again is fine. @throws HoldfastError `BACKTRACE_EXISTS` */
+/** Checks that the existing range is the same. @throws HoldfastError `BACKTRACE_EXISTS` */
 function* assertSame(
   id: ExecutionId,
   execution: number,

@@ -1,3 +1,4 @@
+import { tellProgress } from "../../../model/shape.ts";
 import { isExecutionStatus, type ExecutionStatus } from "../../../model/execution/status.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
@@ -14,7 +15,7 @@ export interface ExecutionCount {
 
 export interface CountProgress {
   readonly counted: number;
-  /** From 0 to 1: how much of the table has been looked at. */
+  /** The share of the table that has been read, from 0 to 1. */
   readonly share: number;
 }
 
@@ -24,20 +25,21 @@ export interface CountOptions extends SweepOptions<CountProgress> {
 }
 
 export interface ExecutionCounts {
-  /** By function, then status; those that are none are left out. */
+  /** The counts by function, then status; zero counts are left out. */
   readonly counts: readonly ExecutionCount[];
-  /** Executions whose columns tell no status. */
+  /** Executions with an unknown status. */
   readonly unreadable: number;
 }
 
-/** Rows grouped in one read: 2.5 ms at best and 5 in the median of 100 thousand executions, on a busy machine. */
+/**
+ * The number of rows grouped in one read: 2.5 ms at best and 5 in the median of 100 thousand
+ * executions, on a busy machine.
+ */
 const rowsPerSliceDefault = 5_000;
 
 /**
- * Counts all executions there were at the start, slice by slice. Each slice is
- * a snapshot of its own, so what changes meanwhile is counted as it was when
- * its slice was read.
- *
+ * Counts all executions that existed at the start, slice by slice. Each slice is a snapshot of its
+ * own, so an execution that changes meanwhile is counted as it was when its slice was read.
  * @throws HoldfastError `ABORTED`, `OPTION_INVALID`
  */
 export async function countExecutions(
@@ -61,8 +63,8 @@ export async function countExecutions(
     for (const group of slice.groups) totals.add(group);
     // Rows at the end may have been deleted since: then nothing is left.
     after = slice.lastKey ?? lastKey;
-    onProgress?.({ counted: totals.counted, share: after / lastKey });
-    // A read that need not wait for a flush comes back before the event loop does.
+    tellProgress(onProgress, { counted: totals.counted, share: after / lastKey });
+    // A read that need not wait for a flush returns before the event loop turns.
     if (after < lastKey) await database.pause();
   }
   return totals.report();
@@ -72,7 +74,7 @@ interface CountSlice {
   readonly after: number;
   readonly upTo: number;
   readonly rowsMax: number;
-  /** Tells what is due from what is scheduled: the same for all slices. */
+  /** Separates due from scheduled executions: the same for all slices. */
   readonly now: number;
 }
 
@@ -126,7 +128,7 @@ class Totals {
       this.#unreadable += n;
       return;
     }
-    // No name holds a space.
+    // Names contain no space.
     const place = `${name} ${status}`;
     const count = (this.#counts.get(place)?.count ?? 0) + n;
     this.#counts.set(place, { function: name, status, count });

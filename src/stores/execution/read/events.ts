@@ -14,6 +14,7 @@ import {
   type SliceBounds,
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
+import { deliveredEvent } from "../delivered.ts";
 import {
   eventColumns,
   eventOf,
@@ -26,18 +27,18 @@ import { scanRowsMax } from "./list-path.ts";
 import { numberedSlice, rangeFrom, startPast } from "./numbered.ts";
 
 export interface ListEventsOptions extends PageOptions {
-  /** The first version of the list: defaults to 0, newest first to the last one. */
+  /** The first version of the list: defaults to 0, with newest first to the last one. */
   readonly from?: number;
-  /** Goes down from `from` instead of up. */
+  /** Lists downwards from `from` instead of upwards. */
   readonly newestFirst?: boolean;
-  /** Only these kinds. Few of them among many others make short pages. */
+  /** Only these kinds. If few events match, pages are short. */
   readonly kinds?: readonly ExecutionEvent["kind"][];
-  /** Tells for each event the backtrace whose range holds it; the innermost when several do. */
+  /** Adds to each event the backtrace whose range contains it, the innermost if several do. */
   readonly backtraces?: boolean;
 }
 
 export interface ListedEvent extends LoggedEvent<unknown> {
-  /** The hash of its backtrace, when asked for and known. */
+  /** The hash of its backtrace, if requested and known. */
   readonly backtrace?: string;
 }
 
@@ -58,9 +59,7 @@ interface SizedRow extends SizedEventRow {
 }
 
 /**
- * The events of an execution by version; with `kinds` a page looks at 2,000
- * versions and no more.
- *
+ * The events of an execution by version. With `kinds` a page reads at most 2,000 versions.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
  */
 export const eventList: List<
@@ -75,8 +74,8 @@ export const eventList: List<
   },
   slice: eventSlice,
   keyOf: ({ version }: ListedRow, { id }) => `${id}#${version}`,
-  itemOf({ values }, found) {
-    const event = values.readEvent(eventOf(found));
+  itemOf(context, found, { id }) {
+    const event = deliveredEvent(context, id, eventOf(found));
     const { backtrace } = found;
     return backtrace === null ? event : { ...event, backtrace };
   },

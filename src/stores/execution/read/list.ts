@@ -1,4 +1,3 @@
-import { isMoving } from "../../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { numberAt, textAt } from "../../cursor.ts";
@@ -24,10 +23,9 @@ import {
 } from "./summary.ts";
 
 /**
- * Executions by time of creation, equal times by id. A page looks at no more
- * than 2,000 rows: with filters that few of them pass it may be short, even
- * empty, and still have more after it.
- *
+ * Executions by time of creation, equal times by id. A page is filled from at most 10,000 rows. If
+ * few rows match the filters, it may be short or empty and still have a next page. It then reports
+ * the number of rows that it read.
  * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
  */
 export const executionList: List<
@@ -54,31 +52,49 @@ function* executionSlice(
   if (filter.parent !== undefined && parent === undefined) return { rows: [], next: undefined };
   const now = clock.now();
   const path = yield* choosePath(filter, parent?.key, now);
-  const start = after ? { createdAt: numberAt(after, 0), id: textAt(after, 1) } : filter.newerThan;
-  const walk = (bounds?: ScanBounds): Walk => walkOf(path, filter, now, start, limit, bounds);
-  const { rows: found, next } = yield* walked(walk, limit);
+  const start = after ? listPlace(after) : filter.newerThan;
+  const { rows: found, next, looked } = yield* filled(path, filter, now, start, limit);
   const kept = yield* withDetails(found, now);
   const isCut = kept.length < found.length;
   return {
     rows: filter.newerThan === undefined ? kept : kept.toReversed(),
     next: isCut ? placeOf(kept.at(-1)) : next,
+    looked: isCut ? undefined : looked,
   };
 }
 
+/** The number of stretches of `scanRowsMax` rows that a page searches: 5 ms at best on SQLite. */
+const scansMax = 5;
+
 /**
- * Reads a page, and where it stopped looking when it is not full. Where two
- * statements may see different rows, what the first has looked at cannot be
- * told by the second: the page is then read again, up to that place.
+ * Reads stretch after stretch until the page is full, and reports the number of rows read if it is
+ * not.
  */
-function* walked(walk: (bounds?: ScanBounds) => Walk, limit: number): Tx<Slice<SummaryRow>> {
-  const { page, end } = walk();
+function* filled(
+  path: ListPath,
+  filter: ExecutionFilter,
+  now: number,
+  start: ListPlace | undefined,
+  limit: number,
+): Tx<Slice<SummaryRow>> {
+  const found: SummaryRow[] = [];
+  let from = start;
+  for (let scans = 1; ; scans += 1) {
+    const missing = limit - found.length;
+    const walk = walkOf(path, filter, now, from, missing);
+    const { rows: more, next } = yield* walked(walk, missing);
+    found.push(...more);
+    if (next === undefined || found.length === limit) return { rows: found, next };
+    if (scans === scansMax) return { rows: found, next, looked: scans * scanRowsMax };
+    from = listPlace(next);
+  }
+}
+
+/** Reads a page, and the place where it stopped if the page is not full. */
+function* walked({ page, end }: Walk, limit: number): Tx<Slice<SummaryRow>> {
   const found = yield* rows<SummaryRow>(page);
   if (found.length > limit || end === undefined) return cutAt(found, limit);
-  const upTo = placeOf(yield* row<RowPlace>(end));
-  if (!(yield* isMovingNow())) return { rows: found, next: upTo };
-  const again = yield* rows<SummaryRow>(walk({ upTo }).page);
-  const slice = cutAt(again, limit);
-  return { ...slice, next: slice.next ?? upTo };
+  return { rows: found, next: placeOf(yield* row<RowPlace>(end)) };
 }
 
 function cutAt(found: readonly SummaryRow[], limit: number): Slice<SummaryRow> {
@@ -87,31 +103,19 @@ function cutAt(found: readonly SummaryRow[], limit: number): Slice<SummaryRow> {
   return { rows: kept, next: isFull ? placeOf(kept.at(-1)) : undefined };
 }
 
-/** Whether the next statement may see other rows than the last one. */
-function* isMovingNow(): Tx<boolean> {
-  const found = yield* row<{ readonly is_moving: number }>(sql`
-    SELECT CASE WHEN ${isMoving} THEN 1 ELSE 0 END AS is_moving`);
-  return found?.is_moving === 1;
-}
-
 type RowPlace = Pick<SummaryRow, "created_at" | "id">;
-
-/** Of a page that is read again: the last row that it may look at, if that is known. */
-interface ScanBounds {
-  readonly upTo: Place | undefined;
-}
 
 interface Walk {
   /** One row more than the page holds, in the order of the walk. */
   readonly page: Statement;
-  /** The last row the page may look at; undefined when it looks at all there are. */
+  /** The last row that the page may read; undefined when it reads all rows. */
   readonly end: Statement | undefined;
 }
 
 /**
- * The inner query knows only the path, and its limit keeps the filters out of
- * it: neither database can then choose an index for a filter and sort a
- * million rows, or walk past as many that no filter lets through.
+ * The inner query knows only the path, and its limit keeps the filters out of it. Neither database
+ * can then choose an index for a filter and sort a million rows, or walk over a million rows that
+ * no filter accepts.
  */
 function walkOf(
   path: ListPath,
@@ -119,18 +123,12 @@ function walkOf(
   now: number,
   start: ListPlace | undefined,
   limit: number,
-  bounds: ScanBounds | undefined,
 ): Walk {
   const conditions = conditionsOf(filter, now, path.answers);
   const passes = allOf(conditions);
   const isNewer = filter.newerThan !== undefined;
-  // A tree that is being removed is gone, though its rows go one after the other.
-  const within = allOf([
-    beyond(start, isNewer),
-    ...notBeyond(bounds?.upTo, isNewer),
-    ...timesOf(filter),
-    sql`removing_at IS NULL`,
-  ]);
+  // A tree that is being removed counts as missing, though its rows are removed one by one.
+  const within = allOf([beyond(start, isNewer), ...timesOf(filter), sql`removing_at IS NULL`]);
   const order = isNewer
     ? sql`ORDER BY created_at ASC, id ASC`
     : sql`ORDER BY created_at DESC, id DESC`;
@@ -143,9 +141,7 @@ function walkOf(
         WHERE key = found AND ${within} AND ${passes} ${order} LIMIT ${limit + 1}`,
       end: undefined,
     };
-  // Again with room for rows that come meanwhile: they must not move its end.
-  const rowsMax = bounds === undefined ? scanRowsMax : 2 * scanRowsMax;
-  const scan = conditions.length === 0 ? limit + 1 : rowsMax;
+  const scan = conditions.length === 0 ? limit + 1 : scanRowsMax;
   const ordered = sql`FROM holdfast_execution WHERE ${path.where} AND ${within} ${order}`;
   return {
     page: sql`
@@ -166,14 +162,6 @@ function beyond(start: ListPlace | undefined, isNewer: boolean): Statement {
     : sql`(created_at, id) < (${createdAt}, ${id})`;
 }
 
-function notBeyond(upTo: Place | undefined, isNewer: boolean): Statement[] {
-  if (upTo === undefined) return [];
-  const [createdAt, id] = [numberAt(upTo, 0), textAt(upTo, 1)];
-  return isNewer
-    ? [sql`(created_at, id) <= (${createdAt}, ${id})`]
-    : [sql`(created_at, id) >= (${createdAt}, ${id})`];
-}
-
 function timesOf({ createdFrom, createdTo }: ExecutionFilter): Statement[] {
   return [
     ...(createdFrom === undefined ? [] : [sql`created_at >= ${createdFrom}`]),
@@ -185,6 +173,10 @@ function allOf(conditions: readonly Statement[]): Statement {
   let all = sql`1 = 1`;
   for (const condition of conditions) all = sql`${all} AND ${condition}`;
   return all;
+}
+
+function listPlace(place: Place): ListPlace {
+  return { createdAt: numberAt(place, 0), id: textAt(place, 1) };
 }
 
 function placeOf(found: RowPlace | undefined): Place | undefined {

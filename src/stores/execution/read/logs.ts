@@ -50,7 +50,10 @@ export function isLogLevel(level: string): level is LogLevel {
   return Object.hasOwn(levels, level);
 }
 
-/** A line for people, by the code of an execution or by the worker that runs it; `data` is kept beside it. */
+/**
+ * A line for people, written by the code of an execution or by its worker; `data` is stored with
+ * it.
+ */
 export interface LogEntry {
   readonly level: LogLevel;
   /** At most 64 KiB as UTF-8. */
@@ -58,7 +61,7 @@ export interface LogEntry {
   readonly run?: RunId;
   /** The step whose code wrote it. */
   readonly step?: string;
-  /** Of that step, or of the activity; from 1 on. */
+  /** The attempt of that step, or of the activity; from 1 on. */
   readonly attempt?: number;
   readonly data?: unknown;
 }
@@ -66,7 +69,7 @@ export interface LogEntry {
 interface AppendLogs {
   readonly id: ExecutionId;
   readonly at: number;
-  /** Kept in this order. */
+  /** Stored in this order. */
   readonly lines: readonly NewLine[];
 }
 
@@ -79,7 +82,7 @@ interface NewLine {
   readonly payload: Encoded | null;
 }
 
-/** A line takes a statement; more of them would hold the transaction for too long. */
+/** A line takes a statement; more lines would hold the transaction for too long. */
 const entriesMax = 200;
 
 export function givenLog(
@@ -89,9 +92,9 @@ export function givenLog(
   wait?: WaitOptions,
 ): Call<AppendLogs> {
   const execution = parseExecutionId(id);
-  const { length } = givenList("entries", entries);
-  checkedCount("entries.length", length, { min: 1, max: entriesMax });
-  const lines = Array.from(entries, (entry): NewLine => {
+  const given = givenList("entries", entries, entriesMax);
+  checkedCount("entries.length", given.length, { min: 1 });
+  const lines = given.map((entry): NewLine => {
     const { data, ...line } = checkedEntry(entry);
     return { ...line, payload: data === undefined ? null : encode(data) };
   });
@@ -129,9 +132,8 @@ function checkedEntry(entry: LogEntry): Omit<NewLine, "payload"> & { readonly da
 }
 
 /**
- * Adds lines to the log of an execution, all of them or none. Finished ones
- * take lines too: the last words often come after the end.
- *
+ * Adds lines to the log of an execution, all or none. Finished executions accept lines too: the
+ * last ones often arrive after the end.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`
  */
 export const appendLogs: StoreOperation<ExecutionContext, AppendLogs, void> = storeOperation(
@@ -139,8 +141,8 @@ export const appendLogs: StoreOperation<ExecutionContext, AppendLogs, void> = st
   {
     key: (input: AppendLogs) => input.id,
     *one(_: ExecutionContext, { id, at, lines }) {
-      // The lock gives the lines of one execution their keys in the order in
-      // which they become visible, so that a reader's cursor passes over none.
+      // The lock gives the lines of one execution their keys in the order in which they become
+      // visible, so that a reader's cursor skips none.
       const execution = yield* lockedKey(id);
       for (const { level, message, run: runId, step, attempt, payload } of lines)
         yield* run(sql`
@@ -151,19 +153,21 @@ export const appendLogs: StoreOperation<ExecutionContext, AppendLogs, void> = st
 );
 
 export interface ListLogsOptions extends PageOptions {
-  /** The first key of the list: that of the last line known and one, to see only later ones. */
+  /**
+   * The first key of the list. To see only later lines, pass the key of the last known line plus
+   * one.
+   */
   readonly from?: number;
   /**
-   * Also the lines of all below it. On Postgres a reader that follows several
-   * executions may pass over a line that one of them is just writing; the
-   * lines of a single execution it never does.
+   * Includes the lines of all descendants. On Postgres a reader that follows several executions may
+   * miss a line that one of them is just writing. Lines of a single execution are never missed.
    */
   readonly includeDerived?: boolean;
 }
 
-/** A line as it is shown. */
+/** A line as it is displayed. */
 export interface LogLine {
-  /** Grows in the order of writing. */
+  /** Increases in the order of writing. */
   readonly key: number;
   readonly execution: ExecutionId;
   readonly at: number;
@@ -214,7 +218,7 @@ export const logList: List<ExecutionContext, [id: string, options?: ListLogsOpti
     }),
   });
 
-/** The key that a slice begins with. */
+/** The first key of a slice. */
 function firstKey(after: Place | undefined, from: number): number {
   return after === undefined ? from : numberAt(after, 0) + 1;
 }
@@ -247,10 +251,10 @@ function linesOfOne(
 }
 
 /**
- * The lines of a tree lie among those of all others. So the first one is
- * looked up, by one step in the index for each execution of the tree, and from
- * there on the log is read as it was written, over 2,000 keys. Keys and not
- * lines, since lines that go while the page is read would move its end.
+ * The lines of a tree, which lie among those of all others. The first one is found by one step in
+ * the index for each execution of the tree. From there the log is read as it was written, over
+ * 2,000 keys. The limit counts keys and not lines, since lines removed while the page is read would
+ * move its end.
  */
 function* linesOfTree({ id, from }: LogFilter, { after, limit }: SliceBounds): Tx<Slice<LogRow>> {
   const tree = inTree(id);

@@ -2,6 +2,7 @@ import type { Encoded } from "../../../model/values/encoded.ts";
 import { eventNotFound, eventPruned, executionNotFound } from "../../../model/execution/errors.ts";
 import type { Created, LoggedEvent } from "../../../model/execution/event.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
+import { isSealed, sealedValue } from "../../../model/values/payload-mark.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
@@ -9,6 +10,7 @@ import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { checkedVersion } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
+import { deliveredEvent, deliveredResult } from "../delivered.ts";
 import { eventAt } from "../event-row.ts";
 import {
   absence,
@@ -27,16 +29,19 @@ import {
   type SummaryRow,
 } from "./summary.ts";
 
-/** The one execution that a read is about. */
+/** Builds the input of a read of one execution. */
 export function givenRead(_: ExecutionContext, id: string, wait?: WaitOptions): Call<ExecutionId> {
   return { input: parseExecutionId(id), wait: onlyWait(wait) };
 }
 
-/** All that is known of an execution beside its log. */
+/** The known facts about an execution, without its log. */
 export interface ExecutionView extends ExecutionSummary {
-  /** In order. */
+  /** The tags, in order. */
   readonly tags: readonly string[];
-  /** What its code said last about how far it is; null when it said nothing. */
+  /**
+   * The last progress that its code reported; null when it reported none, and `"sealed"` without
+   * the payload codec.
+   */
   readonly progress: unknown;
 }
 
@@ -71,8 +76,21 @@ export function shownExecution(
 ): ExecutionView {
   return {
     ...found,
-    progress: progress === null ? null : values.readValue(progress),
+    progress: progress === null ? null : unlessSealed(() => values.readValue(progress)),
   };
+}
+
+/**
+ * The decoded value, or `"sealed"` if the payload codec is missing, so that the fields beside it
+ * can be shown.
+ */
+function unlessSealed(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (error) {
+    if (isSealed(error)) return sealedValue;
+    throw error;
+  }
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
@@ -87,11 +105,15 @@ export const readCreated: StoreOperation<ExecutionContext, ExecutionId, LoggedEv
     },
   });
 
-export function shownCreated({ values }: ExecutionContext, first: LoggedEvent): Created<unknown> {
-  return values.readEvent(first).event as Created<unknown>;
+export function shownCreated(
+  context: ExecutionContext,
+  first: LoggedEvent,
+  id: ExecutionId,
+): Created<unknown> {
+  return deliveredEvent(context, id, first).event as Created<unknown>;
 }
 
-/** How an execution ended; undefined when it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
+/** The result of an execution; undefined while it has not finished. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
 export const readResult: StoreOperation<ExecutionContext, ExecutionId, FinishedResult | undefined> =
   storeOperation("readResult", {
     key: (id: ExecutionId) => id,
@@ -99,10 +121,11 @@ export const readResult: StoreOperation<ExecutionContext, ExecutionId, FinishedR
   });
 
 export function shownResult(
-  { values }: ExecutionContext,
+  context: ExecutionContext,
   ended: FinishedResult | undefined,
+  id: ExecutionId,
 ): ExecutionResult | undefined {
-  return ended && values.readResult(ended.result);
+  return ended && deliveredResult(context, id, ended);
 }
 
 interface ReadEvent {
@@ -152,8 +175,9 @@ export const readLastEvent: StoreOperation<ExecutionContext, ExecutionId, Logged
   });
 
 export function shownEvent(
-  { values }: ExecutionContext,
+  context: ExecutionContext,
   logged: LoggedEvent,
+  of: ExecutionId | ReadEvent,
 ): LoggedEvent<unknown> {
-  return values.readEvent(logged);
+  return deliveredEvent(context, typeof of === "string" ? of : of.id, logged);
 }

@@ -1,4 +1,3 @@
-import { corruptRow } from "../../../model/corrupt-row.ts";
 import type { LoggedResponse } from "../../../model/execution/event.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { checkedCount, checkedFilterText, givenFlag } from "../../../model/shape.ts";
@@ -15,24 +14,25 @@ import {
   type SliceBounds,
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
+import { deliveredResponse } from "../delivered.ts";
 import {
   responseColumns,
-  responseOf,
   responseTables,
   sizedResponseColumns,
-  type ResponseRow,
+  storedResponseOf,
   type SizedResponseRow,
+  type ValuedResponseRow,
 } from "../event-row.ts";
 import { standing } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
 import { numberedSlice, rangeFrom, startPast } from "./numbered.ts";
 
 export interface ListResponsesOptions extends PageOptions {
-  /** The number that the list begins with: defaults to the first, backward to the last one. */
+  /** The first number of the list: defaults to the first, with `backward` to the last one. */
   readonly from?: number;
-  /** Pages go from `from` down; within a page the numbers go up all the same. */
+  /** Pages go down from `from`; within a page the numbers still go up. */
   readonly backward?: boolean;
-  /** Only those of one set. Few of them among many others make short pages. */
+  /** Only responses of one set. If few responses match, pages are short. */
   readonly joinSet?: string;
   /** Only signals that no run before the last new start has read. */
   readonly unread?: boolean;
@@ -49,9 +49,8 @@ interface ResponseFilter {
 const table = "holdfast_execution_response";
 
 /**
- * Responses in the order of their numbers, whichever way the pages go; with
- * `joinSet` a page looks at 2,000 of them and no more.
- *
+ * Responses in the order of their numbers, in either direction of the pages. With `joinSet` a page
+ * reads at most 2,000 of them.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
  */
 export const responseList: List<
@@ -65,13 +64,8 @@ export const responseList: List<
     return { filter: checkedFilter(id, filter), page };
   },
   slice: responseSlice,
-  keyOf: ({ seq }: ResponseRow, { id }) => `${id}#${seq}`,
-  itemOf({ values }, found) {
-    // A child's result is in the child's log, which goes only together with its parent's.
-    if (found.kind !== "delay" && found.payload === null)
-      throw corruptRow(table, found.seq, "has lost its value");
-    return values.readResponse(responseOf(found));
-  },
+  keyOf: ({ seq }: ValuedResponseRow, { id }) => `${id}#${seq}`,
+  itemOf: (context, found, { id }) => deliveredResponse(context, id, storedResponseOf(found)),
 });
 
 function checkedFilter(
@@ -91,7 +85,7 @@ function* responseSlice(
   _: ExecutionContext,
   { id, from, backward, joinSet, unread }: ResponseFilter,
   { after, limit }: SliceBounds,
-): Tx<Slice<ResponseRow>> {
+): Tx<Slice<ValuedResponseRow>> {
   const found = yield* standing(id);
   const numbers = { first: 1, last: found.responses };
   const isUp = !backward;
@@ -110,7 +104,7 @@ function* responseSlice(
   const only =
     joinSet === undefined
       ? isUnread
-      : // Not a bare column: by the index on it a large set would be read as a whole and sorted.
+      : // Not a bare column: with its index a large set would be read as a whole and sorted.
         sql`r.inbox || '' = ${joinSet} AND ${isUnread}`;
   const range = rangeFrom(
     numbers,
@@ -119,7 +113,7 @@ function* responseSlice(
     joinSet === undefined && !unread ? limit : scanRowsMax,
   );
   const order = isUp ? sql`ORDER BY r.seq ASC` : sql`ORDER BY r.seq DESC`;
-  const slice = yield* numberedSlice<SizedResponseRow, ResponseRow>(
+  const slice = yield* numberedSlice<SizedResponseRow, ValuedResponseRow>(
     numbers,
     range,
     limit,
@@ -131,7 +125,7 @@ function* responseSlice(
         ${order} LIMIT ${limit}`);
     },
     function* (large) {
-      return yield* rows<ResponseRow>(sql`
+      return yield* rows<ValuedResponseRow>(sql`
         SELECT ${responseColumns} FROM ${responseTables}
         WHERE r.execution = ${found.key} AND r.seq IN ${integersOf(large.map(({ seq }) => seq))} ${order}`);
     },

@@ -1,29 +1,39 @@
 import { lineOf, type ExecutionId } from "../../../model/ids/execution-id.ts";
+import type { ResultKind } from "../../../model/execution/event.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
+import { resultHashIn } from "../event-row.ts";
+import type { FinishedResult } from "../state-row.ts";
 import { readResult } from "./read.ts";
 
-/** So many results, each at most so large, are read at once: a megabyte. */
+/** The number of results that are read at once, each up to a maximum size: a megabyte in all. */
 const idsMax = 256;
 const smallMax = 4_096;
 
 interface Ending {
   readonly id: ExecutionId;
   readonly state: string;
-  /** Null when it has not ended, or the result is large. */
+  readonly version: number;
+  readonly result_kind: ResultKind | null;
+  /** Null if it has not finished, or the result is large. */
   readonly result: Encoded | null;
+  readonly body: string | null;
 }
 
-/** Which of some executions that have no parent have ended, and their results when they are small. */
+/** A result in its stored form, with its hash and its place in the log. */
+type EndedResult = Pick<FinishedResult, "version" | "result" | "resultHash" | "resultKind">;
+
+/** Reads which of some executions without a parent have finished, with their small results. */
 const readEndings: StoreOperation<ExecutionContext, readonly ExecutionId[], readonly Ending[]> =
   storeOperation("readEndings", {
     key: () => "endings",
     *one(_: ExecutionContext, ids) {
       return yield* rows<Ending>(sql`
-      SELECT x.id, x.state, CASE WHEN octet_length(e.payload) <= ${smallMax} THEN e.payload END AS result
+      SELECT x.id, x.state, x.version, x.result_kind, e.body,
+        CASE WHEN octet_length(e.payload) <= ${smallMax} THEN e.payload END AS result
       FROM holdfast_execution x
         LEFT JOIN holdfast_execution_event e
           ON x.state = 'finished' AND e.execution = x.key AND e.version = x.version AND e.kind = 'finished'
@@ -32,11 +42,10 @@ const readEndings: StoreOperation<ExecutionContext, readonly ExecutionId[], read
   });
 
 /**
- * Looks whether executions have ended, for any number of waits. What is asked
- * for in the same moment is one read, since a program that starts 200 runs and
- * awaits them would make 400. Whatever is not plainly there or not there yet (a
- * large result, a child, a row that is missing or damaged) is read alone, which
- * also decides the error.
+ * Checks whether executions have finished, for any number of waits. Requests made at the same
+ * moment share one read, since a program that starts 200 runs and awaits them would otherwise make
+ * 400. Only simple cases are shared. A large result, a child, or a missing or damaged row is read
+ * separately, which also decides the error.
  */
 export class ResultLooks {
   readonly #context: ExecutionContext;
@@ -47,18 +56,19 @@ export class ResultLooks {
     this.#context = context;
   }
 
-  /** The result, or undefined when it has not ended. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  async look(id: ExecutionId): Promise<Encoded | undefined> {
-    // Whether a child is there depends on those above it.
+  /** The result, or undefined while it has not finished. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
+  async look(id: ExecutionId): Promise<EndedResult | undefined> {
+    // A child is present only if its ancestors are.
     if (lineOf(id).length === 1) {
       this.#asked.add(id);
       this.#reading ??= this.#readTogether();
       const found = (await this.#reading).get(id);
       if (found !== undefined && found.state !== "finished") return undefined;
-      if (typeof found?.result === "string") return found.result;
+      const ended = found && endedResult(found);
+      if (ended !== undefined) return ended;
     }
     const { database } = this.#context;
-    return (await database.read(readResult(this.#context), id))?.result;
+    return await database.read(readResult(this.#context), id);
   }
 
   async #readTogether(): Promise<ReadonlyMap<ExecutionId, Ending>> {
@@ -75,4 +85,10 @@ export class ResultLooks {
     const found = (await Promise.all(pages)).flat();
     return new Map(found.map((ending) => [ending.id, ending]));
   }
+}
+
+function endedResult(found: Ending): EndedResult | undefined {
+  const { version, result, body, result_kind: resultKind } = found;
+  if (result === null || resultKind === null) return undefined;
+  return { version, resultKind, result, resultHash: resultHashIn(body) };
 }

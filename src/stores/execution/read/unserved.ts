@@ -1,11 +1,11 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
-import { row, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
-import { isLockable } from "../state-row.ts";
+import { isLockableBegun, isLockableNew } from "../state-row.ts";
 
-/** The longest due run of a function of which none is running anywhere. */
+/** The longest due run of a function with no running run. */
 export interface Unserved {
   readonly function: FunctionName;
   readonly id: ExecutionId;
@@ -13,15 +13,18 @@ export interface Unserved {
 }
 
 interface FindUnserved {
-  /** One function alone; all by default. */
+  /** The only function to check; all by default. */
   readonly only?: string;
   readonly dueBy: number;
 }
 
-/** Functions looked at in one call, by two lookups each however many runs they have. */
+/**
+ * The number of functions that one call reads, by three lookups each, regardless of the number of
+ * their runs.
+ */
 const functionsMax = 200;
 
-/** Functions that have something due and nothing running: nobody may be serving them. */
+/** Functions with a due run and no running one: no worker may be serving them. */
 export const findUnserved: StoreOperation<ExecutionContext, FindUnserved, readonly Unserved[]> =
   storeOperation("findUnserved", {
     key: () => "unserved",
@@ -30,9 +33,15 @@ export const findUnserved: StoreOperation<ExecutionContext, FindUnserved, readon
       let name = "";
       for (let looked = 0; looked < functionsMax; looked += 1) {
         const which = only === undefined ? sql`function > ${name}` : sql`function = ${only}`;
-        const next = yield* row<Unserved>(sql`
-        SELECT function, id, due_at FROM holdfast_execution
-        WHERE ${which} AND ${isLockable} ORDER BY function, due_at, id LIMIT 1`);
+        const [next] = (yield* rows<Unserved>(sql`
+        SELECT function, id, due_at FROM (
+          SELECT function, id, due_at FROM holdfast_execution
+          WHERE ${which} AND ${isLockableNew} ORDER BY function, due_at, id LIMIT 1) AS fresh
+        UNION ALL SELECT function, id, due_at FROM (
+          SELECT function, id, due_at FROM holdfast_execution
+          WHERE ${which} AND ${isLockableBegun} ORDER BY function, due_at, id LIMIT 1) AS begun`)).toSorted(
+          firstServed,
+        );
         if (next === undefined) break;
         name = next.function;
         if (next.due_at <= dueBy) {
@@ -47,3 +56,12 @@ export const findUnserved: StoreOperation<ExecutionContext, FindUnserved, readon
       return unserved;
     },
   });
+
+/** Orders functions by their bytes, as an index does. */
+function firstServed(a: Unserved, b: Unserved): number {
+  return compared(a.function, b.function) || a.due_at - b.due_at || compared(a.id, b.id);
+}
+
+function compared(a: string, b: string): number {
+  return Number(a > b) - Number(a < b);
+}

@@ -1,10 +1,9 @@
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { unreachable } from "../../../model/errors.ts";
 import {
-  deathsMax,
+  aloneDeathsMax,
   decideDeadline,
   decideExpiredLock,
-  type ExpiryDecision,
 } from "../../../model/execution/decisions.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { isHeld } from "../../../model/execution/pending.ts";
@@ -20,6 +19,7 @@ import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
 import { runInterrupted, timerSet } from "../topics.ts";
 import { earliestTimer } from "./due.ts";
+import { hasRecorded, isOwnerAlive } from "./lost-lock.ts";
 
 export interface ExpireLock {
   readonly id: ExecutionId;
@@ -28,10 +28,7 @@ export interface ExpireLock {
   readonly random: number;
 }
 
-/**
- * Records that a lock has run out, if it still has: the worker may have
- * extended or released it meanwhile.
- */
+/** Records that a lock has expired, unless the worker has since extended or released it. */
 export const expireLock: StoreOperation<
   ExecutionContext,
   ExpireLock,
@@ -42,27 +39,29 @@ export const expireLock: StoreOperation<
     const record = yield* lockedRecord(id);
     const { pending } = record.state;
     if (pending.kind !== "locked" || pending.leaseUntil > at) return "notExpired";
-    const decision = decideExpiredLock(record.state, at, random);
-    const isMarked = decision.kind === "giveUp" && (yield* hasBegun(record));
-    yield* appendTo(
-      record,
+    const decision = decideExpiredLock(record.state, {
       at,
-      isMarked ? markedTimedOut(at) : eventsOfExpiry(decision, at, endings),
-    );
+      random,
+      hasRecorded: yield* hasRecorded(record),
+      isOwnerAlive: yield* isOwnerAlive(record.key, pending),
+    });
+    yield* appendTo(record, at, eventsOfExpiry(decision, at, endings));
     return decision.kind === "park" ? "parked" : "expired";
   },
 });
 
-/** What is appended behind the last of too many deaths. */
+/** The event appended after the last of too many deaths. */
 export const parkedForDeaths: Extract<ExecutionEvent, { readonly kind: "parked" }> = {
   kind: "parked",
   code: "RUN_KEEPS_KILLING_WORKERS",
-  reason: `${deathsMax} processes in a row died while they ran it, or did not renew their lock in time, without progress in between.`,
-  // Other code may do the same to its workers: somebody is to look at it.
+  reason:
+    `${aloneDeathsMax} processes died, or stopped renewing their lock, while they ran it and nothing else, without progress in between. ` +
+    "Find out in its code or its memory what ends them, then unpark it.",
+  // Other code may kill its workers in the same way: an operator must look at it.
   codeVersion: null,
 };
 
-/** An execution that was set aside while time passed: no code of its own runs that could tell it. */
+/** An execution that was parked by a timer: none of its own code runs that could report it. */
 export interface Parked {
   readonly id: ExecutionId;
   readonly code: string;
@@ -75,36 +74,22 @@ export function parkedAfterDeaths(id: ExecutionId): Parked {
 }
 
 function eventsOfExpiry(
-  decision: ExpiryDecision,
+  decision: ReturnType<typeof decideExpiredLock>,
   at: number,
   endings: Endings,
 ): readonly ExecutionEvent[] {
   switch (decision.kind) {
     case "unlock":
       return [{ kind: "unlocked", dueAt: decision.dueAt, reason: decision.reason }];
-    case "retry":
-      return [{ kind: "attemptTimedOut", dueAt: decision.dueAt }];
+    case "resume":
+      return [{ kind: "attemptTimedOut", dueAt: decision.dueAt, counts: decision.counts }];
     case "park":
-      return [{ kind: "attemptTimedOut", dueAt: at }, parkedForDeaths];
-    case "giveUp":
-      return [endings.timedOut];
+      return [{ kind: "attemptTimedOut", dueAt: at, counts: decision.counts }, parkedForDeaths];
     case "finish":
-      return [endings[decision.resultKind]];
+      return [endings[decision.resultKind === "cancelled" ? "cancelled" : "timedOut"]];
     default:
       return unreachable(decision);
   }
-}
-
-/** The last attempt timed out, and what the run has begun is for its code to end: as when its deadline had passed. */
-function markedTimedOut(at: number): readonly ExecutionEvent[] {
-  return [
-    { kind: "attemptTimedOut", dueAt: at },
-    {
-      kind: "cancellationRequested",
-      reason: "the last attempt timed out",
-      cause: "deadline",
-    },
-  ];
 }
 
 export interface ExpireDeadline {
@@ -113,8 +98,8 @@ export interface ExpireDeadline {
 }
 
 /**
- * Ends an execution that was to be done by now. A workflow that runs or has a
- * history, and whatever had children, is asked to end by itself.
+ * Ends an execution whose deadline has passed. A workflow that runs or has a history, and any
+ * execution that had children, is asked to end by itself.
  */
 export const expireDeadline: StoreOperation<
   ExecutionContext,
@@ -150,12 +135,12 @@ export const expireDeadline: StoreOperation<
   },
 });
 
-/** Give it the leeway that `expireTimers` is given. */
+/** Options of the wait. Pass the same leeway as to `expireTimers`. */
 export interface TimerWaitOptions extends WaitOptions {
   readonly leeway?: Duration;
 }
 
-/** Resolves when a delay, lock or deadline is over; sleeps exactly until then. */
+/** Resolves when a delay, lock or deadline has expired, and sleeps exactly until then. */
 export async function waitForTimer(
   context: ExecutionContext,
   options?: TimerWaitOptions,

@@ -1,4 +1,4 @@
-import { decideOwnerDeath, type DeathDecision } from "../../../model/execution/decisions.ts";
+import { decideOwnerDeath, type LossDecision } from "../../../model/execution/decisions.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { lastHolder } from "../../../model/execution/state.ts";
@@ -12,18 +12,17 @@ import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
 import { parkedAfterDeaths, parkedForDeaths, type Parked } from "./expire.ts";
 import { unlessGone } from "./expire-timers.ts";
+import { hasRecorded } from "./lost-lock.ts";
 
 /**
- * What becomes of executions whose process has died. A `death` hint names the
- * owner, or a worker that starts asks for all who hold something; only a death
- * that is proven (`database.liveness`) counts, others keep what they hold until
- * their leases end. What the owner held is found by one index, a page at a
- * time, and each is released in a transaction of its own: `decideOwnerDeath`
- * says whether that counts as an attempt, as a death without progress, or as
- * nothing, and when it is due again.
+ * Releases executions whose process has died. A `death` hint names the owner, or a starting worker
+ * asks for all owners that hold executions. Only a proven death counts (`database.liveness`); other
+ * owners keep their executions until their leases end. One index finds the owner's executions, a
+ * page at a time, and each is released in a transaction of its own. `decideOwnerDeath` decides how
+ * the death counts, and when the execution is due again.
  */
 
-/** A place among what a process holds. */
+/** A position among the executions that a process holds. */
 interface HeldPlace {
   readonly leaseUntil: number;
   readonly key: number;
@@ -33,17 +32,20 @@ export interface HeldBy {
   readonly owner: OwnerId;
   readonly at: number;
   readonly limit: number;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly after?: HeldPlace | undefined;
 }
 
 export interface Held {
   readonly ids: readonly ExecutionId[];
-  /** Where to go on, when there may be more. */
+  /** The place to continue from, if there may be more. */
   readonly next: HeldPlace | undefined;
 }
 
-/** A page of the executions that a process holds: locked by it, or kept in its memory while they wait. */
+/**
+ * A page of the executions that a process holds: locked by it, or kept in its memory while they
+ * wait.
+ */
 export const heldBy: StoreOperation<ExecutionContext, HeldBy, Held> = storeOperation("heldBy", {
   key: (input: HeldBy) => input.owner,
   *one(_: ExecutionContext, { owner, at, limit, after }) {
@@ -68,7 +70,7 @@ export const heldBy: StoreOperation<ExecutionContext, HeldBy, Held> = storeOpera
   },
 });
 
-/** The processes that hold executions, one after the other. */
+/** The processes that hold executions, one by one. */
 const nextHolder: StoreOperation<
   ExecutionContext,
   { readonly after: string },
@@ -92,8 +94,8 @@ export interface ReleaseExecution {
 }
 
 /**
- * Takes an execution from a process that has provably died, if it still holds
- * it. Repeating it does nothing.
+ * Releases an execution from a process proven dead, if that process still holds it. May be
+ * repeated.
  */
 export const releaseExecution: StoreOperation<
   ExecutionContext,
@@ -105,14 +107,15 @@ export const releaseExecution: StoreOperation<
     const record = yield* lockedRecord(id);
     const { state } = record;
     if (lastHolder(state.pending)?.owner !== owner || !isHeld(state.pending, at)) return "notHeld";
-    const decision = decideOwnerDeath(state, at, random);
+    const recorded = yield* hasRecorded(record);
+    const decision = decideOwnerDeath(state, { at, random, hasRecorded: recorded });
     yield* appendTo(record, at, eventsOfDeath(decision, owner, at, endings));
     return decision.kind === "park" ? "parked" : "released";
   },
 });
 
 function eventsOfDeath(
-  decision: DeathDecision,
+  decision: LossDecision,
   owner: OwnerId,
   at: number,
   endings: Endings,
@@ -128,24 +131,23 @@ function eventsOfDeath(
         },
       ];
     case "park":
-      return [{ kind: "ownerDied", owner, dueAt: at, counts: "death" }, parkedForDeaths];
+      return [{ kind: "ownerDied", owner, dueAt: at, counts: decision.counts }, parkedForDeaths];
     default:
-      return [decision.resultKind === "failed" ? endings.ownerDied : endings.cancelled];
+      return [decision.resultKind === "cancelled" ? endings.cancelled : endings.ownerDied];
   }
 }
 
 export interface ReleaseReport {
-  /** Executions that were taken from dead processes. */
+  /** The number of executions released from dead processes. */
   readonly released: number;
-  /** Those of them that have now lost one process too many. */
+  /** The released executions that have now lost one process too many. */
   readonly parked: readonly Parked[];
-  /** Held by a dead process, and not to be released until they are mended. */
+  /** Damaged executions of a dead process, which cannot be released until they are fixed. */
   readonly damaged: readonly Damaged[];
 }
 
 /**
- * Takes from processes that have provably died what they held: from one, or
- * from all that hold something.
+ * Releases the executions of processes proven dead: of one process, or of all that hold executions.
  */
 export async function releaseDead(
   context: ExecutionContext,

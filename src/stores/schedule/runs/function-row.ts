@@ -15,7 +15,7 @@ import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import type { ScheduleName } from "../schedule-row.ts";
 
-/** What a schedule starts, as it is kept. */
+/** The stored function of a schedule. */
 export interface FunctionRow {
   readonly key: number;
   readonly name: string;
@@ -37,17 +37,17 @@ export const functionTable = "holdfast_schedule_function";
 const functionColumns: Statement = sql`
   key, name, role, function, input, input_hash, overlap, is_paused, last_run, skips, skipped_at, skip_reason, changed_at`;
 
-/** What a schedule starts, and what has become of that. */
+/** The function of a schedule, and the outcome of its instants. */
 export interface ScheduledState {
   readonly role: "workflow" | "activity";
   readonly function: FunctionName;
   readonly overlap: Overlap;
   readonly isPaused: boolean;
   readonly lastRun: ExecutionId | null;
-  /** Instants that started nothing because of what was unfinished then; null when there was none. */
+  /** Instants that started nothing because of unfinished runs; null when there were none. */
   readonly skipped: {
     readonly count: number;
-    /** The last one. */
+    /** The last skipped instant. */
     readonly instant: number;
     readonly reason: SkipReason;
   } | null;
@@ -63,7 +63,7 @@ export function functionOf(found: Omit<FunctionRow, "input">): ScheduledState {
     (role !== "workflow" && role !== "activity") ||
     (skippedAt === null) !== (reason === undefined)
   )
-    throw corruptRow(functionTable, found.name, "has terms of a schedule that do not exist");
+    throw corruptRow(functionTable, found.name, "has unknown terms of a schedule");
   return {
     role,
     function: parseFunctionName(found.function),
@@ -77,12 +77,12 @@ export function functionOf(found: Omit<FunctionRow, "input">): ScheduledState {
   };
 }
 
-/** How the scheduler knows a schedule of runs. */
+/** The scheduler's name for a schedule of runs. */
 export function ofKindRun(name: string): ScheduleName {
   return { kind: runSchedules, name };
 }
 
-/** Locked until the transaction ends, and before all else that belongs to the schedule. */
+/** Locks the row until the transaction ends, before all other rows of the schedule. */
 export function* lockedFunction(name: string): Tx<FunctionRow | undefined> {
   return yield* row<FunctionRow>(sql`
     SELECT ${functionColumns} FROM holdfast_schedule_function WHERE name = ${name} ${lockRow}`);
@@ -94,12 +94,12 @@ export function* presentFunction(name: string): Tx<FunctionRow> {
   if (found !== undefined) return found;
   throw new HoldfastError(
     "SCHEDULE_NOT_FOUND",
-    `There is no schedule "${name}". holdfast.schedules.list() names those there are; one is made by giving it to holdfast.work.`,
+    `There is no schedule "${name}". holdfast.schedules.list() names the existing ones; to create one, pass it to holdfast.work.`,
     { name },
   );
 }
 
-/** Instants that started nothing; the last of them is remembered. */
+/** Counts instants that started nothing, and records the last one. */
 export function* countSkips(
   key: number,
   count: number,

@@ -17,6 +17,7 @@ import {
   type Tx,
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { changedRow, readValue } from "../../damage.ts";
 import type { ExecutionContext } from "../../execution/context.ts";
 import {
   cancelOrMark,
@@ -28,6 +29,7 @@ import { scheduleChanged, type DueInstant } from "../schedule-row.ts";
 import {
   countSkips,
   functionOf,
+  functionTable,
   lockedFunction,
   ofKindRun,
   presentFunction,
@@ -35,35 +37,34 @@ import {
 } from "./function-row.ts";
 
 /**
- * How a schedule starts runs. Each of these bodies locks the row of what the
- * schedule starts before it looks at anything, so what is unfinished and what
- * waits is judged by one of them at a time:
+ * Starts runs for schedules. Each of these bodies first locks the function row of the schedule, so
+ * only one at a time judges the unfinished runs and the waiting instants:
  *
- *   function row → executions (created, cancelled) → schedule row (moved on)
+ *   function row → executions (created, cancelled) → schedule row (advanced)
  *
- * Nothing else locks that row, and what ends a run does not touch it: the
- * runs of a schedule whose end nobody has seen are looked up here.
+ * Nothing else locks that row, and the end of a run does not touch it. Ends that no schedule has
+ * noticed yet are looked up here.
  */
 
-/** What became of an instant. */
+/** The outcome of an instant. */
 export type InstantOutcome =
   | {
       readonly kind: "started";
       readonly run: ExecutionId;
       readonly function: string;
     }
-  /** It is started when `unfinished` have ended. */
+  /** It starts when `unfinished` have ended. */
   | {
       readonly kind: "waiting";
       readonly cancelled: readonly ExecutionId[];
-      /** Instants that waited and start nothing, since this one came. */
+      /** Waiting instants that start nothing, since this one came. */
       readonly replaced: number;
     }
   | { readonly kind: "skipped"; readonly reason: SkipReason }
   /** The schedule was removed a moment ago. */
   | { readonly kind: "gone" };
 
-/** Starts what an instant is for, in the transaction that moves its schedule on. */
+/** Starts the run of an instant, in the transaction that advances its schedule. */
 export function* startDue(
   context: ExecutionContext,
   { name, instant, at }: Pick<DueInstant, "name" | "instant" | "at">,
@@ -91,7 +92,7 @@ export function* startDue(
   }
 }
 
-/** Starts at once when all could be ended at once. */
+/** Starts at once when all unfinished runs could be ended at once. */
 function* cancelAndWait(
   context: ExecutionContext,
   found: FunctionRow,
@@ -120,13 +121,12 @@ function* cancelAndWait(
   return { kind: "waiting", cancelled: unfinished, replaced: before.length };
 }
 
-/** What is looked at at once: more than these are unfinished only where runs may overlap. */
+/** The number of runs per lookup. More are unfinished only where runs may overlap. */
 const runsMax = 100;
 
 /**
- * Runs whose end nobody has seen, the oldest first, `runsMax` at most; those
- * that have ended are forgotten. Where runs may overlap it does not matter how
- * many there are, and one look keeps their number down.
+ * Runs whose end was not noticed yet, oldest first, up to `runsMax`. Ended runs are forgotten.
+ * Where runs may overlap their number does not matter, and one lookup keeps it low.
  */
 function* lookForUnfinished({ key }: FunctionRow, mayOverlap: boolean): Tx<readonly ExecutionId[]> {
   for (;;) {
@@ -158,7 +158,10 @@ function* insertWaiting({ key, name }: FunctionRow, instant: number): Tx<void> {
   yield* announce(scheduleChanged, ofKindRun(name).kind);
 }
 
-/** Creates the run of an instant, which may have waited. An id that another run has must not hold up all later instants. */
+/**
+ * Creates the run of an instant, which may have waited. An id that another run has must not block
+ * all later instants.
+ */
 function* startInstant(
   context: ExecutionContext,
   found: FunctionRow,
@@ -191,7 +194,7 @@ function* remember(
     UPDATE holdfast_schedule_function SET last_run = ${id} WHERE key = ${key}`);
 }
 
-/** Its input is stored as the schedule has it: it was encoded when the schedule was put. */
+/** Uses the input as the schedule stores it: it was encoded when the schedule was put. */
 function draftOf(
   context: ExecutionContext,
   found: FunctionRow,
@@ -206,6 +209,9 @@ function draftOf(
   },
 ) {
   const { name, input, input_hash: inputHash } = found;
+  const { values } = context;
+  const value = readValue(functionTable, name, () => values.readValue(input));
+  if (!values.agrees(value, inputHash)) throw changedRow(functionTable, name);
   const { role, function: started } = functionOf(found);
   const made = newExecution(
     context,
@@ -228,8 +234,8 @@ export interface FireNow {
 }
 
 /**
- * Starts a run outside of the cadence, whatever is unfinished, or finds the
- * one that was started under its id.
+ * Starts a run outside the cadence, independent of unfinished runs, or returns the run that was
+ * started under its id.
  * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`
  */
 export const fireNow: StoreOperation<ExecutionContext, FireNow, { readonly function: string }> =
@@ -245,7 +251,7 @@ export const fireNow: StoreOperation<ExecutionContext, FireNow, { readonly funct
     },
   });
 
-/** Starts the first instant of a schedule that waits, if nothing is in its way any more. */
+/** Starts the first waiting instant of a schedule, if nothing blocks it any longer. */
 export const startWaiting: StoreOperation<
   ExecutionContext,
   { readonly name: string },
@@ -271,13 +277,13 @@ export const startWaiting: StoreOperation<
   },
 });
 
-/** Schedules with instants that wait, and the runs that are in their way. */
+/** Schedules with waiting instants, and the runs that block them. */
 export interface WaitingSchedule {
   readonly name: string;
   readonly unfinished: readonly ExecutionId[];
 }
 
-/** Of the schedules of some names, those that are not paused and have instants that wait. */
+/** The schedules among some names that are not paused and have waiting instants. */
 export const findWaiting: StoreOperation<
   object,
   { readonly names: readonly string[] },

@@ -22,14 +22,14 @@ import { createdAndDeleted, insertSession } from "../create.ts";
 import type { NodeRow } from "../node-row.ts";
 
 /**
- * Writing a session that was read out elsewhere. Until it is complete it looks
- * deleted, under a generation below 0 that only the copy knows; what an
- * interrupted copy leaves is removed when it has written nothing for long.
+ * Writes a session that was read from another database. Until it is complete it looks deleted,
+ * under a generation below 0 that only the copy knows. The remains of an interrupted copy are
+ * removed once it has written nothing for long.
  */
 
 interface BeginCopy {
   readonly id: SessionId;
-  /** Drawn at random below 0. */
+  /** A random number below 0. */
   readonly generation: number;
   readonly at: number;
   readonly picture: SessionPicture;
@@ -76,7 +76,7 @@ interface IntoCopy<Row> {
   readonly rows: readonly Row[];
 }
 
-/** A node whose parent did not come along becomes a root. */
+/** A node whose parent was not copied becomes a root. */
 export const nodesIn: StoreOperation<SessionContext, IntoCopy<NodeRow>, void> = storeOperation(
   "sessionNodesIn",
   {
@@ -93,10 +93,12 @@ export const nodesIn: StoreOperation<SessionContext, IntoCopy<NodeRow>, void> = 
         const point = pointAfter(parent, node);
         const inserted = yield* row<{ readonly key: number }>(sql`
           INSERT INTO holdfast_session_node
-            (session, id, parent, depth, skip, far, messages, turn, at, kind, role, frame, caused_by, payload)
+            (session, id, parent, depth, skip, far, messages, turn, at, kind, role, frame, caused_by, payload,
+             checksum)
           VALUES (${session}, ${node.id}, ${parent?.key ?? null}, ${point.depth}, ${point.skip}, ${point.far},
             ${point.messages}, ${node.turn}, ${node.at},
-            ${node.kind}, ${node.role}, ${node.frame}, ${node.caused_by}, ${node.payload})
+            ${node.kind}, ${node.role}, ${node.frame}, ${node.caused_by}, ${node.payload},
+            ${node.checksum})
           RETURNING key`);
         places.set(node.id, { key: inserted?.key ?? 0, ...point });
       }
@@ -135,7 +137,7 @@ export const turnsIn: StoreOperation<SessionContext, IntoCopy<TurnRow>, void> = 
   },
 );
 
-/** Tells that the copy goes on, before a step that takes long. */
+/** Records that the copy is alive, before a long step. */
 export const touchCopy: StoreOperation<
   SessionContext,
   Omit<IntoCopy<never>, "rows">,
@@ -147,7 +149,7 @@ export const touchCopy: StoreOperation<
   },
 });
 
-/** Gives a copy up, so that what it has written can be removed at once. */
+/** Abandons a copy, so that its rows can be removed at once. */
 export const giveUpCopy: StoreOperation<SessionContext, { readonly session: number }, void> =
   storeOperation("giveUpSessionCopy", {
     key: (input: { readonly session: number }) => String(input.session),
@@ -162,7 +164,7 @@ interface FindCopy {
   readonly origin: string;
 }
 
-/** The living session of an id, if it came from this very origin. */
+/** The live session of an id, if it came from this very origin. */
 export const findCopy: StoreOperation<SessionContext, FindCopy, SessionHandle | undefined> =
   storeOperation("findSessionCopy", {
     key: (input: FindCopy) => input.id,
@@ -179,16 +181,15 @@ interface EndCopy {
   readonly id: SessionId;
   readonly at: number;
   readonly picture: SessionPicture;
-  /** How many usage entries and receipts were written. */
+  /** The number of usage entries and receipts that were written. */
   readonly usage: number;
   readonly turns: number;
-  /** How many attachments were committed to it. */
+  /** The number of attachments that were committed to it. */
   readonly attachments: number;
 }
 
 /**
- * Makes the copy the living session of its id, if it is complete: as the next
- * generation after all there are by now.
+ * Makes a complete copy the live session of its id, as the generation after all existing ones.
  *
  * @throws HoldfastError `SESSION_EXISTS`, `TRANSACTION_CONFLICT`
  */
@@ -216,8 +217,8 @@ export const endCopy: StoreOperation<SessionContext, EndCopy, SessionHandle> = s
 );
 
 /**
- * The next generation, held until the transaction ends by a row that comes and
- * goes in it: a call that creates the id at this moment waits and then finds ours.
+ * The next generation. A row that is inserted and removed in this transaction holds it until the
+ * end. A call that creates the id at this moment waits and then finds the copy.
  */
 function* takenGeneration(id: SessionId, at: number, { meta }: SessionPicture): Tx<number> {
   yield* refuseLiving(id);
@@ -260,10 +261,13 @@ function* lockCopy(session: number, at: number): Tx<void> {
   if (touched === 0) throw copyDisturbed();
 }
 
-/** Nodes were removed from the source, or parts of the unfinished copy were, meanwhile. */
+/**
+ * The error when nodes of the source, or parts of the unfinished copy, were removed during the
+ * copy.
+ */
 export function copyDisturbed(): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    "The session was changed in the midst of being copied, in a way that a copy cannot follow: nodes or attachments were removed, or it was deleted. Nothing is left of the copy. Try again.",
+    "The session changed during the copy in a way that a copy cannot follow: nodes or attachments were removed, or it was deleted. Nothing is left of the copy. Try again.",
   );
 }

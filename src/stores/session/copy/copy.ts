@@ -1,6 +1,7 @@
 import { verifiedBlob } from "../../../model/blob.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
+import { tellProgress } from "../../../model/shape.ts";
 import { parseSessionId } from "../../../model/ids/session-id.ts";
 import type { SessionHandle } from "../../../model/session/session.ts";
 import { descriptionOf, type Attachment } from "../../attachment/attachment-row.ts";
@@ -27,6 +28,7 @@ import {
   type UsageRow,
 } from "./copy-out.ts";
 import type { Page } from "../../list.ts";
+import { takePayloadMark } from "../../payload-seal.ts";
 import type { CreatedSession } from "../create.ts";
 import type { GraphPage } from "../graph/graph.ts";
 import { sessionContext, type SessionContext } from "../context.ts";
@@ -35,7 +37,7 @@ import { ImportedName, sessionNamed, type SessionName } from "../../session-name
 import type { SessionRef } from "../../session-row.ts";
 import { blobMissing } from "../state-row.ts";
 
-/** One side of a copy: a database, and where its attachments are when not in it. */
+/** One side of a copy: a database, and its attachments when they are not in it. */
 export interface CopySide {
   readonly database: Database;
   readonly attachments?: Attachments | undefined;
@@ -53,13 +55,13 @@ const rowsPerPage = 500;
 const attachmentsPerPage = 100;
 
 /**
- * Copies a session as it is at one moment into another database: graph,
- * checkpoint, usage, receipts and committed attachments; not its queue and its
- * lease. A fork becomes whole: it gets nodes of its own. Nothing is locked
- * meanwhile. It becomes visible at the end, all at once. Repeating it finds what
- * the same source, as it was then, became.
+ * Copies a session as of one moment into another database: graph, checkpoint, usage, receipts and
+ * committed attachments, but not its queue and lease. A fork becomes complete: it gets its own
+ * nodes. Nothing is locked during the copy. The copy becomes visible at the end, all at once. A
+ * repeated copy of the same source in the same state returns the first copy.
  *
- * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `SESSION_EXISTS`, `TRANSACTION_CONFLICT`.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `SESSION_EXISTS`,
+ *   `TRANSACTION_CONFLICT`.
  */
 export async function copySession(
   from: CopySide,
@@ -82,7 +84,7 @@ class Copy {
   readonly #source: SessionRef;
   readonly #to: CopySide;
   readonly #options: CopyOptions;
-  /** Of the side that is read and of the one that is written. */
+  /** The contexts of the side that is read and of the side that is written. */
   readonly #out: SessionContext;
   readonly #in: SessionContext;
 
@@ -101,6 +103,7 @@ class Copy {
     const before = await database.read(findCopy(this.#in), { id, origin }, this.#wait);
     if (before !== undefined) return { ...before, existed: true };
     verifyBlobs(database, picture);
+    await takePayloadMark(this.#from.database, database);
     const generation = -1 - randomNumber(database);
     const { key } = await database.write(
       beginCopy(this.#in),
@@ -122,7 +125,7 @@ class Copy {
       return { ...made, existed: false };
     } catch (error) {
       await this.#giveUp(key);
-      // Another copy of the same at the same time came first.
+      // A concurrent copy of the same source came first.
       const other =
         isHoldfastError(error) && error.code === "SESSION_EXISTS"
           ? await database.read(findCopy(this.#in), { id, origin })
@@ -132,14 +135,14 @@ class Copy {
     }
   }
 
-  /** What cannot be removed now, since the database fails, is removed by `reclaim` later. */
+  /** Removes an abandoned copy. If the database fails here, `reclaim` removes the rest later. */
   async #giveUp(session: number): Promise<void> {
     const { database } = this.#to;
     try {
       await database.write(giveUpCopy(this.#in), { session });
       await reclaimGivenUp(this.#in, session);
     } catch {
-      // The first failure is the one to tell.
+      // The first failure is the one to report.
     }
   }
 
@@ -168,12 +171,12 @@ class Copy {
           this.#wait,
         );
       copied += page.nodes.length;
-      this.#options.onProgress?.({ nodes: copied, of });
+      tellProgress(this.#options.onProgress, { nodes: copied, of });
       if (page.next !== undefined) {
         after = page.next;
         continue;
       }
-      // Fewer than there were: some were removed since, and the picture is no longer one.
+      // Some nodes were removed in between, so the rows are no longer of one moment.
       if (copied !== of) throw copyDisturbed();
       return;
     }
@@ -227,7 +230,7 @@ class Copy {
     }
   }
 
-  /** Tells how many there are; each is the copy's for good before the next one. */
+  /** Copies attachments and returns their number. Each is committed before the next one. */
   async #attachments(session: number, name: ImportedName): Promise<number> {
     const from = this.#from.attachments ?? attachments(this.#from.database);
     const to = this.#to.attachments ?? attachments(this.#to.database);
@@ -254,8 +257,8 @@ class Copy {
 }
 
 /**
- * Tells one source from another, and the same one from what it is later: where
- * it stood, with the hashes of all that can change and of the turn it stood at.
+ * Identifies a source in one state: its head, with the hashes of all mutable state and of the turn
+ * at its leaf.
  */
 function originOf({ sha256Hex }: Database, picture: SessionPicture): string {
   const { head, components, frames } = picture;
@@ -269,7 +272,11 @@ function originOf({ sha256Hex }: Database, picture: SessionPicture): string {
   return sha256Hex(`holdfast:session-origin:1:${JSON.stringify(facts)}`);
 }
 
-/** What is damaged there must not get in here, where others may refer to it. @throws HoldfastError `CORRUPT_ROW` */
+/**
+ * Verifies the blobs. Damaged content must not enter this database, where other rows may refer to
+ * it.
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
 function verifyBlobs({ bytes }: Database, { frames, components, blobs }: SessionPicture): void {
   const there = new Set(blobs.map(({ hash }) => hash));
   for (const { name, blob } of components)
@@ -279,19 +286,19 @@ function verifyBlobs({ bytes }: Database, { frames, components, blobs }: Session
   for (const blob of blobs) verifiedBlob(bytes, blob);
 }
 
-/** Of 48 bits. */
+/** A random number of 48 bits. */
 function randomNumber({ entropy }: Database): number {
   return entropy.bytes(6).reduce((sum, byte) => sum * 256 + byte, 0);
 }
 
-/** The revision that a turn made: a later one than the picture's is not in it. */
+/** The revision that a turn made. The picture excludes turns with a later revision than its own. */
 function revisionOf(session: number, { turn, result }: TurnRow): number {
   const revision = /^\{"revision":(\d+)/.exec(result)?.[1];
   if (revision === undefined)
     throw corruptRow(
       "holdfast_session_turn",
       `${session}/${turn}`,
-      "holds a receipt without a revision",
+      "has a receipt without a revision",
     );
   return Number(revision);
 }

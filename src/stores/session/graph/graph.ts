@@ -6,7 +6,7 @@ import { keysOf } from "../../../sql/dialect.ts";
 import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { cursorInvalid } from "../../cursor.ts";
-import { readValue } from "../../damage.ts";
+import { readChecked } from "../../damage.ts";
 import {
   list,
   pageOf,
@@ -26,12 +26,11 @@ import type { SessionRef } from "../../session-row.ts";
 import { ancestorAt, stretch, topmostFrom } from "./ancestors.ts";
 
 /**
- * The conversation as a graph: nodes with the key of their parent and their
- * depth. A path is one recursive query whose depths must fall by one, so it
- * ends in damaged data too. What a session shows is its own nodes and the way
- * from `fork_top` down to `fork_node`, whoever owns that, without those it has
- * a tombstone for; all own nodes have greater keys, so one comparison says what
- * a fork leaves out. How an old ancestor is found: `ancestors.ts`.
+ * The conversation as a graph of nodes, each with its depth and the key of its parent. A path is
+ * one recursive query in which depths must fall by one, so it also ends in damaged data. A session
+ * shows its own nodes and the path from `fork_top` down to `fork_node`, whichever session owns that
+ * path. It hides nodes for which it has a tombstone. All own nodes have greater keys, so one
+ * comparison excludes the nodes that a fork leaves out. `ancestors.ts` finds old ancestors.
  */
 
 interface LoadNode {
@@ -52,7 +51,7 @@ export function givenNode(
   return { input, wait: onlyWait(wait) };
 }
 
-/** One node that the session shows; undefined for one it does not. */
+/** Returns a node that the session shows; undefined otherwise. */
 export const loadNode: StoreOperation<SessionContext, LoadNode, NodeRow | undefined> =
   storeOperation("loadNode", {
     key: (input: LoadNode) => input.session.id,
@@ -72,9 +71,9 @@ export function shownLoadedNode(
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-function nodeView({ decode }: SessionContext, found: NodeRow): SessionNode {
-  const { payload } = found;
-  if (payload === null)
+function nodeView(context: SessionContext, found: NodeRow): SessionNode {
+  const { payload: text, checksum } = found;
+  if (text === null || checksum === null)
     throw corruptRow("holdfast_session_node", found.key, `(node "${found.id}") has no payload`);
   return {
     id: found.id,
@@ -85,11 +84,11 @@ function nodeView({ decode }: SessionContext, found: NodeRow): SessionNode {
     role: found.role,
     frame: found.frame,
     causedBy: found.caused_by,
-    payload: readValue("holdfast_session_node", found.key, () => decode(payload)),
+    payload: readChecked(context, "holdfast_session_node", found.key, { text, checksum }),
   };
 }
 
-/** All nodes of all branches in the order of insertion: first those it was forked with. */
+/** All nodes of all branches in insertion order, beginning with those that the fork shares. */
 export const graphList: List<
   SessionContext,
   [session: SessionName, options?: PageOptions],
@@ -119,7 +118,10 @@ function* graphSlice(
   };
 }
 
-/** A place in an earlier generation of the id means nothing in this one. @throws HoldfastError `CURSOR_INVALID` */
+/**
+ * Decodes a place. A place of an earlier generation of the id means nothing in this one.
+ * @throws HoldfastError `CURSOR_INVALID`
+ */
 function graphPlace(head: SessionHeadRow, after: Place): number {
   const [generation, key] = after;
   if (generation !== head.generation) throw cursorInvalid("filter");
@@ -129,11 +131,11 @@ function graphPlace(head: SessionHeadRow, after: Place): number {
 
 export interface GraphPage {
   readonly nodes: readonly NodeRow[];
-  /** The key of the last of them; undefined when there are no more. */
+  /** The key of the last node; undefined when no nodes follow. */
   readonly next: number | undefined;
 }
 
-/** Nodes after a key, up to a bound, so that a graph can be read as it was while it grows. */
+/** Reads nodes after a key up to a bound, so that a growing graph can be read as of one moment. */
 export function* graphPage(
   owner: GraphOwner,
   after: number,
@@ -176,7 +178,7 @@ function* graphRows<R extends object>(
   columns: Statement,
   { after, until, count }: GraphRange,
 ): Tx<readonly R[]> {
-  // Shared nodes were there before the fork, so all of them come first.
+  // Shared nodes are older than the fork, so all of them come first.
   const shared = yield* sharedRows<R>(owner, columns, after, count);
   if (shared.length >= count) return shared;
   const own = yield* rows<R>(sql`
@@ -187,8 +189,8 @@ function* graphRows<R extends object>(
 }
 
 /**
- * So many of the nodes that a fork shares, or all that are left: in stretches
- * of the path, each from the top down, until enough are shown.
+ * Reads up to `count` of the nodes that a fork shares. Goes through stretches of the path, each
+ * from the top down, until enough are shown.
  */
 function* sharedRows<R extends object>(
   owner: GraphOwner,
@@ -215,24 +217,24 @@ function* sharedRows<R extends object>(
 }
 
 export interface SessionPathOptions extends WaitOptions {
-  /** Where the way ends; defaults to where the conversation goes on. */
+  /** The end of the path; defaults to the leaf of the conversation. */
   readonly leaf?: string;
-  /** The newest so many nodes, 1 to 10,000; defaults to 10,000. */
+  /** The largest number of nodes, newest first, 1 to 10,000; defaults to 10,000. */
   readonly limit?: number;
 }
 
 export interface SessionPath {
   /** Root first. */
   readonly nodes: readonly SessionNode[];
-  /** The node it leads to, also when it is not shown. */
+  /** The node at the end of the path, even if it is not shown. */
   readonly leaf: string | null;
-  /** True when older nodes were left out; read on with `leaf` set to the first node's parent. */
+  /** True when older nodes were left out. To read on, set `leaf` to the first node's parent. */
   readonly hasMore: boolean;
 }
 
 export interface ReadPath {
   readonly session: SessionRef;
-  /** Defaults to where the conversation goes on. */
+  /** Defaults to the leaf of the conversation. */
   readonly leaf: string | undefined;
   readonly limit: number;
 }
@@ -263,10 +265,10 @@ export interface PathRows {
 }
 
 /**
- * The way from a root to a leaf. It begins after a node that the session has
- * removed; of a leaf that it does not show nothing is returned.
+ * Reads the path from a root to a leaf. It begins after a node that the session has removed. For a
+ * leaf that the session does not show, it is empty.
  *
- * @throws HoldfastError `CORRUPT_ROW` when it leads nowhere.
+ * @throws HoldfastError `CORRUPT_ROW` for a path without a root.
  */
 export const readPath: StoreOperation<SessionContext, ReadPath, PathRows> = storeOperation(
   "readPath",
@@ -314,7 +316,10 @@ export function* pathRows(
 
 export type PathBeginning = Pick<NodeRow, "key" | "id" | "parent" | "depth">;
 
-/** A path begins at a root, after a node that the session has removed, or where a fork does. @throws HoldfastError `CORRUPT_ROW` */
+/**
+ * Checks the beginning of a path: a root, a node after a removed one, or the beginning of a fork.
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
 export function* assertBeginning(
   { key: session, fork_top: top }: GraphOwner,
   first: PathBeginning,
@@ -331,6 +336,6 @@ export function* assertBeginning(
     throw corruptRow(
       "holdfast_session_node",
       first.key,
-      `(node "${first.id}") has a parent or a depth that lead nowhere`,
+      `(node "${first.id}") has an invalid parent or depth`,
     );
 }

@@ -26,15 +26,15 @@ import { messageOnTheWay, onTheWayTo, topmostFrom } from "./ancestors.ts";
 import { assertBeginning, type PathBeginning } from "./graph.ts";
 
 export interface TombstoneOptions extends WaitOptions {
-  /** Proof that the session's lease is held. */
+  /** Proof that the caller holds the session's lease. */
   readonly fence: LeaseFence;
-  /** Hide only on top of this revision. */
+  /** Hides only on top of this revision. */
   readonly expectedRevision?: number;
 }
 
-/** Where a session stands once nodes are hidden. */
+/** The state of a session after nodes were hidden. */
 export interface TombstoneOutcome {
-  /** How many were hidden now. */
+  /** The number of nodes that this call hid. */
   readonly hidden: number;
   readonly revision: number;
   readonly leaf: string | null;
@@ -67,18 +67,20 @@ export function givenTombstone(
   return { input, wait };
 }
 
-/** A copy of it. Whether it counts is for the database to say. @throws HoldfastError `OPTION_INVALID` */
+/**
+ * Copies a fence. The database decides whether it is current.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
 function shownFence(given: LeaseFence): LeaseFence {
   if (isFence(given)) return { ...given };
-  throw givenInvalid("fence", "a lease as acquire returns it", given);
+  throw givenInvalid("fence", "a lease from acquire", given);
 }
 
 /**
- * Hides nodes from the session at once, which makes a new revision of it: a
- * turn that was prepared on top of the one before is refused. Unknown ids are
- * ignored. Where the leaf is among the hidden ones the conversation goes on
- * above it. When there is nothing to hide, as for a repetition, nothing is
- * changed, and neither lease nor revision matters.
+ * Hides nodes of a session at once, which makes a new revision. A turn that was prepared on top of
+ * the previous revision is refused. Unknown ids are ignored. If the leaf is hidden, the
+ * conversation continues from its nearest visible ancestor. When there is nothing to hide, as in a
+ * repeated call, nothing changes, and neither lease nor revision matters.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `LEASE_LOST`, `REVISION_CONFLICT`
  */
@@ -116,10 +118,10 @@ export const tombstoneNodes: StoreOperation<SessionContext, TombstoneNodes, Tomb
   });
 
 /**
- * The first node above a hidden one that the session shows. None when the way
- * ends before: at a root, where a fork begins, or after one that was removed.
+ * The nearest ancestor of a hidden node that the session shows. Undefined when the path ends first:
+ * at a root, at the beginning of a fork, or after a removed node.
  *
- * @throws HoldfastError `CORRUPT_ROW` when it leads nowhere.
+ * @throws HoldfastError `CORRUPT_ROW` for a path without a root.
  */
 function* nearestShown(
   owner: GraphOwner,
@@ -141,7 +143,10 @@ function* nearestShown(
   return { key: null, id: null };
 }
 
-/** The first shared node that a fork still shows, or past the last one: what is before it is not kept for its sake. */
+/**
+ * The first shared node that a fork still shows, or a key past the last one. Earlier nodes are not
+ * kept for the fork.
+ */
 function* topShown(
   { key, fork_node: end, fork_top: top }: GraphOwner,
   hidden: readonly { readonly key: number }[],
@@ -160,7 +165,9 @@ function* isMarked(session: number, node: number): Tx<boolean> {
   return mark !== undefined;
 }
 
-/** Whether the message that lists show may be among these: only then another one is looked for. */
+/**
+ * Tests whether the message that lists show may be among these; only then is another one searched.
+ */
 function* hidesFirst(
   { isShownAs }: SessionContext,
   { first_user_message: first }: SessionHeadRow,
@@ -172,7 +179,10 @@ function* hidesFirst(
   return found.some(({ payload }) => isShownAs(payload, first));
 }
 
-/** What a list shows of the first message that the session shows. Shared ones come first. */
+/**
+ * The text of the first message that the session shows, as lists show it. Shared messages come
+ * first.
+ */
 export function* firstUserMessage(
   { textOf }: SessionContext,
   owner: GraphOwner,
@@ -205,11 +215,11 @@ function* firstSharedMessage(owner: GraphOwner): Tx<number | undefined> {
 
 interface VacuumReport {
   readonly removed: number;
-  /** Removed from this session, and still shown by a fork. */
+  /** Nodes that this session no longer shows and a fork still does. */
   readonly shared: number;
 }
 
-/** Removes hidden nodes of a session that no fork shows, slice by slice. */
+/** Removes hidden nodes of a session that no fork shows, in slices. */
 export async function vacuumSession(
   context: SessionContext,
   session: SessionName,
@@ -231,20 +241,19 @@ export async function vacuumSession(
 
 interface VacuumSlice {
   readonly session: SessionRef;
-  /** The key of the last node looked at before. */
+  /** The key of the last node that was examined before. */
   readonly after: number;
   readonly rowsMax: number;
 }
 
 interface VacuumedSlice extends VacuumReport {
-  /** Where to go on; undefined at the end. */
+  /** The key to continue from; undefined at the end. */
   readonly next: number | undefined;
 }
 
 /**
- * Removes nodes that the session hides and no fork reaches. A node that
- * follows a removed one stays; the mark stays with it and says why its parent
- * is missing.
+ * Removes nodes that the session hides and no fork reaches. A node below a removed one stays. Its
+ * mark stays too, and explains the missing parent.
  */
 export const vacuumSlice: StoreOperation<SessionContext, VacuumSlice, VacuumedSlice> =
   storeOperation("vacuumSessionSlice", {
@@ -252,7 +261,7 @@ export const vacuumSlice: StoreOperation<SessionContext, VacuumSlice, VacuumedSl
     *one(_: SessionContext, { session, after, rowsMax }) {
       const { key } = yield* lockedHead(session);
       const forks = yield* livingForks(key);
-      // Every mark is looked for on the way to every fork.
+      // Each mark is looked up on the path to each fork.
       const marksMax = Math.max(1, Math.floor(rowsMax / (forks.length + 1)));
       const marked = yield* rows<{
         readonly node: number;
@@ -281,7 +290,7 @@ export const vacuumSlice: StoreOperation<SessionContext, VacuumSlice, VacuumedSl
     },
   });
 
-/** A mark is needed as long as its node is there, or one that follows it. */
+/** Removes unneeded marks. A mark is needed while its node or a node below it exists. */
 function* removeIdleMarks(session: number, nodes: readonly number[]): Tx<void> {
   yield* run(sql`
     DELETE FROM holdfast_session_tombstone
@@ -294,7 +303,7 @@ interface ForkRange {
   readonly fork_top: number;
 }
 
-/** What living forks share, and forks of forks, those that begin together as one. */
+/** The shared ranges of live forks and their forks. Forks that begin together count as one. */
 function* livingForks(session: number): Tx<readonly ForkRange[]> {
   return yield* rows<ForkRange>(sql`
     SELECT f.fork_node, MIN(f.fork_top) AS fork_top FROM (
@@ -308,7 +317,7 @@ function* livingForks(session: number): Tx<readonly ForkRange[]> {
     WHERE f.deleted_at IS NULL AND f.fork_node IS NOT NULL GROUP BY f.fork_node ORDER BY f.fork_node`);
 }
 
-/** Those of some nodes that a living fork shares: it, or a fork of a fork, was made below them. */
+/** The given nodes that a live fork shares: it or one of its forks begins below them. */
 function* reachedByForks(
   forks: readonly ForkRange[],
   nodes: readonly number[],

@@ -2,7 +2,7 @@ import type { StoredBlob } from "../../../model/blob.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import type { SessionComponent, SessionFrame } from "../../../model/session/session.ts";
 import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
-import { readValue } from "../../damage.ts";
+import { changedRow, readValue } from "../../damage.ts";
 import type { SessionContext } from "../context.ts";
 import {
   pathRows,
@@ -22,7 +22,7 @@ import {
   type FrameRow,
 } from "../state-row.ts";
 
-/** Where a session stands. */
+/** The current state of a session. */
 export interface SessionHead {
   readonly id: string;
   readonly generation: number;
@@ -36,21 +36,24 @@ export interface SessionHead {
 
 export type SessionComponents = Readonly<Record<string, SessionComponent>>;
 
-/** A session as it is at one moment. */
+/** A session as of one moment. */
 export interface LoadedSession {
   readonly head: SessionHead;
   readonly path: SessionPath;
   readonly components: SessionComponents;
 }
 
-/** The head as it is stored, with the blobs it refers to. */
+/** The stored head, with the blobs that it refers to. */
 interface StoredHead {
   readonly head: SessionHeadRow;
   readonly frames: readonly FrameRow[];
   readonly blobs: ReadonlyMap<string, StoredBlob>;
 }
 
-/** Revision, config and frames. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Reads revision, config and frames.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const readHead: StoreOperation<SessionContext, SessionRef, StoredHead> = storeOperation(
   "readSessionHead",
   {
@@ -68,7 +71,10 @@ interface StoredCheckpoint {
   readonly blobs: ReadonlyMap<string, StoredBlob>;
 }
 
-/** All parts of the checkpoint. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+/**
+ * Reads all parts of the checkpoint.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
 export const readCheckpoint: StoreOperation<SessionContext, SessionRef, StoredCheckpoint> =
   storeOperation("readCheckpoint", {
     key: (input: SessionRef) => input.id,
@@ -84,7 +90,7 @@ interface StoredSession extends StoredHead {
   readonly components: readonly ComponentRow[];
 }
 
-/** Head, active path and checkpoint, as they were at one moment. */
+/** Reads head, active path and checkpoint as of one moment. */
 export const readSession: StoreOperation<SessionContext, ReadPath, StoredSession> = storeOperation(
   "readSession",
   {
@@ -131,13 +137,14 @@ export function shownHead(
 function frameOf(
   context: SessionContext,
   session: number,
-  { id, payload, blob }: FrameRow,
+  { id, payload, hash, blob }: FrameRow,
   blobs: ReadonlyMap<string, StoredBlob>,
 ): SessionFrame {
   const table = "holdfast_session_frame";
   const key = `${session}/${id}`;
   const read = readValue(table, key, () => context.decode(payload));
-  if (!isFramePayload(read)) throw corruptRow(table, key, "holds no reason and no data");
+  if (!context.codec.agrees("session-frame", 1, read, hash)) throw changedRow(table, key);
+  if (!isFramePayload(read)) throw corruptRow(table, key, "has no reason and no data");
   return {
     id,
     reason: read.reason,

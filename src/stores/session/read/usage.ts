@@ -16,7 +16,7 @@ import type { SessionContext } from "../context.ts";
 import { sessionNamed, type SessionName } from "../../session-name.ts";
 import { livingSession, type SessionRef } from "../../session-row.ts";
 
-/** A row for each entry of a turn: its place there makes it exactly one. */
+/** Inserts a row for each entry of a turn. The entry's place in the turn makes it unique. */
 export function* writeUsage(
   session: number,
   turn: string,
@@ -39,12 +39,12 @@ export function* lastUsage(session: number): Tx<number> {
   return last?.key ?? 0;
 }
 
-/** Some milliseconds of reading. */
+/** Takes a few milliseconds to read. */
 const usagePerPage = 2_000;
 
 /**
- * What a session used: in pages, so that a long ledger does not hold up others, up to
- * the entry that was the last one at first.
+ * Sums the usage of a session up to the entry that was the last when the call began. Reads in
+ * pages, so that a long ledger does not delay others.
  */
 export async function usageOf(
   context: SessionContext,
@@ -58,7 +58,7 @@ export async function usageOf(
   let after: number | undefined = 0;
   let until: number | undefined;
   while (after !== undefined) {
-    // A session that is deleted and created meanwhile is another one.
+    // A session that is deleted and created during the call is another one.
     const ref = { id, ...(generation !== undefined && { generation }) };
     const input = { session: ref, after, until, limit: usagePerPage };
     const page: SummedPage = await context.database.read(sumUsage(context), input, wait);
@@ -70,9 +70,9 @@ export async function usageOf(
 
 interface UsagePage {
   readonly session: SessionRef;
-  /** The last entry of the page before. */
+  /** The last entry of the previous page. */
   readonly after: number;
-  /** The last entry there was when the first page was read. */
+  /** The last entry at the time of the first page. */
   readonly until: number | undefined;
   readonly limit: number;
 }
@@ -82,8 +82,12 @@ interface Source {
   readonly model: string;
 }
 
-/** Sums are taken of both halves of each number, so that none overflows in SQL. */
-type Halves = Source & Readonly<Record<`${keyof TokenUsage}${"High" | "Low"}`, number>>;
+/** Each number is summed in two halves, so that no sum overflows in SQL. */
+type Halves = Source &
+  Readonly<Record<`${keyof TokenUsage}${"High" | "Low"}`, number>> & {
+    /** The first entry that used anything; null when no entry did. */
+    readonly first: number | null;
+  };
 
 const half = 2 ** 26;
 
@@ -91,11 +95,15 @@ interface SummedPage {
   readonly generation: number;
   readonly until: number;
   readonly sums: readonly Halves[];
-  /** Where to go on; undefined at the end. */
+  /** The entry to continue from; undefined at the end. */
   readonly next: number | undefined;
 }
 
-/** What was used, per source and model, in one page of entries. */
+/** Entries whose counts are all zero are ignored, even for the order of sources. */
+const isUsed = sql`
+  input_tokens + output_tokens + cache_read_tokens + cache_write_tokens + reasoning_tokens > 0`;
+
+/** Sums the usage per source and model in one page of entries. */
 export const sumUsage: StoreOperation<SessionContext, UsagePage, SummedPage> = storeOperation(
   "sumUsage",
   {
@@ -104,7 +112,7 @@ export const sumUsage: StoreOperation<SessionContext, UsagePage, SummedPage> = s
       const { key, generation } = yield* livingSession(session);
       const until = given ?? (yield* lastUsage(key));
       const sums = yield* rows<Halves & { readonly count: number; readonly last: number }>(sql`
-        SELECT source, model, MIN(key) AS first, MAX(key) AS last, COUNT(*) AS count,
+        SELECT source, model, MIN(CASE WHEN ${isUsed} THEN key END) AS first, MAX(key) AS last, COUNT(*) AS count,
           CAST(SUM(input_tokens / ${half}) AS BIGINT) AS "inputTokensHigh",
           CAST(SUM(input_tokens % ${half}) AS BIGINT) AS "inputTokensLow",
           CAST(SUM(output_tokens / ${half}) AS BIGINT) AS "outputTokensHigh",
@@ -131,7 +139,7 @@ export const sumUsage: StoreOperation<SessionContext, UsagePage, SummedPage> = s
   },
 );
 
-/** Adds up pages, exactly whatever the sums. */
+/** Adds up pages exactly, however large the sums are. */
 class UsageSums {
   /** In the order of first use. */
   readonly #sums = new Map<
@@ -141,7 +149,8 @@ class UsageSums {
 
   add(page: readonly Halves[]): void {
     for (const found of page) {
-      const { source, model } = found;
+      const { source, model, first } = found;
+      if (first === null) continue;
       const name = JSON.stringify([source, model]);
       const sum = this.#sums.get(name) ?? { source, model, tokens: none() };
       this.#sums.set(name, sum);
@@ -151,7 +160,7 @@ class UsageSums {
     }
   }
 
-  /** @throws HoldfastError `USAGE_OVERFLOW` when a sum cannot be told exactly. */
+  /** @throws HoldfastError `USAGE_OVERFLOW` for a sum that is too large to be exact. */
   entries(): readonly UsageEntry[] {
     return [...this.#sums.values()].map(({ source, model, tokens }) => {
       for (const kind of tokenKinds)

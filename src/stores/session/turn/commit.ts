@@ -51,7 +51,10 @@ interface CommitTurn {
   readonly turn: string;
   readonly at: number;
   readonly identity: TurnIdentity;
-  /** Proof that the session's lease is held. Only a turn that was committed before needs none. */
+  /**
+   * Proof that the caller holds the session's lease. Only a turn that was committed before needs
+   * none.
+   */
   readonly fence: LeaseFence | undefined;
   /** Releases the lease of `fence` in the same transaction. */
   readonly release: boolean;
@@ -67,15 +70,18 @@ interface CommitTurn {
   readonly config: Encoded | undefined;
   readonly frames: readonly PreparedFrame[] | undefined;
   readonly currentFrame: string | null | undefined;
-  /** Blobs that the turn replaces and that were put on their own after this instant stay: the time now less the grace period. */
+  /**
+   * The current time less the grace period. Replaced blobs that were stored on their own after it
+   * stay.
+   */
   readonly putUntil: number;
 }
 
 /**
- * Everything a commit needs, encoded and hashed: inside the transaction
- * nothing can fail for its values.
+ * Encodes and hashes all data of a commit, so that no value can fail it inside the transaction.
  *
- * @throws HoldfastError `TURN_INVALID`, `NODE_EXISTS`, `SESSION_MISMATCH`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` …
+ * @throws HoldfastError `TURN_INVALID`, `NODE_EXISTS`, `SESSION_MISMATCH`, `NOT_SERIALIZABLE`,
+ *   `VALUE_TOO_LARGE` …
  */
 export function givenCommit(
   context: SessionContext,
@@ -88,7 +94,7 @@ export function givenCommit(
   if (generation === undefined)
     throw givenInvalid(
       "session",
-      "a handle with id and generation, as create and open give it",
+      "a handle with id and generation, as create and open return it",
       handle,
     );
   const { turn: name } = givenObject("the turn", draft);
@@ -101,7 +107,7 @@ export function givenCommit(
   const owner = { session: session.id, generation, turn };
   const places = nodePlaces(session.id, nodes);
   const at = context.clock.now();
-  // Encoded before anything is hashed, since that says which part cannot be.
+  // Encoded before anything is hashed, since the encoding error names the part.
   const { blobs, ...parts } = encodedParts(context, owner, draft, places, at);
   const hashes = componentHashesOf(context.hash, components);
   const input = {
@@ -109,7 +115,7 @@ export function givenCommit(
     turn,
     at,
     identity: turnIdentity(context.hash, owner, draft, places, hashes),
-    // Copies: what was hashed is what is stored, whatever the caller does with its draft.
+    // Copies: the hashed values are the stored ones, even if the caller changes its draft.
     fence: isFence(fence) ? { ...fence } : undefined,
     release: givenFlag("release", draft.release) ?? false,
     expectedRevision,
@@ -132,15 +138,18 @@ export function givenCommit(
   };
   return { input, wait: onlyWait(wait) };
 }
-/** What a commit answers; but for `kind` word for word also when it is repeated. */
+/** The answer of a commit. A repeated commit returns the same answer with another `kind`. */
 export interface TurnOutcome {
-  /** `replayed`: it was committed before, and nothing was changed now. */
+  /** `replayed`: the turn was committed before, and this call changed nothing. */
   readonly kind: "committed" | "replayed";
   readonly revision: number;
   readonly leaf: string | null;
-  /** The ids of the new nodes, in the order in which they were given. */
+  /** The ids of the new nodes, in the order of the draft. */
   readonly nodes: readonly string[];
-  /** The parts of the checkpoint that the turn changed; others keep their revision, and unchanged ones are not among them. */
+  /**
+   * The parts of the checkpoint that the turn changed. Unchanged parts keep their revision and are
+   * left out.
+   */
   readonly changed: Readonly<
     Record<string, { readonly version: number; readonly revision: number }>
   >;
@@ -149,13 +158,13 @@ export interface TurnOutcome {
 type TurnResult = Omit<TurnOutcome, "kind">;
 
 /**
- * Commits a turn: nodes, checkpoint, usage, consumed queue batches,
- * attachments, head and lease, all or nothing. Repeating it answers what it
- * answered, also without a lease and after the session has moved on.
+ * Commits a turn: nodes, checkpoint, usage, consumed queue batches, attachments, head and lease,
+ * all or nothing. A repeated commit returns the recorded answer, even without a lease and after
+ * later turns.
  *
- * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `TURN_CONFLICT`,
- *   `LEASE_LOST`, `REVISION_CONFLICT`, `CLAIM_LOST`, `NODE_EXISTS`,
- *   `NODE_PARENT_UNKNOWN`, `NODE_NOT_FOUND`, `ATTACHMENT_NOT_FOUND`.
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `TURN_CONFLICT`, `LEASE_LOST`,
+ *   `REVISION_CONFLICT`, `CLAIM_LOST`, `NODE_EXISTS`, `NODE_PARENT_UNKNOWN`, `NODE_NOT_FOUND`,
+ *   `ATTACHMENT_NOT_FOUND`.
  */
 export const commitTurn: StoreOperation<SessionContext, CommitTurn, TurnOutcome> = storeOperation(
   "commitTurn",
@@ -192,8 +201,8 @@ function* recordedResult(
     SELECT hash, parts, result FROM holdfast_session_turn WHERE session = ${key} AND turn = ${turn}`);
   if (found === undefined) return undefined;
   if (found.hash !== identity.hash) {
-    // A session that was imported keeps its receipts, whose hashes name the
-    // session they were made in: there the parts alone decide.
+    // An imported session keeps its receipts, whose hashes name the session that they were made in.
+    // There only the parts decide.
     const parts = readReceipt(found.parts, key, turn) as TurnPartHashes;
     const part = firstDifference(parts, identity.parts);
     if (part !== undefined) throw turnConflict(id, turn, part);
@@ -208,14 +217,14 @@ function readReceipt(text: string, session: number, turn: string): object {
   } catch {
     // Reported below, without the text.
   }
-  throw corruptRow(
-    "holdfast_session_turn",
-    `${session}/${turn}`,
-    "holds a receipt that is not JSON",
-  );
+  throw corruptRow("holdfast_session_turn", `${session}/${turn}`, "has a receipt that is not JSON");
 }
 
-/** History would refer to nothing: a sweep may have come before the commit. @throws HoldfastError `ATTACHMENT_NOT_FOUND` */
+/**
+ * Stamps the attachments of a turn. History would refer to nothing if a sweep came before the
+ * commit.
+ * @throws HoldfastError `ATTACHMENT_NOT_FOUND`
+ */
 function* commitAttachmentsOf(
   head: SessionHeadRow,
   given: readonly string[],

@@ -14,17 +14,17 @@ import {
 import { isRecord, spokenKind } from "../../../model/values/spoken-kind.ts";
 import { checkedId } from "../../session-name.ts";
 
-/** A turn to be committed. */
+/** A turn to commit. */
 export interface TurnDraft extends TurnContent {
-  /** Names the turn within its session: a commit with the same one is a repetition. */
+  /** The id of the turn within its session. A commit with the same id is a repetition. */
   readonly turn: string;
-  /** The session the turn was made for. Refused unless it is the handle's. */
+  /** The session that the turn was made for. Refused unless it is the handle's. */
   readonly session?: string;
-  /** Proof that the session's lease is held. */
+  /** Proof that the caller holds the session's lease. */
   readonly fence?: LeaseFence;
   /** Releases the lease with the commit. */
   readonly release?: boolean;
-  /** Commit only on top of this revision. */
+  /** Commits only on top of this revision. */
   readonly expectedRevision?: number;
 }
 
@@ -49,7 +49,7 @@ const nameCharactersMax = 512;
 const causeCharactersMax = 4_096;
 const idCharactersMax = 256;
 
-/** So many fit into a transaction that does not hold up others for long. */
+/** The largest numbers of parts that fit into a transaction without delaying others for long. */
 const partsMax = {
   nodes: 1_000,
   usage: 256,
@@ -60,15 +60,15 @@ const partsMax = {
 } as const;
 
 /**
- * Shape, names, sizes and numbers of a turn; its values are checked when they
- * are encoded. Errors name the part and the path, never a value.
+ * Checks shape, names, sizes and numbers of a turn; encoding checks its values. Errors name the
+ * part and the path, never a value.
  *
  * @throws HoldfastError `TURN_INVALID`, `NAME_INVALID`, `OPTION_INVALID`
  */
 export function checkTurn(draft: TurnDraft): void {
   const content: TurnContent = draftOf("the turn", draft, draftNames);
   checkTurnShape(content);
-  checkPartSizes(content);
+  checkPartSize("components", Object.keys(content.components ?? {}).length);
   const { nodes = [], usage = [], frames = [], components = {} } = content;
   for (const node of nodes) {
     if (node.id !== undefined) checkedId("The id of a node", node.id);
@@ -94,7 +94,7 @@ export function checkTurn(draft: TurnDraft): void {
     checkedId("A claim", claim);
     if (batches.length > batchesPerClaimMax)
       throw turnInvalid(
-        `claim ${excerpt(claim)} names ${batches.length} batches, and a claim takes at most ${batchesPerClaimMax}.`,
+        `claim ${excerpt(claim)} names ${batches.length} batches, but a claim takes at most ${batchesPerClaimMax}.`,
         {
           part: "claims",
           claim,
@@ -107,17 +107,14 @@ export function checkTurn(draft: TurnDraft): void {
   for (const id of content.attachments ?? []) checkedId("An attachment", id);
 }
 
-function checkPartSizes(content: TurnContent): void {
-  for (const [part, max] of Object.entries(partsMax)) {
-    const given = content[part as keyof typeof partsMax] ?? [];
-    const count = Array.isArray(given) ? given.length : Object.keys(given).length;
-    if (count > max)
-      throw turnInvalid(`it has ${count} ${part}, and at most ${max} go together.`, {
-        part,
-        count,
-        max,
-      });
-  }
+function checkPartSize(part: keyof typeof partsMax, count: number): void {
+  const { [part]: max } = partsMax;
+  if (count <= max) return;
+  throw turnInvalid(`it has ${count} ${part}, but a turn takes at most ${max}.`, {
+    part,
+    count,
+    max,
+  });
 }
 
 function checkUsage(entry: NewUsage, ordinal: number): void {
@@ -127,13 +124,13 @@ function checkUsage(entry: NewUsage, ordinal: number): void {
     const { [kind]: count = 0 } = entry;
     if (!Number.isSafeInteger(count) || count < 0)
       throw turnInvalid(
-        `${kind} of usage entry ${ordinal} is not a count, which is a whole number from 0 to 2^53 − 1.`,
+        `${kind} of usage entry ${ordinal} is not a count: a whole number from 0 to 2^53 − 1.`,
         { part: "usage", path: `usage[${ordinal}].${kind}`, ordinal, kind },
       );
   }
 }
 
-/** What there is in each entry of a part; another name is a slip of the pen. */
+/** The names allowed in each entry of a part; any other name is a typing error. */
 const entryNames: Readonly<Record<string, readonly string[]>> = {
   nodes: ["id", "parent", "kind", "role", "frame", "causedBy", "payload"],
   usage: ["source", "model", ...tokenKinds],
@@ -143,12 +140,16 @@ const entryNames: Readonly<Record<string, readonly string[]>> = {
 
 const lists = ["nodes", "usage", "frames", "claims", "attachments"] as const;
 
-/** What a turn is made of, before anything looks into its parts. @throws HoldfastError `TURN_INVALID`, with `details.part` and `details.path` */
+/**
+ * Checks the outer shape of a turn, before the checks of its parts.
+ * @throws HoldfastError `TURN_INVALID`, with `details.part` and `details.path`
+ */
 function checkTurnShape(content: TurnContent): void {
   for (const part of lists) {
     const given: unknown = content[part];
     if (given === undefined) continue;
     if (!Array.isArray(given)) throw misshapen(part, part, "a list", given);
+    checkPartSize(part, given.length);
     if (part === "attachments") continue;
     given.forEach((item: unknown, index) => {
       const path = `${part}[${index}]`;
@@ -181,7 +182,7 @@ function checkComponents(given: unknown): void {
       draftOf(`components[${JSON.stringify(name)}]`, component, ["version", "value"]);
 }
 
-/** By id or by place, and not by both. */
+/** A node is chosen by id or by ordinal, not by both. */
 function checkChoice(part: string, path: string, given: unknown): void {
   if (given === undefined || given === null) return;
   const expected = "{ id } or { ordinal } of a node, or null";

@@ -17,11 +17,11 @@ import type { PreparedFrame } from "./state.ts";
 /** The values of a turn, ready to be stored. */
 interface EncodedParts {
   readonly nodes: readonly PreparedNode[];
-  /** Of the components, by name. */
+  /** The blobs of components, by name. */
   readonly blobs: ReadonlyMap<string, NewBlob>;
   readonly frames: readonly PreparedFrame[] | undefined;
   readonly config: Encoded | undefined;
-  /** What a list shows of the messages of users. */
+  /** The user messages as lists show them: their number and the first text. */
   readonly userMessages: number;
   readonly firstUserMessage: Encoded | null;
 }
@@ -77,7 +77,7 @@ function componentBlobs(
 }
 
 function preparedNode(
-  { encode }: SessionContext,
+  { encodeChecked }: SessionContext,
   node: NewNode,
   places: readonly NodePlace[],
   ordinal: number,
@@ -91,22 +91,22 @@ function preparedNode(
     role: node.role ?? null,
     frame: node.frame ?? null,
     causedBy: node.causedBy ?? null,
-    payload: encodedPart({ part: "nodes", ordinal }, () => encode(node.payload)),
+    payload: encodedPart({ part: "nodes", ordinal }, () => encodeChecked(node.payload)),
   };
 }
 
 function preparedFrame(
-  { hash, blob, encode }: SessionContext,
+  { hash, blob, codec }: SessionContext,
   { id, reason, data, state }: NewFrame,
   at: number,
 ): PreparedFrame {
-  const payload = { reason, data };
   const ofData = { part: "frames", id, field: "data" };
   // By itself first: its path is then the caller's.
-  encodedPart(ofData, () => encode(data));
+  const { read } = encodedPart(ofData, () => codec.encodeOnce(data));
+  const payload = { reason, data: read };
   return {
     id,
-    payload: encodedPart(ofData, () => encode(payload)),
+    payload: encodedPart(ofData, () => codec.encode(payload) as Encoded),
     hash: hash("session-frame", 1, payload),
     state:
       state === undefined
@@ -119,7 +119,10 @@ function preparedFrame(
   };
 }
 
-/** Encodes a value of a turn. @throws HoldfastError as `encode`, with the part in `details` too */
+/**
+ * Encodes a value of a turn.
+ * @throws HoldfastError the errors of `encode`, with the part in `details` too
+ */
 function encodedPart<T>(where: ErrorDetails, encode: () => T): T {
   try {
     return encode();

@@ -1,4 +1,4 @@
-import type { Encoded } from "../../../model/values/encoded.ts";
+import type { CheckedText } from "../../../model/values/encoded.ts";
 import {
   nodeExists,
   nodeNotFound,
@@ -18,14 +18,14 @@ import type { NamedPoint } from "../node-row.ts";
 /** A node whose values are ready to be stored. */
 export interface PreparedNode {
   readonly id: string;
-  /** False when the id is the store's own, which no other node has. */
+  /** False when the store generated the id, which no other node has. */
   readonly isNamed: boolean;
   readonly place: NodePlace;
   readonly kind: string;
   readonly role: string | null;
   readonly frame: string | null;
   readonly causedBy: string | null;
-  readonly payload: Encoded;
+  readonly payload: CheckedText;
 }
 
 /** Appends the nodes of a turn. @throws HoldfastError `NODE_EXISTS`, `NODE_PARENT_UNKNOWN` */
@@ -44,10 +44,12 @@ export function* appendNodes(
     const point = pointAfter(parent, node);
     const inserted = yield* row<{ readonly key: number }>(sql`
       INSERT INTO holdfast_session_node
-        (session, id, parent, depth, skip, far, messages, turn, at, kind, role, frame, caused_by, payload)
+        (session, id, parent, depth, skip, far, messages, turn, at, kind, role, frame, caused_by, payload,
+         checksum)
       VALUES (${head.key}, ${node.id}, ${parent?.key ?? null}, ${point.depth}, ${point.skip}, ${point.far},
         ${point.messages}, ${turn}, ${at},
-        ${node.kind}, ${node.role}, ${node.frame}, ${node.causedBy}, ${node.payload})
+        ${node.kind}, ${node.role}, ${node.frame}, ${node.causedBy},
+        ${node.payload.text}, ${node.payload.checksum})
       ON CONFLICT (session, id) DO NOTHING RETURNING key`);
     if (inserted === undefined) throw nodeExists(head.id, node.id);
     appended.push({ key: inserted.key, id: node.id, ...point });
@@ -76,7 +78,10 @@ function* parentOf(
   }
 }
 
-/** Where the conversation goes on after a turn. @throws HoldfastError `NODE_NOT_FOUND`, `TURN_INVALID` */
+/**
+ * The leaf of the conversation after a turn.
+ * @throws HoldfastError `NODE_NOT_FOUND`, `TURN_INVALID`
+ */
 export function* chosenLeaf(
   head: SessionHeadRow,
   appended: readonly NamedPoint[],
@@ -88,7 +93,7 @@ export function* chosenLeaf(
     const chosen = appended[choice.ordinal];
     if (chosen !== undefined) return chosen;
     throw turnInvalid(
-      `its leaf is node ${String(choice.ordinal)} of this turn, and the turn has ${appended.length}.`,
+      `its leaf is node ${String(choice.ordinal)} of this turn, but the turn has ${appended.length}.`,
       { part: "leaf", ordinal: choice.ordinal },
     );
   }

@@ -1,5 +1,6 @@
 import { rows, run } from "../../../../src/sql/operation.ts";
 import { sql } from "../../../../src/sql/statement.ts";
+import { rememberPayloadMark } from "../../../../src/stores/payload-seal.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import type { AwaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../../../src/sql/database.ts";
@@ -106,7 +107,10 @@ async function emptied(database: Database): Promise<void> {
     yield* run(sql`DELETE FROM holdfast_await_secret`);
     yield* run(sql`DELETE FROM holdfast_effect_group`);
     yield* run(sql`DELETE FROM holdfast_effect_group_member`);
+    yield* run(sql`DELETE FROM holdfast_payload_codec`);
   });
+  // Another test's codec goes with its rows.
+  rememberPayloadMark(database, undefined);
 }
 
 /** Everything that await-events and groups have stored, for tests that nothing changed. */

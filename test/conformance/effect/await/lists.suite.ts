@@ -160,20 +160,23 @@ function damageTests(fixture: InFixture): void {
 
   test(
     "whose codec has lost its key are named in lists, and told alone",
-    fixture(async ({ events, scope, session, database, clock }) => {
-      const { token } = await events.open(scope, "k");
-      await events.resolve(token, 1);
+    fixture(async ({ scope, session, database, clock }) => {
+      let isLost = false;
       const refusing = awaitEvents(database, {
         clock,
         payload: {
           name: "lost",
           encode: (text) => text,
-          decode() {
-            throw new Error("no key");
+          decode(stored) {
+            if (isLost) throw new Error("no key");
+            return stored;
           },
           hash: "sha256",
         },
       });
+      const { token } = await refusing.open(scope, "k");
+      await refusing.resolve(token, 1);
+      isLost = true;
       expect(await rejection(refusing.wait(scope, "k"))).toMatchObject({
         code: "PAYLOAD_CODEC_FAILED",
       });

@@ -1,0 +1,32 @@
+import { HoldfastError } from "../../model/errors.ts";
+import { aloneDeathsMax, isConvicted } from "../../model/execution/decisions.ts";
+import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
+import type { RunState } from "./run-state.ts";
+
+/**
+ * True while the code of a run does not know yet that the run is cancelled. It is told before
+ * anything more starts. Otherwise a step that kills its process would start again and again,
+ * and the cleanup would never run.
+ */
+export function isToBeCancelled({
+  cancellation,
+  cancelledAt,
+}: Pick<RunState, "cancellation" | "cancelledAt">): boolean {
+  return cancellation !== null && cancelledAt === undefined;
+}
+
+/** The reason not to run the cleanup of a run: it keeps killing its workers too. */
+export function convictedCleanup({
+  id,
+  function: name,
+  cancellation,
+  aloneDeaths,
+}: LoadedExecution): HoldfastError | undefined {
+  if (cancellation === null || !isConvicted({ aloneDeaths })) return undefined;
+  return new HoldfastError(
+    "RUN_KEEPS_KILLING_WORKERS",
+    `Run ${id} of ${name} was cancelled, and ${aloneDeathsMax} processes died, or stopped renewing their lock, while they ran it and nothing else. ` +
+      "It is ended without its cleanup, and its children with it. Undo by hand what it had begun.",
+    { id, function: name, deaths: aloneDeaths },
+  );
+}

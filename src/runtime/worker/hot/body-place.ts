@@ -1,0 +1,66 @@
+import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import type { RolledBack } from "../../run/run-host.ts";
+import { isLosing, isPassing } from "../../failures.ts";
+
+/**
+ * Tracks the progress of one attempt of a user's transaction, which decides who owns an error.
+ * The user's own error is the outcome of the transaction. A database error counts as a failed
+ * attempt once the body has begun, since the body may cause it. Every other error is about the
+ * run's log, and the appends judge it.
+ */
+export class BodyPlace {
+  isInBody = false;
+  #hasBegun = false;
+  /** The lost answer to a commit. */
+  #unknown: HoldfastError | undefined;
+
+  /** Runs a body. If the answer to an earlier commit was lost, starting again proves that nothing was stored. */
+  *during(body: () => Tx<unknown>): Tx<unknown> {
+    if (this.#unknown !== undefined) throw notCommitted(this.#unknown);
+    this.#hasBegun = true;
+    this.isInBody = true;
+    const value = yield* body();
+    this.isInBody = false;
+    return value;
+  }
+
+  /** The way in which an error ends the attempt; undefined if the error is about the log and does not end it. */
+  rolledBackBy(thrown: unknown): RolledBack | undefined {
+    const isOfTheDatabase = isHoldfastError(thrown) && ofTheDatabase.has(thrown.code);
+    if (this.isInBody && !isOfTheDatabase) return { thrown, isOfTheDatabase };
+    if (!isHoldfastError(thrown)) return { thrown, isOfTheDatabase };
+    if (isLosing(thrown) || thrown.code === "VERSION_CONFLICT") return undefined;
+    if (thrown.code === "OUTCOME_UNKNOWN") {
+      if (this.#hasBegun) this.#unknown = thrown;
+      return undefined;
+    }
+    if (isOfTheDatabase && this.#hasBegun) return { thrown, isOfTheDatabase };
+    return isPassing(thrown) ? undefined : { thrown, isOfTheDatabase };
+  }
+}
+
+/** Codes of a database that could not do its part this time. */
+const ofTheDatabase: ReadonlySet<string> = new Set([
+  "QUEUE_FULL",
+  "DATABASE_BUSY",
+  "READ_ONLY",
+  "DISK_FULL",
+  "DISK_FAILED",
+  "BATCH_ROLLED_BACK",
+  "STATEMENT_INTERRUPTED",
+  "TRANSACTION_CONFLICT",
+  "CONNECTION_LOST",
+  "OUTCOME_UNKNOWN",
+  "DATABASE_UNREACHABLE",
+  "MOVED_TO_POSTGRES",
+]);
+
+function notCommitted(cause: HoldfastError): HoldfastError {
+  return new HoldfastError(
+    "BATCH_ROLLED_BACK",
+    "The answer to the commit of this transaction was lost, and it turned out that nothing of it was stored. Try again.",
+    {},
+    { cause },
+  );
+}

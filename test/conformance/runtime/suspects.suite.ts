@@ -1,0 +1,506 @@
+import { describe, expect, test } from "vitest";
+import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
+import type { LockPending } from "../../../src/stores/execution/lock/lock-pending.ts";
+import type { RenewRuns } from "../../../src/stores/execution/lock/renew.ts";
+import { manualClock, type ManualClock } from "../../../src/model/time/clock.ts";
+import { byAnn, T0 } from "../execution/fixture.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { onRuntime, type RuntimeFixture } from "./fixture.ts";
+import { Meddling } from "./meddling.ts";
+import { stepDone } from "./recorded-run.ts";
+import { gate, kindsOf, Tally, until } from "./waiting.ts";
+
+const atOnce = { maxRetries: null, backoffMs: 0, backoffMaxMs: 0 };
+
+/** Long enough for anything that a worker does by itself on a manual clock. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 30; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+interface Suspicious {
+  readonly clock: ManualClock;
+  readonly holdfast: Holdfast;
+  readonly meddling: Meddling;
+  /** Processes die one after the other while each has this run, beside others. */
+  readonly dieBeside: (id: string, deaths: number) => Promise<void>;
+  /** The same, while they run nothing else. */
+  readonly dieAlone: (id: string, deaths: number) => Promise<void>;
+}
+
+async function suspicious({ database, another }: RuntimeFixture): Promise<Suspicious> {
+  const clock = manualClock(T0);
+  const meddling = new Meddling(database);
+  const holdfast = await another({ clock }, meddling.database);
+  const { executions } = holdfast;
+  const die = async (deaths: number, lock: () => Promise<unknown>): Promise<void> => {
+    meddling.liveness = "dead";
+    for (let death = 0; death < deaths; death += 1) {
+      await lock();
+      await executions.releaseDead();
+    }
+    meddling.liveness = undefined;
+  };
+  return {
+    clock,
+    holdfast,
+    meddling,
+    dieBeside: (id, deaths) =>
+      die(deaths, async () => {
+        const { nextVersion } = await executions.get(id);
+        await executions.lock(id, nextVersion, { ...byAnn, retry: atOnce });
+      }),
+    dieAlone: (id, deaths) =>
+      die(deaths, async () => {
+        const { function: name } = await executions.get(id);
+        const { locked } = await executions.lockPending({
+          ...byAnn,
+          functions: [{ name, retry: atOnce }],
+          limit: 1,
+          suspects: "alone",
+        });
+        expect(locked).toMatchObject([{ id, isAlone: true }]);
+      }),
+  };
+}
+
+/** A run that tells when its step has begun, and ends the step when the test says so. */
+function gated(name: string) {
+  const began = gate();
+  const mayEnd = gate();
+  const flow = workflow(name, async (ctx) => {
+    await ctx.step("first", async () => {
+      began.open();
+      await mayEnd.opened;
+    });
+    await ctx.step("second", () => 2);
+    return name;
+  });
+  return { flow, began, mayEnd };
+}
+
+/** Whether a look for work of a function is made while others are. */
+function looksBesideFor(name: string): (input: LockPending) => boolean {
+  return ({ functions, suspects }) => functions[0]?.name === name && suspects !== "alone";
+}
+
+async function isAlone({ executions }: Holdfast, id: string): Promise<boolean | undefined> {
+  const { pending } = (await executions.get(id)).state;
+  return pending.kind === "locked" ? pending.isAlone : undefined;
+}
+
+/** Workers and runs that three processes died of, or beside. */
+export function runtimeSuspectsSuite(backend: Backend): void {
+  describe("a run that three processes died of, or beside", () => {
+    aloneTests(backend);
+    besideTests(backend);
+  });
+  describe("a run that is cancelled after deaths", () => {
+    cancelledTests(backend);
+  });
+}
+
+function aloneTests(backend: Backend): void {
+  test(
+    "runs alone until it has recorded something, also for other workers of its process",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside } = await suspicious(fixture);
+      const { flow, began, mayEnd } = gated("suspect");
+      const tally = new Tally();
+      const others = [1, 2].map((n) =>
+        workflow(`other-${n}`, async (ctx) => ctx.step("s", () => tally.count("other"))),
+      );
+      const run = await holdfast.start(flow, undefined, { id: "suspect" });
+      await dieBeside("suspect", 3);
+      const [one, two] = others;
+      if (one === undefined || two === undefined) throw new Error("Two are needed.");
+      const waiting = [await holdfast.start(one)];
+      await holdfast.work([flow, one]);
+      await began.opened;
+      await holdfast.work([two]);
+      waiting.push(await holdfast.start(two), await holdfast.start(one));
+      await settled();
+      expect(tally.all).toEqual({});
+      expect(await isAlone(holdfast, "suspect")).toBe(true);
+      expect(fixture.said).toMatchObject([
+        { level: "info", details: { id: "suspect", deaths: 3, aloneDeaths: 0 } },
+      ]);
+      mayEnd.open();
+      expect(await run.result()).toBe("suspect");
+      await Promise.all(waiting.map((other) => other.result()));
+      expect(tally.all).toEqual({ other: 3 });
+    }),
+  );
+
+  test(
+    "runs alone in its process, also where that opened databases more than once",
+    onRuntime(backend, async (fixture) => {
+      const { clock, holdfast, dieBeside } = await suspicious(fixture);
+      const { flow, began, mayEnd } = gated("suspect");
+      const tally = new Tally();
+      const other = workflow("other", async (ctx) => ctx.step("s", () => tally.count("other")));
+      const run = await holdfast.start(flow, undefined, { id: "suspect" });
+      await dieBeside("suspect", 3);
+      await holdfast.work([flow]);
+      await began.opened;
+      const neighbour = await fixture.another({ clock });
+      await neighbour.work([other]);
+      const beside = await neighbour.start(other);
+      await settled();
+      expect(tally.all).toEqual({});
+      expect(await isAlone(holdfast, "suspect")).toBe(true);
+      mayEnd.open();
+      expect(await run.result()).toBe("suspect");
+      await beside.result();
+      expect(tally.all).toEqual({ other: 1 });
+    }),
+  );
+
+  test(
+    "keeps workers of other databases out no longer than its lease when its own database is away",
+    onRuntime(backend, async (fixture) => {
+      const { clock, holdfast, dieBeside, meddling } = await suspicious(fixture);
+      const { flow, began, mayEnd } = gated("suspect");
+      const other = activity("other", async () => "other");
+      await holdfast.start(flow, undefined, { id: "suspect" });
+      await dieBeside("suspect", 3);
+      await holdfast.work([flow], { lease: "1 minute" });
+      await began.opened;
+      const neighbour = await fixture.another({ clock });
+      await neighbour.work([other]);
+      const beside = await neighbour.start(other);
+      const away = meddling.holdNext("renewLeases", "call", ({ beside: is }: RenewRuns) => is);
+      clock.advance(30_000);
+      await away.reached;
+      clock.advance(59_999);
+      await settled();
+      expect(await beside.status()).toBe("pending");
+      clock.advance(1);
+      expect(await beside.result()).toBe("other");
+      away.release();
+      mayEnd.open();
+    }),
+  );
+
+  test(
+    "keeps other work out of its process for no look behind one that failed",
+    onRuntime(backend, async (fixture) => {
+      const { clock, holdfast, meddling } = await suspicious(fixture);
+      const flow = workflow("flow", async () => "flow");
+      const other = activity("other", async () => "other");
+      meddling.loseNext("lockPending", 1, false);
+      const failed = fixture.said.length;
+      await holdfast.work([flow]);
+      await until(() => fixture.said.length > failed);
+      const away = meddling.holdNext("lockPending", "call");
+      clock.advance(10);
+      await away.reached;
+      const neighbour = await fixture.another({ clock });
+      await neighbour.work([other]);
+      expect(await (await neighbour.start(other)).result()).toBe("other");
+      away.release();
+    }),
+  );
+
+  test(
+    "is tried once a look of another worker, which kept it from being tried, has found nothing",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside, meddling } = await suspicious(fixture);
+      const { executions } = holdfast;
+      const quick = activity("quick", async () => "quick");
+      const { flow, began, mayEnd } = gated("suspect");
+      await executions.create({ id: "suspect", function: "suspect" });
+      await dieBeside("suspect", 3);
+      await executions.pause("suspect");
+      for (const served of [quick, flow]) {
+        const looked = meddling.firstLook();
+        await holdfast.work([served]);
+        await looked;
+      }
+      const second = meddling.holdNext("lockPending", "call", looksBesideFor("quick"));
+      await executions.create({ id: "quick", function: "quick", role: "activity" });
+      await second.reached;
+      expect(await holdfast.get(quick, "quick").result()).toBe("quick");
+      const tried = meddling.holdNext("lockPending", "answer", looksBesideFor("suspect"));
+      await executions.unpause("suspect");
+      await tried.reached;
+      tried.release();
+      await settled();
+      second.release();
+      await began.opened;
+      expect(await isAlone(holdfast, "suspect")).toBe(true);
+      mayEnd.open();
+      await holdfast.get(flow, "suspect").result();
+    }),
+  );
+
+  test(
+    "is warned about when a process died while it ran alone",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside, dieAlone } = await suspicious(fixture);
+      const flow = workflow("flow", async (ctx) => ctx.step("s", () => 1));
+      const run = await holdfast.start(flow, undefined, { id: "flow" });
+      await dieBeside("flow", 3);
+      await dieAlone("flow", 2);
+      await holdfast.work([flow]);
+      expect(await run.result()).toBe(1);
+      expect(fixture.said).toMatchObject([
+        { level: "warn", details: { id: "flow", deaths: 5, aloneDeaths: 2 } },
+      ]);
+    }),
+  );
+
+  test(
+    "runs alone until it waits",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside } = await suspicious(fixture);
+      const go = signal("go");
+      const asking = workflow("asking", async (ctx) => {
+        await ctx.receive(go);
+        return "asked";
+      });
+      const other = workflow("other", async () => "other");
+      const run = await holdfast.start(asking, undefined, { id: "asking" });
+      await dieBeside("asking", 3);
+      await holdfast.work([asking, other]);
+      expect(await (await holdfast.start(other)).result()).toBe("other");
+      await run.signal(go);
+      expect(await run.result()).toBe("asked");
+    }),
+  );
+
+  test(
+    "runs alone for 30 s; then its lock says that it no longer does, before others run",
+    onRuntime(backend, async (fixture) => {
+      const { clock, holdfast, dieBeside, meddling } = await suspicious(fixture);
+      const began = gate();
+      const mayEnd = gate();
+      const long = activity("long", async () => {
+        began.open();
+        await mayEnd.opened;
+        return "long";
+      });
+      const seen: (boolean | undefined)[] = [];
+      const other = activity("other", async () => {
+        seen.push(await isAlone(holdfast, "long"));
+      });
+      const run = await holdfast.start(long, undefined, { id: "long" });
+      await dieBeside("long", 3);
+      await holdfast.work([long, other], { lease: "1 hour" });
+      await began.opened;
+      const beside = await holdfast.start(other);
+      clock.advance(29_999);
+      await settled();
+      expect(seen).toEqual([]);
+      const held = meddling.holdNext("renewLeases", "call");
+      clock.advance(1);
+      await held.reached;
+      await settled();
+      expect(seen).toEqual([]);
+      held.release();
+      await beside.result();
+      expect(seen).toEqual([false]);
+      mayEnd.open();
+      expect(await run.result()).toBe("long");
+    }),
+  );
+
+  test(
+    "runs alone no longer once its worker closes, before the worker waits for its body",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside } = await suspicious(fixture);
+      const { flow, began, mayEnd } = gated("suspect");
+      await holdfast.start(flow, undefined, { id: "suspect" });
+      await dieBeside("suspect", 3);
+      await holdfast.work([flow]);
+      await began.opened;
+      expect(await isAlone(holdfast, "suspect")).toBe(true);
+      const closed = holdfast.close({ timeout: "1 hour" });
+      const { executions } = fixture.holdfast;
+      await until(async () => (await isAlone(fixture.holdfast, "suspect")) === false);
+      mayEnd.open();
+      await closed;
+      expect((await executions.get("suspect")).state.deaths).toBe(0);
+    }),
+  );
+}
+
+function besideTests(backend: Backend): void {
+  test(
+    "waits for a worker that is busy to run nothing, and for a minute at most; then one runs beside other work",
+    onRuntime(backend, async (fixture) => {
+      const { clock, holdfast, dieBeside } = await suspicious(fixture);
+      const busy = gated("busy");
+      const first = gated("first");
+      const second = gated("second");
+      const { executions } = holdfast;
+      for (const id of ["first", "second"]) {
+        await executions.create({ id, function: id });
+        await dieBeside(id, 3);
+        await executions.pause(id);
+      }
+      await holdfast.work([busy.flow, first.flow, second.flow], { lease: "1 hour" });
+      const running = await holdfast.start(busy.flow);
+      await busy.began.opened;
+      for (const id of ["first", "second"]) await executions.unpause(id);
+      clock.advance(59_999);
+      await settled();
+      const standing = async (id: string) => (await executions.get(id)).status;
+      expect(await Promise.all(["first", "second"].map(standing))).toEqual(["pending", "pending"]);
+      clock.advance(1);
+      await Promise.race([first.began.opened, second.began.opened]);
+      await settled();
+      expect((await Promise.all(["first", "second"].map(standing))).toSorted()).toEqual([
+        "pending",
+        "running",
+      ]);
+      for (const id of ["first", "second"]) expect(await isAlone(holdfast, id)).not.toBe(true);
+      first.mayEnd.open();
+      second.mayEnd.open();
+      await Promise.all([first.began.opened, second.began.opened]);
+      busy.mayEnd.open();
+      await running.result();
+      expect(await holdfast.get(first.flow, "first").result()).toBe("first");
+      expect(await holdfast.get(second.flow, "second").result()).toBe("second");
+    }),
+  );
+
+  test(
+    "is not looked for each time that a run ends beside a long one",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside, meddling } = await suspicious(fixture);
+      const { executions } = holdfast;
+      const busy = gated("busy");
+      const suspect = gated("suspect");
+      const quick = workflow("quick", async () => "quick");
+      await executions.create({ id: "suspect", function: "suspect" });
+      await dieBeside("suspect", 3);
+      await executions.pause("suspect");
+      await holdfast.work([busy.flow, suspect.flow, quick], { lease: "1 hour" });
+      const running = await holdfast.start(busy.flow);
+      await busy.began.opened;
+      const told = meddling.holdNext("lockPending", "answer");
+      await executions.unpause("suspect");
+      await told.reached;
+      told.release();
+      await settled();
+      let looks = 0;
+      meddling.on("lockPending", () => {
+        looks += 1;
+        return undefined;
+      });
+      for (let n = 0; n < 20; n += 1) await (await holdfast.start(quick)).result();
+      await settled();
+      // A run that could not be begun where it was started is looked for.
+      expect(looks).toBeLessThan(10);
+      busy.mayEnd.open();
+      await running.result();
+      await suspect.began.opened;
+      expect(await isAlone(holdfast, "suspect")).toBe(true);
+      suspect.mayEnd.open();
+      await holdfast.get(suspect.flow, "suspect").result();
+    }),
+  );
+
+  test(
+    "names a parked child in the standing of its parent, and warns those that wait for the parent",
+    onRuntime(backend, async (fixture) => {
+      const { clock, holdfast, dieBeside, dieAlone } = await suspicious(fixture);
+      const child = activity("child", async () => 1);
+      const parent = workflow("parent", async (ctx) => ctx.call(child));
+      await holdfast.work([parent]);
+      const run = await holdfast.start(parent, undefined, { id: "parent" });
+      await until(async () => (await run.status()) === "blocked");
+      const { items } = await holdfast.executions.list({ parent: "parent" });
+      const id = items[0]?.id ?? "";
+      await dieBeside(id, 3);
+      await dieAlone(id, 5);
+      expect((await holdfast.executions.get(id)).interruption).toMatchObject({
+        kind: "parked",
+        code: "RUN_KEEPS_KILLING_WORKERS",
+      });
+      const result = run.result();
+      await settled();
+      clock.advance(2_000);
+      await until(() => fixture.said.some(({ level }) => level === "warn"));
+      const warning = fixture.said.find(({ level }) => level === "warn");
+      expect(warning).toMatchObject({ details: { id: "parent", parked: id } });
+      expect(warning?.message).toContain(`waits for ${id}, which is parked`);
+      await holdfast.work([child]);
+      await holdfast.executions.unpark(id);
+      expect(await result).toBe(1);
+    }),
+  );
+}
+
+function cancelledTests(backend: Backend): void {
+  test(
+    "[RT10] runs its cleanup and does not begin the step that killed again, also while it replays",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside } = await suspicious(fixture);
+      const tally = new Tally();
+      const deadly = workflow("deadly", async (ctx) => {
+        await ctx.step("before", () => tally.count("before"));
+        try {
+          await Promise.all([
+            ctx.step("killer", () => tally.count("killer")),
+            ctx.transaction("killer too", function* () {
+              yield* [];
+              tally.count("killer");
+            }),
+          ]);
+        } finally {
+          await ctx.step("cleanup", () => tally.count("cleanup"));
+        }
+      });
+      const { executions } = holdfast;
+      await executions.createLocked({ id: "r", function: "deadly" }, { ...byAnn, retry: atOnce });
+      await executions.append("r", 2, [stepDone(1, "before", 1)], { fence: byAnn.holder });
+      await executions.unlock("r", 3, { holder: byAnn.holder, reason: "its worker closed" });
+      await dieBeside("r", 2);
+      await executions.cancel("r", { reason: "it kills" });
+      await holdfast.work([deadly]);
+      const run = holdfast.get(deadly, "r");
+      expect((await rejection(run.result())).message).toContain("it kills");
+      expect(tally.all).toEqual({ cleanup: 1 });
+    }),
+  );
+
+  test(
+    "[RT10] is ended without its cleanup once that has killed five workers alone, and its children are cancelled",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside, dieAlone } = await suspicious(fixture);
+      const tally = new Tally();
+      const go = signal("go");
+      const child = workflow("child", async (ctx) => ctx.receive(go));
+      const deadly = workflow("deadly", async (ctx) => {
+        try {
+          await ctx.call(child);
+        } finally {
+          await ctx.step("cleanup", () => tally.count("cleanup"));
+        }
+      });
+      const { executions } = holdfast;
+      const client = await fixture.another();
+      await client.work([deadly, child]);
+      const run = await holdfast.start(deadly, undefined, { id: "r" });
+      await until(async () => (await executions.list({ parent: "r" })).items.length === 1);
+      await until(async () => (await run.status()) === "blocked");
+      await client.close();
+      await run.cancel({ reason: "it kills" });
+      await dieBeside("r", 3);
+      await dieAlone("r", 5);
+      expect((await executions.get("r")).state.lifecycle).toBe("cancelling");
+      await holdfast.work([deadly, child]);
+      expect(await rejection(run.result())).toMatchObject({
+        kind: "failed",
+        cause: { code: "RUN_KEEPS_KILLING_WORKERS" },
+      });
+      expect(tally.all).toEqual({});
+      const { items } = await executions.list({ parent: "r" });
+      expect(items.map(({ status }) => status)).toEqual(["cancelled"]);
+      expect(await kindsOf(holdfast, "r")).not.toContain("parked");
+    }),
+  );
+}
