@@ -20,7 +20,8 @@ const ticksMax = 4_000;
 interface Due {
   readonly id: string;
   readonly turns: number;
-  /** Its place among those of its function that are due, behind all that became due with it. */
+  readonly dueAt: number;
+  /** Its place among those of its function that are due, behind all that became due at the same instant. */
   readonly rank: number;
 }
 
@@ -45,13 +46,17 @@ class Bound {
     this.#arriving.set(id, name);
   }
 
-  /** The database knows of all that arrived. */
-  arrived(): void {
+  /** The database knows of all that arrived. Runs that are due at one instant are ordered by id, so each may come after the others. */
+  arrived(dueAt: number): void {
     for (const name of new Set(this.#arriving.values())) {
       const ids = [...this.#arriving].filter(([, of]) => of === name).map(([id]) => id);
       const waiting = this.#due.get(name) ?? [];
       const rank = waiting.length + ids.length;
-      this.#due.set(name, [...waiting, ...ids.map((id) => ({ id, rank, turns: this.#of(name) }))]);
+      const turns = this.#of(name);
+      this.#due.set(name, [
+        ...waiting.map((one) => (one.dueAt === dueAt ? { ...one, rank } : one)),
+        ...ids.map((id) => ({ id, rank, turns, dueAt })),
+      ]);
     }
     this.#arriving.clear();
   }
@@ -195,14 +200,14 @@ class BusyWorker {
 
   async tick(): Promise<void> {
     await this.#calls.answered();
-    this.bound.arrived();
+    this.bound.arrived(this.#clock.now());
     const locked = await this.#database.read("locked", () =>
       rows(sql`SELECT id FROM holdfast_execution WHERE state = 'locked'`),
     );
     this.lockedMax = Math.max(this.lockedMax, locked.length);
     this.#clock.advance(tickMs);
     await this.#calls.answered();
-    this.bound.arrived();
+    this.bound.arrived(this.#clock.now());
   }
 }
 
