@@ -468,6 +468,35 @@ function cancelledTests(backend: Backend): void {
   );
 
   test(
+    "[RT10] begins no children that its log does not have, and ends them",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside } = await suspicious(fixture);
+      const tally = new Tally();
+      const killing = activity("killing", async () => tally.count("activity"));
+      const below = workflow("below", async (ctx) => ctx.step("s", () => tally.count("below")));
+      const deadly = workflow("deadly", async (ctx) => {
+        await ctx.step("before", () => tally.count("before"));
+        try {
+          await Promise.all([ctx.call(killing), ctx.call(below), ctx.sleep("1 hour")]);
+        } finally {
+          await ctx.step("cleanup", () => tally.count("cleanup"));
+        }
+      });
+      const { executions } = holdfast;
+      await executions.createLocked({ id: "r", function: "deadly" }, { ...byAnn, retry: atOnce });
+      await executions.append("r", 2, [stepDone(1, "before", 1)], { fence: byAnn.holder });
+      await executions.unlock("r", 3, { holder: byAnn.holder, reason: "its worker closed" });
+      await dieBeside("r", 1);
+      await executions.cancel("r", { reason: "it kills" });
+      await holdfast.work([deadly, killing, below]);
+      expect((await rejection(holdfast.get(deadly, "r").result())).message).toContain("it kills");
+      expect(tally.all).toEqual({ cleanup: 1 });
+      const { items } = await executions.list({ parent: "r" });
+      expect(items.map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
+    }),
+  );
+
+  test(
     "[RT10] is ended without its cleanup once that has killed five workers alone, and its children are cancelled",
     onRuntime(backend, async (fixture) => {
       const { holdfast, dieBeside, dieAlone } = await suspicious(fixture);
