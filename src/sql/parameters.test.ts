@@ -36,7 +36,9 @@ test("a list for Postgres is measured before it is walked", () => {
       looks += 1;
       if (looks > 1_000) throw new Error("Walked.");
       if (name === "length") return 2 ** 32 - 1;
-      return typeof name === "string" && /^\d+$/.test(name) ? "a" : Reflect.get(list, name);
+      return typeof name === "string" && /^\d+$/.test(name)
+        ? "a"
+        : (Reflect.get(list, name) as unknown);
     },
   });
   expect(() => checkParameters(sql`SELECT unnest(${lying}::text[])`)).toThrow(

@@ -15,7 +15,9 @@ function lying<T>(item: T): readonly T[] {
       looks += 1;
       if (looks > 1_000) throw new Error("Walked.");
       if (name === "length") return 2 ** 32 - 1;
-      return typeof name === "string" && /^\d+$/.test(name) ? item : Reflect.get(list, name);
+      return typeof name === "string" && /^\d+$/.test(name)
+        ? item
+        : (Reflect.get(list, name) as unknown);
     },
     has: () => true,
   });

@@ -246,7 +246,7 @@ export function runtimeValuesSuite(backend: Backend): void {
             if (looks > 1_000) throw new Error("Walked.");
             if (name === "length") return 2 ** 32 - 1;
             const isItem = typeof name === "string" && /^\d+$/.test(name);
-            return isItem ? { message: "no", path: ["n"] } : Reflect.get(list, name);
+            return isItem ? { message: "no", path: ["n"] } : (Reflect.get(list, name) as unknown);
           },
           has: () => true,
         });
@@ -256,7 +256,7 @@ export function runtimeValuesSuite(backend: Backend): void {
         const odd = workflow("odd", { input: schema }, async () => 1);
         expect(await rejection(holdfast.start(odd, 1))).toMatchObject({
           code: "INPUT_INVALID",
-          details: { issues: new Array(20).fill({ path: "n", message: "no" }) },
+          details: { issues: Array.from({ length: 20 }, () => ({ path: "n", message: "no" })) },
         });
       }),
     );
