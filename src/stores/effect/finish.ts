@@ -94,27 +94,25 @@ export function outcomeOf(
 }
 
 /**
- * Throws the recorded failure to a caller whose value was recorded as a failure. In the caller's
- * own transaction this rolls back the work done beside it.
+ * Throws the recorded failure to a caller that had a value to record, which would take that value
+ * for recorded. In the caller's own transaction this rolls back the work done beside it.
  *
- * @throws HoldfastError `VALUE_TOO_LARGE`, `CORRUPT_ROW`
+ * @throws HoldfastError `VALUE_TOO_LARGE`, `CORRUPT_ROW`, or the error that the claim has recorded
  */
 export function refuseFailed(
   context: Pick<EffectContext, "codec" | "database">,
-  draft: EffectOutcome,
   recorded: Pick<SettledEffect, "key" | "status" | "value" | "isTransient">,
 ): void {
-  if (draft.status === "failed" && recorded.status === "failed")
-    throw readFailure(context, recorded);
+  if (recorded.status === "failed") throw readFailure(context, recorded);
 }
 
-/** @throws HoldfastError `VALUE_TOO_LARGE`, `CORRUPT_ROW` */
+/** @throws HoldfastError those of `refuseFailed` */
 export function shownComplete(
   context: EffectContext,
   { outcome }: FinishedEffect,
-  { claim: { key }, outcome: draft }: FinishEffect,
+  { claim: { key } }: FinishEffect,
 ): void {
-  refuseFailed(context, draft, { ...outcome, key });
+  refuseFailed(context, { ...outcome, key });
 }
 
 export interface FailEffectOptions extends WaitOptions {

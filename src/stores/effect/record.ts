@@ -106,10 +106,10 @@ export const recordEffect: StoreOperation<EffectContext, RecordEffect, RecordEff
 export function shownRecorded(
   context: EffectContext,
   answer: RecordEffectOutcome,
-  { effect, outcome }: Pick<RecordEffect, "effect" | "outcome">,
+  { effect }: Pick<RecordEffect, "effect">,
 ): RecordedEffect {
   if (answer.kind !== "recorded") return shownAnswer(context, answer, effect);
-  refuseFailed(context, outcome, answer.effect);
+  refuseFailed(context, answer.effect);
   return { kind: "recorded" };
 }
 
