@@ -169,8 +169,9 @@ function logTests(backend: Backend): void {
     "reports a run whose log is damaged or ends elsewhere, and leaves it",
     onExecutions(backend, async (fixture) => {
       const { database, clock } = fixture;
-      for (const id of ["a", "b", "c", "d", "e"]) await shapes.blocked(fixture, id);
-      for (const id of ["a", "b", "c", "d", "e"]) await editRow(database, id, "seen = 9");
+      const ids = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+      for (const id of ids) await shapes.blocked(fixture, id);
+      for (const id of ids) await editRow(database, id, "seen = 9");
       const event = (id: string, version: number): string =>
         `execution = (SELECT key FROM holdfast_execution WHERE id = '${id}') AND version = ${version}`;
       for (const text of [
@@ -179,12 +180,16 @@ function logTests(backend: Backend): void {
         `UPDATE holdfast_execution_event SET body = 'odd' WHERE ${event("c", 2)}`,
         "UPDATE holdfast_execution SET version = version - 1 WHERE id = 'd'",
         "UPDATE holdfast_execution SET history_from = 1 WHERE id = 'e'",
+        `UPDATE holdfast_execution_event SET kind = 'parked' WHERE ${event("f", 1)}`,
+        `UPDATE holdfast_execution_event SET body = '{}' WHERE ${event("g", 2)}`,
+        `UPDATE holdfast_execution_event SET kind = 'odd' WHERE ${event("h", 1)}`,
+        `UPDATE holdfast_execution_event SET body = '{}' WHERE ${event("i", 0)}`,
       ])
         await shell(database, text);
       const edited = await allRows(database);
       const report = await maintenance(database, { clock }).repair({ apply: true });
-      expect(report).toMatchObject({ runs: 5, repaired: 0, left: 5 });
-      expect(outcomesOf(report)).toEqual(["a", "b", "c", "d", "e"].map((id) => [id, "logDamaged"]));
+      expect(report).toMatchObject({ runs: 9, repaired: 0, left: 9 });
+      expect(outcomesOf(report)).toEqual(ids.map((id) => [id, "logDamaged"]));
       expect(await allRows(database)).toEqual(edited);
     }),
   );
