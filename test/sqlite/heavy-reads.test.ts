@@ -91,19 +91,16 @@ describe("a quick check", () => {
         (onProgress: never) => heavy.sizes({ onProgress }),
         (onProgress: never) => heavy.backup(folder.file("copy.db"), { onProgress }),
       ];
-      for (const thrown of [new Error("enough"), undefined]) {
-        const throws = (): never => {
-          throw thrown;
-        };
-        for (const call of calls) {
-          const error = await rejection(call(throws as never));
-          expect(error).toMatchObject({
-            code: "OPTION_INVALID",
-            details: { option: "onProgress", report: { done: expect.any(Number) } },
-          });
-          expect(error.cause).toBe(thrown);
-        }
-      }
+      const thrown = new Error("enough");
+      const throws = (): never => {
+        throw thrown;
+      };
+      for (const call of calls)
+        expect(await rejection(call(throws as never))).toMatchObject({
+          code: "OPTION_INVALID",
+          details: { option: "onProgress", report: { done: expect.any(Number) } },
+          cause: thrown,
+        });
       for (const call of calls)
         expect(await rejection(call(5 as never))).toMatchObject({
           code: "OPTION_INVALID",
