@@ -53,7 +53,7 @@ export interface MaintenanceCheckReport {
    * the table, with an empty key.
    */
   readonly isComplete: boolean;
-  /** True when values were not checked, because their payload codec was not given. */
+  /** True when values were not checked, because their payload codec is missing or wrong. */
   readonly isSealed: boolean;
 }
 

@@ -169,8 +169,9 @@ function logTests(backend: Backend): void {
     "reports a run whose log is damaged or ends elsewhere, and leaves it",
     onExecutions(backend, async (fixture) => {
       const { database, clock } = fixture;
-      for (const id of ["a", "b", "c", "d", "e"]) await shapes.blocked(fixture, id);
-      for (const id of ["a", "b", "c", "d", "e"]) await editRow(database, id, "seen = 9");
+      const ids = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+      for (const id of ids) await shapes.blocked(fixture, id);
+      for (const id of ids) await editRow(database, id, "seen = 9");
       const event = (id: string, version: number): string =>
         `execution = (SELECT key FROM holdfast_execution WHERE id = '${id}') AND version = ${version}`;
       for (const text of [
@@ -179,12 +180,16 @@ function logTests(backend: Backend): void {
         `UPDATE holdfast_execution_event SET body = 'odd' WHERE ${event("c", 2)}`,
         "UPDATE holdfast_execution SET version = version - 1 WHERE id = 'd'",
         "UPDATE holdfast_execution SET history_from = 1 WHERE id = 'e'",
+        `UPDATE holdfast_execution_event SET kind = 'parked' WHERE ${event("f", 1)}`,
+        `UPDATE holdfast_execution_event SET body = '{}' WHERE ${event("g", 2)}`,
+        `UPDATE holdfast_execution_event SET kind = 'odd' WHERE ${event("h", 1)}`,
+        `UPDATE holdfast_execution_event SET body = '{}' WHERE ${event("i", 0)}`,
       ])
         await shell(database, text);
       const edited = await allRows(database);
       const report = await maintenance(database, { clock }).repair({ apply: true });
-      expect(report).toMatchObject({ runs: 5, repaired: 0, left: 5 });
-      expect(outcomesOf(report)).toEqual(["a", "b", "c", "d", "e"].map((id) => [id, "logDamaged"]));
+      expect(report).toMatchObject({ runs: 9, repaired: 0, left: 9 });
+      expect(outcomesOf(report)).toEqual(ids.map((id) => [id, "logDamaged"]));
       expect(await allRows(database)).toEqual(edited);
     }),
   );
@@ -273,6 +278,8 @@ const edits: readonly (readonly [keyof typeof shapes, string])[] = [
   ["done", "state = 'blocked', finished_at = NULL, result_kind = NULL"],
   ["done", "state = 'pending', due_at = 5"],
   ["done", "result_kind = 'failed'"],
+  ["done", "finished_at = 5"],
+  ["done", "finished_at = NULL"],
   ["done", "lifecycle = 'parked'"],
   ["done", `lease_until = ${far}`],
   ["blocked", `state = 'locked', lock_version = 1, lease_until = ${far}`],
@@ -286,6 +293,7 @@ const edits: readonly (readonly [keyof typeof shapes, string])[] = [
   ["blocked", "lifecycle = 'cancelling'"],
   ["blocked", "lifecycle = 'odd'"],
   ["blocked", "state = 'odd'"],
+  ["blocked", "finished_at = 5"],
   ["blocked", "seen = 7"],
   ["blocked", "seen = NULL"],
   ["blocked", "seen = NULL, inbox = 'n:other', ordinal = 1, is_closing = 0"],
@@ -293,6 +301,8 @@ const edits: readonly (readonly [keyof typeof shapes, string])[] = [
   ["blocked", `state = 'pending', wake_at = ${far}, due_at = ${far}`],
   ["joined", "inbox = 'n:other'"],
   ["joined", "ordinal = 5"],
+  ["joined", "is_closing = 1"],
+  ["joined", "is_closing = NULL"],
   ["joined", "inbox = NULL, ordinal = NULL, is_closing = NULL"],
   ["asleep", `wake_at = ${far}, due_at = ${far}`],
   ["asleep", `due_at = ${far}`],
