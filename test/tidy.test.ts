@@ -2,7 +2,13 @@ import { describe, expect, test } from "vitest";
 import { projectRoot } from "../scripts/project.ts";
 import { renderThreads } from "../scripts/render-threads.ts";
 import { bannedCalls } from "./tidy/calls.ts";
-import { brokenMap, conformanceIds, errorDocumentation, readmeSnippets } from "./tidy/documents.ts";
+import {
+  absentFromRecipes,
+  brokenMap,
+  conformanceIds,
+  errorDocumentation,
+  readmeSnippets,
+} from "./tidy/documents.ts";
 import { tooManyNames } from "./tidy/doors.ts";
 import { closedDoors, forwardingFiles, mutualImports, writingAnswers } from "./tidy/house.ts";
 import { doorsAndBarrels, importDirections } from "./tidy/imports.ts";
@@ -149,6 +155,10 @@ describe("documents", () => {
 
   test("lead to files that are there", () => {
     expect(brokenMap(tree)).toEqual([]);
+  });
+
+  test("give recipes whose files and scripts are there", () => {
+    expect(absentFromRecipes(tree)).toEqual([]);
   });
 
   test("list the conformance ids that tests prove", () => {
