@@ -1,4 +1,5 @@
 import { openHoldfast } from "../../src/index.ts";
+import type { SqliteDatabase } from "../../src/sqlite.ts";
 import type { DriverName } from "../../src/backends/sqlite/drivers/drivers.ts";
 
 /**
@@ -20,8 +21,9 @@ const options = {
 for (const copy of ["first", "second"]) {
   const holdfast = await openHoldfast(path, options);
   await holdfast.executions.create({ function: "greet" });
-  await holdfast.database.check();
-  await holdfast.database.backup(`${path}.${copy}`);
+  const database = holdfast.database as SqliteDatabase;
+  await database.check();
+  await database.backup(`${path}.${copy}`);
   await holdfast.close();
 }
 const isOwnKept = process.emitWarning === own;
