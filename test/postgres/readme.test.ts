@@ -53,7 +53,7 @@ function link(other: string): void {
 }
 
 function node(args: readonly string[], { cwd = home, binary = process.execPath } = {}): string {
-  return execFileSync(binary, args, { cwd, encoding: "utf8" });
+  return execFileSync(binary, args, { cwd, encoding: "utf8", stdio: "pipe" });
 }
 
 /** README's first TypeScript block, word for word. */
@@ -85,10 +85,10 @@ const result = "{ receipt: 'receipt-500', label: 'label of order-42', approved: 
 
 /** `npx tsx orders.mts`, which is all that Node 20 can. */
 const withTsx = (): string => node(["node_modules/tsx/dist/cli.mjs", file]);
+/** `node orders.mts` from Node 22.18 on. */
+const withNewerNode = (): string => node([file], { binary: nodeWithSqlite() });
 /** The better-sqlite3 here is built for this Node, which Holdfast says on another. */
 const otherBuild = "--disable-warning=DRIVER_UNUSABLE";
-/** `node orders.mts` from Node 22.18 on. */
-const withNewerNode = (): string => node([otherBuild, file], { binary: nodeWithSqlite() });
 
 const file = /Save it as `([^`]+)`/.exec(readme)?.[1] ?? "";
 
