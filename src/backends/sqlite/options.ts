@@ -120,6 +120,7 @@ export function settingsOf(
     busyTimeout = "15s",
     queueCallsMax = 100_000,
     limits: given = {},
+    onWarning = fallback,
   } = options;
   if (!isRecord(given)) throw optionInvalid("limits", given, "an object with limits");
   refuseUnknown(given, Object.keys(defaultLimits), "limits.");
@@ -134,6 +135,6 @@ export function settingsOf(
     busyBudgetMs: durationMs(busyTimeout, "busyTimeout"),
     queueCallsMax: wholeNumber("queueCallsMax", queueCallsMax),
     limits,
-    warn: warner(options.onWarning ?? fallback),
+    warn: warner(onWarning),
   };
 }
