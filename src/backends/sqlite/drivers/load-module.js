@@ -14,7 +14,7 @@ export function loadModule(modulePath) {
 }
 
 /**
- * Drops Node's remark that SQLite is experimental, which Node before 24 makes when the module is
+ * Drops Node's remark that SQLite is experimental, which Node 22 makes when the module is
  * first loaded. Loading is synchronous, so nothing else runs while `emitWarning` is replaced. Every
  * other warning reaches the previous `emitWarning`, which may be the app's own.
  */
