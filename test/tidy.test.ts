@@ -22,6 +22,7 @@ import {
   migrationTwins,
 } from "./tidy/migrations.ts";
 import { undelegatedOperations } from "./tidy/operations.ts";
+import { shippedLinks } from "./tidy/shipped.ts";
 import { emptyFileNames, longFiles, longFunctions } from "./tidy/sizes.ts";
 import { embeddedThreads } from "./tidy/threads.ts";
 import { readTree } from "./tidy/tree.ts";
@@ -167,5 +168,9 @@ describe("documents", () => {
 
   test("quote running examples in the README", () => {
     expect(readmeSnippets(tree)).toEqual([]);
+  });
+
+  test("of the package link to what the package has", () => {
+    expect(shippedLinks(tree)).toEqual([]);
   });
 });
