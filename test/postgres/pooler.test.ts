@@ -38,7 +38,7 @@ async function withPooler(body: (given: Given) => Promise<void>): Promise<void> 
 }
 
 /** Opening may meet the fault already. */
-async function opened(open: () => Promise<Database>): Promise<Database> {
+async function untilOpened(open: () => Promise<Database>): Promise<Database> {
   for (;;) {
     const database = await open().catch((error: unknown) => {
       expect(error).toMatchObject({ code: "PREPARED_STATEMENT_LOST" });
@@ -103,7 +103,7 @@ describe("a pooler that lends sessions", () => {
         Array.from({ length: 20 }, () => ({})),
       );
       const told: RuntimeEvent[] = [];
-      const wrong = await opened(() => open({ prepare: true }));
+      const wrong = await untilOpened(() => open({ prepare: true }));
       const holdfast = await holdfastOn(wrong, {}, (event) => void told.push(event));
       const worked = holdfast.work([books], { lease: "2s" }).catch(() => undefined);
       await until(() => told.some(({ message }) => message.startsWith("This worker stops.")));
