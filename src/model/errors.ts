@@ -306,9 +306,11 @@ const finalCodes: ReadonlySet<string> = new Set<ErrorCode>([
   // The disk failed, or the file was removed: only reopening the database helps.
   "FLUSH_FAILED",
   "WRITES_STOPPED",
+  // The pooler lends sessions: some calls succeed by luck, and no run can rely on the next one.
+  "PREPARED_STATEMENT_LOST",
 ]);
 
-/** True when no further call on the open database can succeed. */
+/** True when only opening the database again helps. */
 export function isFinal(error: unknown): error is HoldfastError {
   return isHoldfastError(error) && isFinalCode(error.code);
 }

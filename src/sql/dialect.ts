@@ -59,6 +59,37 @@ export function lockRoot(root: RootTable): (where: Statement) => Statement {
   return (where) => sql`${begin}${where}${end}`;
 }
 
+/** A table whose rows have a unique name, and a row of it that stands for a free name. */
+export interface NamedTable {
+  readonly table: string;
+  /** The unique columns, of which the last one is `name`. */
+  readonly unique: string;
+  /** The other columns that need a value, and their values in a row that stands for a free name. */
+  readonly others: string;
+  readonly placeholder: string;
+}
+
+/**
+ * Takes a free name until the transaction ends: others that insert it wait. There is no row to
+ * lock, so it inserts one, which is to be deleted at once: the unique index keeps waiting for this
+ * transaction all the same. If another transaction has inserted the name meanwhile, its row is
+ * locked. SQLite has one writer, so every free name is already taken.
+ */
+export function takeName(named: NamedTable): (name: Statement) => Statement {
+  const { table, unique, others, placeholder } = named;
+  const begin = spelled({
+    sqlite: "SELECT ",
+    postgres: `INSERT INTO ${table} (${unique}, ${others}) SELECT `,
+  });
+  const end = spelled({
+    sqlite: " WHERE FALSE",
+    postgres:
+      `, ${placeholder} ON CONFLICT (${unique}) DO UPDATE SET name = excluded.name ` +
+      "RETURNING 1 AS taken",
+  });
+  return (name) => sql`${begin}${name}${end}`;
+}
+
 /** Locks rows against changes and removal. Other transactions may take the same lock. */
 export const lockShared: Statement = spelled({
   sqlite: "",

@@ -3,7 +3,7 @@ import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { checkedText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { lockRow } from "../../sql/dialect.ts";
+import { lockRow, takeName } from "../../sql/dialect.ts";
 import {
   row,
   rows,
@@ -87,11 +87,22 @@ type FoundArtifact =
   | { readonly kind: "verified"; readonly blob: LoadedBlob }
   | { readonly kind: "stored"; readonly blob: StoredBlob };
 
-/** Locks the name that a read is about, if it exists. */
+const takeArtifactName = takeName({
+  table: "holdfast_artifact",
+  unique: "namespace, name",
+  others: "blob, put_at",
+  placeholder: "'', 0",
+});
+
+/** Locks the name that a read is about, also a free one: a put would overwrite another's. */
 export function* lockReadArtifact({ namespace, name }: ArtifactName): Tx<void> {
-  yield* row(sql`
+  const found = yield* row(sql`
     SELECT name FROM holdfast_artifact
     WHERE namespace = ${namespace} AND name = ${name} ${lockRow}`);
+  if (found !== undefined) return;
+  yield* row(takeArtifactName(sql`${namespace}, ${name}`));
+  yield* run(sql`
+    DELETE FROM holdfast_artifact WHERE namespace = ${namespace} AND name = ${name} AND blob = ''`);
 }
 
 /**
