@@ -211,6 +211,23 @@ function taking(backend: Backend): void {
   );
 
   test(
+    "is not waited for while it has no place, also at the very instant at which it is due",
+    onExecutions(backend, async (fixture) => {
+      const { store } = fixture;
+      await diedBeside(fixture, "a", 3);
+      expect((await standing(fixture, "a")).pending).toMatchObject({ dueAt: T0 });
+      await store.create({ id: "b", function: "f" });
+      await store.lock("b", 1, byBob);
+      const functions = [{ name: "f", concurrencyMax: 1 }];
+      const options = { suspects: "alone", timeout: 0 } as const;
+      const error = await rejection(store.waitForPending(functions, options));
+      expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      await store.unlock("b", 2, { holder: byBob.holder, reason: "closed", after: "1 day" });
+      await store.waitForPending(functions, options);
+    }),
+  );
+
+  test(
     "is taken as told, and nothing else is: hostile options are refused and write nothing",
     onExecutions(backend, async (fixture) => {
       await diedBeside(fixture, "a", 3);
