@@ -10,6 +10,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import { awaitEvents } from "../../../src/stores/effect/await/await-events.ts";
 import { effectGroups } from "../../../src/stores/effect/groups/effect-groups.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
+import { payloadSeal } from "../../../src/stores/payload-seal.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
 import { schedules } from "../../../src/stores/schedule/schedules.ts";
 import { overlaid } from "../../../src/testing/overlaid.ts";
@@ -294,6 +295,46 @@ export function runtimePayloadCodecSuite(backend: Backend): void {
           expect(await rejection(again)).toMatchObject({ code });
           expect((await effects.list(scope)).items).toHaveLength(1);
         }
+      }),
+    );
+
+    test(
+      "is not forgotten when a read answers late that began before the codec was there",
+      onProcesses(backend, async ({ database }) => {
+        const own = database();
+        const plain = payloadSeal(own, undefined);
+        const late = plain.learn("read");
+        const asked = late.next();
+        if (asked.done === true) throw new Error("It reads the row.");
+        const answer = await own.read("asked", function* () {
+          return (yield asked.value) as unknown;
+        });
+        const page = executions(own, { payload: keyedCodec("one") });
+        await page.create({ id: "a", function: "f", input: "secret" });
+        late.next(answer as never);
+        expect(plain.refusal).toMatchObject({ code: "PAYLOAD_CODEC_MISSING" });
+      }),
+    );
+
+    test(
+      "is not taken as stored when the transaction that brought it was rolled back",
+      onProcesses(backend, async ({ database }) => {
+        const own = database();
+        const page = executions(own, { payload: keyedCodec("one") });
+        const part = page.create.prepare({ id: "a", function: "f", input: "secret" });
+        const write = own.write(
+          "rolled back",
+          function* () {
+            yield* part();
+            throw new Error("no");
+          },
+          { isolation: "readCommitted" },
+        );
+        expect((await rejection(write)).message).toBe("no");
+        expect(payloadSeal(own, undefined).refusal).toBeUndefined();
+        await page.create({ id: "b", function: "f", input: "secret" });
+        const forgetful = executions(database()).create({ id: "c", function: "f", input: "clear" });
+        expect(await rejection(forgetful)).toMatchObject({ code: "PAYLOAD_CODEC_MISSING" });
       }),
     );
 
