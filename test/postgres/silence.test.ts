@@ -342,16 +342,16 @@ describe("backends that are to end", () => {
       const [working, idle, other] = [place.shell(), place.shell(), place.shell()];
       const identity = async (shell: Shell): Promise<Backend> =>
         (await shell.unsafe<Backend[]>(`SELECT ${identityColumns}`))[0] ?? { pid: 0, since: "" };
-      const backends = [await identity(working), await identity(idle)];
+      const both = [await identity(working), await identity(idle)];
       await other`SELECT pg_advisory_lock(1)`;
       const locked = working`SELECT pg_advisory_lock(1) IS NULL AS is_null`.execute();
       const waits = async (): Promise<boolean> => {
-        const states = await other.unsafe<BackendRow[]>(statesText(backends));
+        const states = await other.unsafe<BackendRow[]>(statesText(both));
         return states.some(({ kind, waitsFor }) => kind === "working" && waitsFor !== "");
       };
       await until(waits);
-      expect(await other.unsafe(terminateText(backends))).toHaveLength(1);
-      await until(async () => (await other.unsafe(statesText(backends))).length === 1);
+      expect(await other.unsafe(terminateText(both))).toHaveLength(1);
+      await until(async () => (await other.unsafe(statesText(both))).length === 1);
       expect(await waits()).toBe(true);
       await other`SELECT pg_advisory_unlock(1)`;
       expect(await locked).toHaveLength(1);

@@ -307,11 +307,11 @@ export function runtimePayloadCodecSuite(backend: Backend): void {
         const asked = late.next();
         if (asked.done === true) throw new Error("It reads the row.");
         const answer = await own.read("asked", function* () {
-          return (yield asked.value) as unknown;
+          return yield asked.value;
         });
         const page = executions(own, { payload: keyedCodec("one") });
         await page.create({ id: "a", function: "f", input: "secret" });
-        late.next(answer as never);
+        late.next(answer);
         expect(plain.refusal).toMatchObject({ code: "PAYLOAD_CODEC_MISSING" });
       }),
     );
