@@ -203,6 +203,18 @@ export function executionDueKindsSuite(backend: Backend): void {
     );
 
     test(
+      "[E23] share the places of damaged ones as well, with the debt of the places already given",
+      onExecutions(backend, async (fixture) => {
+        await createNew(fixture, { count: 5 });
+        await createBegun(fixture, { count: 6 });
+        const tear = sql`UPDATE holdfast_execution_event SET body = 'torn' WHERE execution IN
+          (SELECT key FROM holdfast_execution WHERE id IN ('b12', 'n10'))`;
+        await fixture.database.write("tear", () => pastChecks(fixture.database, tear));
+        expect(await taken(fixture, 4)).toEqual(["b10", "b11", "b13", "n11"]);
+      }),
+    );
+
+    test(
       "[E23] wait for nobody: what is due of one kind is told though the other is far off",
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
