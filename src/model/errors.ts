@@ -193,13 +193,10 @@ const errors = {
   EFFECT_RESULT_UNSTORABLE: "failed",
   EFFECT_RESULT_REFUSED: "failed",
 
-  // Await-events and groups of effects.
+  // Await-events.
   AWAIT_EVENT_NOT_FOUND: "refused",
   AWAIT_EVENT_REVOKED: "refused",
   AWAIT_TOKEN_INVALID: "refused",
-  GROUP_INVALID: "refused",
-  GROUP_CONFLICT: "refused",
-  GROUP_NOT_FOUND: "refused",
 
   // Triggers.
   CRON_INVALID: "refused",

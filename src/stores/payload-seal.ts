@@ -258,7 +258,6 @@ function* holdsValues(): Tx<boolean> {
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_session_turn)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_process)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_effect)
-      UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_effect_group)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_await_event)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_queue_batch)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_schedule)

@@ -11,7 +11,6 @@ import { attachmentChecks } from "../attachment/table-checks.ts";
 import { awaitChecks } from "../effect/await/table-checks.ts";
 import { blobChecks } from "../blob/table-checks.ts";
 import type { Database } from "../../sql/database.ts";
-import { effectGroupChecks } from "../effect/groups/table-checks.ts";
 import { effectChecks } from "../effect/table-checks.ts";
 import { executionChecks } from "../execution/table-checks.ts";
 import { suspiciousExecutions, type Suspicious } from "../execution/parts.ts";
@@ -104,7 +103,6 @@ const allChecks: readonly TableCheck[] = [
   ...processChecks,
   ...effectChecks,
   ...awaitChecks,
-  ...effectGroupChecks,
   ...scheduleChecks,
   ...triggerChecks,
   ...ownerChecks,

@@ -8,7 +8,6 @@ import type { Database } from "../../../src/sql/database.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { awaitEvents } from "../../../src/stores/effect/await/await-events.ts";
-import { effectGroups } from "../../../src/stores/effect/groups/effect-groups.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import { payloadSeal } from "../../../src/stores/payload-seal.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
@@ -134,8 +133,6 @@ const firstValues: Readonly<Record<string, (plain: Holdfast) => Promise<unknown>
   "a process": ({ processes }) => processes.register({ id: "p", kind: "tool", input: "clear" }),
   "an effect": ({ effects }) =>
     effects.execute(operation, "k", { kind: "llm", input: "clear" }, () => "clear"),
-  "a group of effects": ({ database }) =>
-    effectGroups(database).open(operation, "g", "race", [{ effect: "e" }]),
   "an answer from outside": ({ database }) => awaitEvents(database).open(operation, "e"),
   "a schedule": ({ database }) => schedules(database).put("report", "hourly", { every: "1h" }),
   "a schedule of runs": (plain) =>

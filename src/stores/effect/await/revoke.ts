@@ -6,12 +6,11 @@ import { undamaged } from "../../damage.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { SessionName } from "../../session-name.ts";
 import type { SessionRef } from "../../session-row.ts";
-import { placeInGroups } from "../groups/place.ts";
 import { keptSessionOf, sessionOrNone } from "../scope.ts";
 import type { AwaitContext } from "./context.ts";
 import { eventColumns, recordOf, type AwaitScope, type EventRow } from "./event-row.ts";
 import { inScope, scopeFilter } from "./read.ts";
-import { settleAlone } from "./settle.ts";
+import { settle } from "./settle.ts";
 
 /** The result of a revocation. */
 interface RevokeAwaitEventsReport {
@@ -79,8 +78,7 @@ const revokeAwaitSlice: StoreOperation<AwaitContext, RevokeSlice, RevokedSlice> 
       ORDER BY key LIMIT ${rowsMax} ${lockRow}`);
       const events = found.flatMap((stored) => undamaged(() => recordOf(stored)) ?? []);
       const now = instantOf(() => clock.now());
-      for (const event of events) yield* settleAlone(event, { kind: "revoked" }, now);
-      yield* placeInGroups(events);
+      for (const event of events) yield* settle(event, { kind: "revoked" }, now);
       const next = found.length < rowsMax ? undefined : found.at(-1)?.key;
       return { revoked: events.length, next };
     },

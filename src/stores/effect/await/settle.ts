@@ -23,14 +23,13 @@ import {
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { isHeldLiving } from "../../session-row.ts";
-import { awaitedBeside, placeInGroups } from "../groups/place.ts";
 import { aggregateOf, checkedPlace, keptSessionOf, type EffectScope } from "../scope.ts";
 import { readOutcome, signingSecret, type AwaitContext } from "./context.ts";
 import {
   addressOf,
   awaitEventEnded,
   awaitEventNotFound,
-  lockedEvents,
+  lockedEvent,
   type AwaitAddress,
   type AwaitPlace,
   type AwaitRecord,
@@ -131,10 +130,9 @@ export const resolveAwaitEvent: StoreOperation<AwaitContext, ResolveAwaitEvent, 
       const rowKey = address?.rowKey ?? 0;
       if (secret === undefined || !isGenuine(bytes, secret, rowKey, token)) throw tokenInvalid();
       if (address === undefined || !(yield* isReachable(address))) throw tokenInvalid();
-      const locked = yield* lockedTogether(context, address);
-      const { event } = locked;
+      const { now, event } = yield* lockedEvent(context, address);
       if (event?.rowKey !== rowKey || event.revokedAt !== null) throw tokenInvalid();
-      return yield* settle({ ...locked, event }, answer);
+      return yield* settle(event, answer, now);
     },
   });
 
@@ -144,15 +142,6 @@ export const resolveAwaitEvent: StoreOperation<AwaitContext, ResolveAwaitEvent, 
  */
 function* isReachable({ session }: AwaitAddress): Tx<boolean> {
   return session === 0 || (yield* isHeldLiving(session));
-}
-
-/** Locks an await-event together with the overdue ones that a group awaits beside it. */
-function* lockedTogether(
-  context: AwaitContext,
-  address: AwaitAddress,
-): ReturnType<typeof lockedEvents> {
-  const beside = yield* awaitedBeside(address);
-  return yield* lockedEvents(context, address, beside);
 }
 
 interface EndAwaitEvent extends AwaitPlace {
@@ -200,41 +189,14 @@ export const endAwaitEvent: StoreOperation<AwaitContext, EndAwaitEvent, Settleme
     *one(context: AwaitContext, input) {
       const { scope, key, end } = input;
       const session = yield* keptSessionOf(scope);
-      const locked = yield* lockedTogether(context, { session, scope, key });
-      const { event } = locked;
+      const { now, event } = yield* lockedEvent(context, { session, scope, key });
       if (event === undefined) throw awaitEventNotFound(input);
-      return yield* settle({ ...locked, event }, { kind: end });
+      return yield* settle(event, { kind: end }, now);
     },
   });
 
-/**
- * Await-events that are locked at an instant: the one to end, and those that were overdue before.
- */
-interface LockedEvents {
-  readonly now: number;
-  readonly event: AwaitRecord;
-  readonly overdue: readonly AwaitRecord[];
-}
-
-/** Writes all ends before groups read them, so that groups see the order in which they happened. */
-function* settle(
-  { now, event, overdue }: LockedEvents,
-  wish: AwaitWish | AwaitAnswer,
-): Tx<Settlement> {
-  yield* timeOut(overdue);
-  const settlement = yield* settleAlone(event, wish, now);
-  const isNew = settlement.event.state !== event.state;
-  yield* placeInGroups(isNew ? [event, ...overdue] : overdue);
-  return settlement;
-}
-
-/** Records that these events timed out. The caller has locked them. */
-export function* timeOut(overdue: readonly AwaitRecord[]): Tx<void> {
-  for (const event of overdue) yield* writeEnd(event, "timedOut", event.dueAt ?? 0, undefined);
-}
-
-/** Ends one locked event. The caller updates the groups that wait for it. */
-export function* settleAlone(
+/** Ends a locked event. */
+export function* settle(
   event: AwaitRecord,
   wish: AwaitWish | AwaitAnswer,
   now: number,
