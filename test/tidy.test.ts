@@ -70,7 +70,7 @@ describe("layout", () => {
     expect(closedDoors(tree)).toEqual([]);
   });
 
-  test("no two stores import each other", () => {
+  test("no two folders of stores or of the runtime import each other", () => {
     expect(mutualImports(tree)).toEqual([]);
   });
 
