@@ -46,7 +46,11 @@ class Bound {
     this.#arriving.set(id, name);
   }
 
-  /** The database knows of all that arrived. Runs that are due at one instant are ordered by id, so each may come after the others. */
+  /**
+   * The database knows of all that arrived. The order of runs that are due at one instant is their
+   * ids in the database and their wakes in memory, so each may come after all the others: also
+   * after those that arrive when some of them have a place.
+   */
   arrived(dueAt: number): void {
     for (const name of new Set(this.#arriving.values())) {
       const ids = [...this.#arriving].filter(([, of]) => of === name).map(([id]) => id);
@@ -54,7 +58,9 @@ class Bound {
       const rank = waiting.length + ids.length;
       const turns = this.#of(name);
       this.#due.set(name, [
-        ...waiting.map((one) => (one.dueAt === dueAt ? { ...one, rank } : one)),
+        ...waiting.map((one) =>
+          one.dueAt === dueAt ? { ...one, rank: one.rank + ids.length } : one,
+        ),
         ...ids.map((id) => ({ id, rank, turns, dueAt })),
       ]);
     }
