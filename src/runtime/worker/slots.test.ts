@@ -116,3 +116,18 @@ test("a worker with no free place claims only those that are kept, for the funct
   expect(claim?.count).toBe(1);
   expect([...(claim?.functions ?? [])]).toEqual(["g"]);
 });
+
+test("a look that finds nothing cancels what is owed, but not to functions that a limit keeps waiting", () => {
+  const slots = placesOf(8);
+  const find = (...names: readonly string[]): void => {
+    const claim = claimOf(slots, 2);
+    const found = names.map((name) => ({ name, hasBegun: true }));
+    slots.looked(claim, found, new Set(["f"]));
+  };
+  for (let n = 0; n < 2; n += 1) {
+    find("f", "g");
+    find();
+  }
+  expect(slots.debtOf("f")).toEqual({ begun: 0, new: 2 });
+  expect(slots.debtOf("g")).toEqual({ begun: 0, new: 0 });
+});

@@ -59,16 +59,17 @@ export function runtimeFairSuite(backend: Backend): void {
     );
 
     test.each([
-      ["in memory", 1_000],
-      ["in the database", 0],
-      ["in memory and in the database", 2],
-    ])(
+      ["in memory", { hotRunsMax: 1_000 }],
+      ["in the database", { hotRunsMax: 0 }],
+      ["in memory and in the database", { hotRunsMax: 2 }],
+      ["in the database for places of limited functions", { hotRunsMax: 0, isLimited: true }],
+    ] as const)(
       "[E59] begins the n-th due run of a function before 4n of its places came free, and locks none that has no place, while waiting runs are %s",
-      (_, hotRunsMax) =>
+      (_, waits) =>
         onRuntime(backend, async ({ database, another }) => {
           const rounds = roundsOn(backend, { deep: 200, short: 5, least: 2 });
           for (let round = 0; round < rounds; round += 1) {
-            const late = await lateRuns(seed + round, hotRunsMax, database, another);
+            const late = await lateRuns(seed + round, waits, database, another);
             expect(late, `seed ${seed + round}`).toEqual([]);
           }
         })(),
