@@ -1,13 +1,13 @@
--- What signs the tokens of await-events: one row, made with the first of them
--- and never changed, so that a token stays the same whenever it is asked for.
+-- The secret that signs the tokens of await-events: one row, written with the
+-- first await-event and never changed, so that a token is always the same.
 CREATE TABLE holdfast_await_secret (
   id INTEGER NOT NULL CONSTRAINT holdfast_await_secret_pkey PRIMARY KEY,
   secret TEXT NOT NULL
 ) STRICT;
 
--- What somebody inside waits for and somebody outside answers. Settled once:
--- `state` leaves `open` and is final. `revoked_at` is when its token ended to
--- count, also after it was settled.
+-- Events that a scope waits for and an outside party answers. Each is settled
+-- once: `state` leaves `open` and is then final. `revoked_at` is the time at
+-- which its token became invalid, possibly after it was settled.
 CREATE TABLE holdfast_await_event (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL,
@@ -33,7 +33,7 @@ CREATE UNIQUE INDEX holdfast_await_event_id ON holdfast_await_event (id);
 CREATE UNIQUE INDEX holdfast_await_event_name ON holdfast_await_event (session, scope_kind, scope, name);
 CREATE INDEX holdfast_await_event_order ON holdfast_await_event (session, key);
 
--- Effects and await-events of one scope that are waited for together.
+-- Groups: effects and await-events of one scope that are awaited together.
 CREATE TABLE holdfast_effect_group (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   session INTEGER NOT NULL,
@@ -48,9 +48,9 @@ CREATE TABLE holdfast_effect_group (
 CREATE UNIQUE INDEX holdfast_effect_group_name ON holdfast_effect_group (session, scope_kind, scope, name);
 CREATE INDEX holdfast_effect_group_order ON holdfast_effect_group (session, key);
 
--- Its members in the order in which they were given. `place` is the order in
--- which they were settled, written once with the `attempt` by which an effect
--- was: what the group answers follows from these, whatever is attempted later.
+-- The members of a group, in the order of the call. `place` is the order in
+-- which they were settled, written once with the `attempt` that settled an
+-- effect. The answer of the group follows from these, not from later attempts.
 CREATE TABLE holdfast_effect_group_member (
   effect_group INTEGER NOT NULL,
   ordinal INTEGER NOT NULL,
@@ -70,6 +70,6 @@ CREATE TABLE holdfast_effect_group_member (
 
 CREATE UNIQUE INDEX holdfast_effect_group_member_place ON holdfast_effect_group_member (effect_group, place)
   WHERE place IS NOT NULL;
--- With its place, so that SQLite need not look at the row. Names repeat from scope to scope, so they do not lead.
+-- Includes the place, so that SQLite need not read the row. Names repeat between scopes, so they do not lead.
 CREATE INDEX holdfast_effect_group_member_open ON holdfast_effect_group_member (effect_group, kind, name, place)
   WHERE place IS NULL;
