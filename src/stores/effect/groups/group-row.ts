@@ -192,7 +192,7 @@ export function assertSameGroup(place: GroupPlace, given: GroupTerms, recorded: 
   if (path === undefined) return;
   throw new HoldfastError(
     "GROUP_CONFLICT",
-    `The ${groupTitle(place)} was recorded before and differs at ${path}; nothing was changed. ` +
+    `The ${groupTitle(place)} is already recorded and differs at ${path}; nothing was changed. ` +
       "Wait for the same members in the same order whenever the scope is run again, or use another key.",
     { ...namesOf(place), path },
   );

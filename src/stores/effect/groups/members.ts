@@ -34,7 +34,7 @@ const attemptsMax = 1_001;
 /** @throws HoldfastError `GROUP_INVALID`, naming the member */
 export function checkedMembers(drafts: readonly GroupMemberDraft[]): readonly GroupMember[] {
   const given: unknown = drafts;
-  if (!Array.isArray(given)) throw groupInvalid("members", "is no list");
+  if (!Array.isArray(given)) throw groupInvalid("members", "is not a list");
   if (given.length < 1 || given.length > groupMembersMax)
     throw groupInvalid("members", `has ${given.length} members`);
   const seen = new Set<string>();
@@ -42,7 +42,7 @@ export function checkedMembers(drafts: readonly GroupMemberDraft[]): readonly Gr
     const path = `members[${ordinal}]`;
     const member = checkedMember(path, draft);
     const name = JSON.stringify([member.kind, member.key]);
-    if (seen.has(name)) throw groupInvalid(path, "was named before");
+    if (seen.has(name)) throw groupInvalid(path, "is named twice");
     seen.add(name);
     return member;
   });
@@ -77,7 +77,7 @@ function checkedAttempts(path: string, attempts: unknown = 1): number {
     attempts <= attemptsMax
   )
     return attempts;
-  throw groupInvalid(path, `is no whole number from 1 to ${attemptsMax}`);
+  throw groupInvalid(path, `is not a whole number from 1 to ${attemptsMax}`);
 }
 
 /** The member as the caller named it. */

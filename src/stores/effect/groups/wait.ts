@@ -70,7 +70,7 @@ export async function waitForGroup<T extends object>(
 }
 
 /**
- * The operations that end an effect. An effect that nobody has asked for has no row key yet, so it
+ * The operations that end an effect. An effect that was never requested has no row key yet, so it
  * is known only by its scope.
  */
 const effectEnds = ["finishEffect", "recordEffect"];

@@ -20,7 +20,7 @@ import { reasonOf, sizeOf, standingRowColumns, type Judgement, type StandingRow 
 /**
  * Sets the row of an execution to the state that its log records, under the lock of the row. The
  * log is folded again there, since both may have changed. A lease is never granted or moved. It is
- * removed if the log shows that nobody can hold it, and taken from the log only for a lock that the
+ * removed if the log shows that no worker can hold it, and taken from the log only for a lock that the
  * row has lost.
  */
 
@@ -62,7 +62,7 @@ const tooLong: Repaired = {
   outcome: "tooLong",
   reason: `Its log has more than ${sizeMax} entries since it was last started.`,
 };
-const gone: Repaired = { outcome: "agrees", reason: "It is gone." };
+const gone: Repaired = { outcome: "agrees", reason: "It no longer exists." };
 
 const repairState: StoreOperation<StoreContext, RepairState, Repaired> = storeOperation(
   "repairState",
@@ -75,7 +75,8 @@ const repairState: StoreOperation<StoreContext, RepairState, Repaired> = storeOp
       if (found === undefined) return gone;
       if (sizeOf(found) > sizeMax) return tooLong;
       const judgement = yield* judgedNow(found);
-      if (judgement.kind === "agrees") return { outcome: "agrees", reason: "It agrees by now." };
+      if (judgement.kind === "agrees")
+        return { outcome: "agrees", reason: "It agrees with its log now." };
       if (judgement.kind === "unreadable")
         return { outcome: "logDamaged", reason: judgement.reason };
       const { contradiction } = judgement;
@@ -86,7 +87,7 @@ const repairState: StoreOperation<StoreContext, RepairState, Repaired> = storeOp
         return { outcome: "held", reason };
       yield* write(found, contradiction);
       if ((yield* judgedNow(yield* written(found))).kind !== "agrees")
-        throw corruptRow("holdfast_execution", found.id, "cannot be made what its log says");
+        throw corruptRow("holdfast_execution", found.id, "cannot be set to what its log says");
       return { outcome: "repaired", reason };
     },
   },
@@ -97,7 +98,7 @@ function* judgedNow(found: StandingRow): Tx<Judgement> {
   return (
     stories.get(found.key)?.judged(found) ?? {
       kind: "unreadable",
-      reason: "Its log cannot be read.",
+      reason: "Its log is unreadable.",
       isStart: false,
     }
   );
