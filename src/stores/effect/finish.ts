@@ -8,15 +8,7 @@ import { givenFlag } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import { isSameToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  afterwards,
-  announce,
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { afterwards, announce, row, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
 import { isLivingSession } from "../session-row.ts";
@@ -168,28 +160,27 @@ function checkedClaim(claim: EffectClaim): EffectClaim {
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const finishEffect: StoreOperation<EffectContext, FinishEffect, FinishedEffect> =
-  storeOperation("finishEffect", {
-    key: (input: FinishEffect) => aggregateOf(input.claim),
-    *one(context: EffectContext, { claim, outcome }) {
-      const { clock } = context;
-      const settledAt = instantOf(() => clock.now());
-      const written = yield* writeEnd(claim, outcome, settledAt);
-      const then = Math.max(
-        settledAt,
-        instantOf(() => clock.now()),
-      );
-      if (written !== undefined) {
-        const { token, expires_at: expiresAt } = written;
-        if (isSameToken(token, claim.token) && expiresAt > then) {
-          yield* announce(effectChanged, String(claim.key));
-          return { outcome, settledAt };
-        }
-        yield* takeBack(claim.key);
+export const finishEffect = storeOperation("finishEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim, outcome }: FinishEffect): Tx<FinishedEffect> {
+    const { clock } = context;
+    const settledAt = instantOf(() => clock.now());
+    const written = yield* writeEnd(claim, outcome, settledAt);
+    const then = Math.max(
+      settledAt,
+      instantOf(() => clock.now()),
+    );
+    if (written !== undefined) {
+      const { token, expires_at: expiresAt } = written;
+      if (isSameToken(token, claim.token) && expiresAt > then) {
+        yield* announce(effectChanged, String(claim.key));
+        return { outcome, settledAt };
       }
-      return yield* finishLate(context, claim, then, outcome);
-    },
-  });
+      yield* takeBack(claim.key);
+    }
+    return yield* finishLate(context, claim, then, outcome);
+  },
+});
 
 /**
  * Finishes an effect in one statement, since the claim is nearly always still held. Only this
@@ -283,12 +274,12 @@ interface EndClaim {
  * Records that a claim had expired at an instant, unless it was taken over, settled or renewed in
  * the meantime.
  */
-const endClaim: StoreOperation<EffectContext, EndClaim, void> = storeOperation("endEffectClaim", {
-  key: ({ claim }: EndClaim) => aggregateOf(claim),
-  *one(_: EffectContext, { claim: { key, fence }, at }) {
+const endClaim = storeOperation("endEffectClaim", {
+  key: ({ claim }) => aggregateOf(claim),
+  *one(_: EffectContext, { claim: { key, fence }, at }: EndClaim): Tx<void> {
     const ended = yield* run(sql`
-        UPDATE holdfast_effect SET renewed_at = ${at}
-        WHERE key = ${key} AND fence = ${fence} AND status = 'inProgress' AND expires_at <= ${at} AND renewed_at < ${at}`);
+      UPDATE holdfast_effect SET renewed_at = ${at}
+      WHERE key = ${key} AND fence = ${fence} AND status = 'inProgress' AND expires_at <= ${at} AND renewed_at < ${at}`);
     if (ended > 0) yield* announce(effectChanged, String(key));
   },
 });
@@ -325,27 +316,26 @@ export function givenRenew(
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const renewEffect: StoreOperation<EffectContext, RenewEffect, EffectRenewal> =
-  storeOperation("renewEffect", {
-    key: (input: RenewEffect) => aggregateOf(input.claim),
-    *one(context: EffectContext, { claim, leaseMs }) {
-      yield* livingSessionOf(claim.scope);
-      const state = stateOf(yield* lockedEffect(claim.key));
-      const now = instantOf(() => context.clock.now());
-      const standing = standingOf(state, claim, now);
-      if (standing.kind === "settled") return { kind: "over" };
-      if (standing.kind === "lost") {
-        if (standing.reason === "released") return { kind: "over" };
-        throw yield* lossOf(context, claim, standing.reason, now);
-      }
-      const held = extended(standing.claim, now, leaseMs);
-      yield* writeClaim(claim.key, held);
-      return {
-        kind: "renewed",
-        claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
-      };
-    },
-  });
+export const renewEffect = storeOperation("renewEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim, leaseMs }: RenewEffect): Tx<EffectRenewal> {
+    yield* livingSessionOf(claim.scope);
+    const state = stateOf(yield* lockedEffect(claim.key));
+    const now = instantOf(() => context.clock.now());
+    const standing = standingOf(state, claim, now);
+    if (standing.kind === "settled") return { kind: "over" };
+    if (standing.kind === "lost") {
+      if (standing.reason === "released") return { kind: "over" };
+      throw yield* lossOf(context, claim, standing.reason, now);
+    }
+    const held = extended(standing.claim, now, leaseMs);
+    yield* writeClaim(claim.key, held);
+    return {
+      kind: "renewed",
+      claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
+    };
+  },
+});
 
 /** @throws HoldfastError `EFFECT_LEASE_LOST` */
 export function shownRenewal(
@@ -375,23 +365,20 @@ export function givenRelease(
  * it was no longer held. An expired claim is cleared anyway: its holder was notified, and a clock that
  * is set back must not revive it.
  */
-export const releaseEffect: StoreOperation<EffectContext, ReleaseEffect, boolean> = storeOperation(
-  "releaseEffect",
-  {
-    key: (input: ReleaseEffect) => aggregateOf(input.claim),
-    *one({ clock }: EffectContext, { claim }) {
-      const state = stateOf(yield* lockedEffect(claim.key));
-      const now = instantOf(() => clock.now());
-      const standing = standingOf(state, claim, now);
-      const isHeld = standing.kind === "held";
-      const isExpired = standing.kind === "lost" && standing.reason === "expired";
-      if (!isHeld && !isExpired) return false;
-      yield* run(sql`
+export const releaseEffect = storeOperation("releaseEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one({ clock }: EffectContext, { claim }: ReleaseEffect): Tx<boolean> {
+    const state = stateOf(yield* lockedEffect(claim.key));
+    const now = instantOf(() => clock.now());
+    const standing = standingOf(state, claim, now);
+    const isHeld = standing.kind === "held";
+    const isExpired = standing.kind === "lost" && standing.reason === "expired";
+    if (!isHeld && !isExpired) return false;
+    yield* run(sql`
       UPDATE holdfast_effect SET process = NULL, token = NULL, claimed_at = NULL, renewed_at = NULL,
         expires_at = NULL
       WHERE key = ${claim.key}`);
-      yield* announce(effectChanged, String(claim.key));
-      return isHeld;
-    },
+    yield* announce(effectChanged, String(claim.key));
+    return isHeld;
   },
-);
+});
