@@ -39,7 +39,7 @@ const names = Object.keys(everything).filter(
 );
 if (names.length === 0) {
   console.error(
-    `No benchmark is called ${wanted.join(" ")}. There are: ${Object.keys(everything).join(", ")}.`,
+    `Unknown benchmark ${wanted.join(" ")}. The benchmarks are: ${Object.keys(everything).join(", ")}.`,
   );
   process.exit(1);
 }

@@ -33,7 +33,7 @@ const worker = { owner: "worker-a", incarnation: "1" };
 const [todo] = (await registry.worklist()).items;
 console.log(todo?.process.id, todo?.recovery);
 const claimed = await registry.claim("build-7", worker, { lease: "1h" });
-if (claimed.kind !== "acquired") throw new Error("Somebody else has it.");
+if (claimed.kind !== "acquired") throw new Error("Another worker has it.");
 const fence = claimed.lease;
 await registry.start(fence);
 

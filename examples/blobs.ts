@@ -22,7 +22,7 @@ await database.write("file invoice", function* () {
 
 // A name keeps its blob. Unreferenced blobs are collected after a grace period.
 await artifacts(database).put("reports", "latest", bytes("All is well."));
-await store.put(bytes("A draft that nobody kept."));
+await store.put(bytes("A draft that was not kept."));
 const care = maintenance(database);
 const { kept, deleted } = await care.collect({ grace: 0 });
 console.log(`kept ${kept}, deleted ${deleted}`);

@@ -27,7 +27,7 @@ const fulfil = workflow("orders/fulfil", async (ctx, order: Order) => {
     const receipt = await ctx.call(charge, order);
     // People pack the order. The run holds nothing while it waits for them.
     const packing = await ctx.receive(packed, { timeout: "2 days" });
-    if (packing === undefined) throw new Error("nobody packed it");
+    if (packing === undefined) throw new Error("it was not packed");
     const label = await ctx.step("print label", () => `label of ${order.id}`);
     return `${receipt}, ${label}, packed by ${packing.by}`;
   } catch (error) {

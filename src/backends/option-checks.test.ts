@@ -7,7 +7,7 @@ describe("an option that is refused", () => {
 
   test("is named beside the known options", () => {
     expect(() => refuseUnknown({ readonly: 1 }, ["clock", "readOnly"])).toThrow(
-      refused('There is no option "readonly". There are: clock, readOnly.'),
+      refused('Unknown option "readonly". The options are: clock, readOnly.'),
     );
     expect(() => refuseUnknown("fast", ["clock", "readOnly"])).toThrow(
       refused('Expected an object with options (clock, readOnly), got "fast".'),

@@ -22,7 +22,7 @@ export function refuseUnknown(given: unknown, known: readonly string[], prefix =
     if (!known.includes(name))
       throw new HoldfastError(
         "OPTION_INVALID",
-        `There is no option ${excerpt(prefix + name)}. There are: ${known.join(", ")}.`,
+        `Unknown option ${excerpt(prefix + name)}. The options are: ${known.join(", ")}.`,
         { option: prefix + name },
       );
 }

@@ -1,6 +1,6 @@
 import { HoldfastError } from "../model/errors.ts";
 
-/** Errors with which both backends refuse a call before they look at it. */
+/** Errors with which both backends refuse a call before they read it. */
 
 export function databaseClosed(): HoldfastError {
   return new HoldfastError(

@@ -3,6 +3,7 @@ import type { Duration } from "./time/durations.ts";
 import { corruptRow } from "./corrupt-row.ts";
 import { HoldfastError } from "./errors.ts";
 import { excerpt } from "./values/excerpt.ts";
+import { spokenKind } from "./values/spoken-kind.ts";
 import { malformedId } from "./ids/malformed-id.ts";
 
 /** The kind of a blob's content. Names are open: an app adds its own. */
@@ -46,7 +47,7 @@ export function checkedProfile(profile: BlobProfile): BlobProfile {
   if (isBlobProfile(profile)) return profile;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `There is no profile ${typeof profile === "string" ? excerpt(profile) : "of that kind"}. There are: lowLatency, balanced, compact.`,
+    `Unknown profile: ${typeof profile === "string" ? excerpt(profile) : spokenKind(profile)}. The profiles are: lowLatency, balanced, compact.`,
     { option: "profile" },
   );
 }

@@ -97,7 +97,7 @@ export function draftOf<T extends object>(
   if (unknown === undefined) return fieldsOf(draft, known);
   throw new HoldfastError(
     "OPTION_INVALID",
-    `There is no ${excerpt(unknown)} in ${place}. There are: ${known.join(", ")}.`,
+    `Unknown field ${excerpt(unknown)} in ${place}. The fields are: ${known.join(", ")}.`,
     { option: unknown },
   );
 }
@@ -124,7 +124,7 @@ function fieldsOf<T extends object>(given: T, known: readonly (keyof T & string)
 function optionUnknown(name: string, known: readonly string[]): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
-    `There is no option ${excerpt(name)}. There are: ${known.join(", ")}.`,
+    `Unknown option ${excerpt(name)}. The options are: ${known.join(", ")}.`,
     { option: name },
   );
 }

@@ -105,7 +105,7 @@ export function runFailure(
     }
     case "timedOut":
       return new RunFailedError(
-        `${named} was not done in time: its deadline is over, or its worker was lost in the last attempt that it had.`,
+        `${named} timed out: its deadline has passed, or its worker was lost during its last attempt.`,
         { run: failed },
       );
     default:
@@ -198,7 +198,7 @@ export function runCancelled(
 ): HoldfastError {
   const error = new HoldfastError(
     "RUN_CANCELLED",
-    `Run ${id} is being cancelled${reason === null ? "" : `: ${reason}`}. Clean up and let this error pass.`,
+    `Run ${id} is being cancelled${reason === null ? "" : `: ${reason}`}. Clean up, and let this error propagate.`,
     { id, ...(ended && { call: ended.call, outcome: ended.outcome }) },
     ended?.cause && { cause: ended.cause },
   );
@@ -215,7 +215,7 @@ export function isCancellation(thrown: unknown): boolean {
 export function lockWasLost(id: string): HoldfastError {
   return new HoldfastError(
     "LOCK_LOST",
-    `Run ${id} was taken over by another worker; what this one still does is not recorded.`,
+    `Run ${id} was taken over by another worker; further work of this one is not recorded.`,
     { id },
   );
 }

@@ -59,8 +59,8 @@ export class LoopWatch {
     this.#tell({
       level: "warn",
       message:
-        `Code of ${names}${place} held the event loop for ${Math.round(ms)} ms without giving way. Meanwhile nothing else runs in this process, ` +
-        "and locks are not renewed: do long computations in a worker thread, or in an activity that another process serves.",
+        `Code of ${names}${place} blocked the event loop for ${Math.round(ms)} ms. During that time nothing else runs in this process, ` +
+        "and locks are not renewed. Do long computations in a worker thread, or in an activity that another process serves.",
       details: {
         functions,
         ...(id !== undefined && { id }),

@@ -159,7 +159,7 @@ export interface SetUpReport {
  * - `ANSWER_SLOW`: a Postgres statement takes longer than `answerTimeout`; the call keeps waiting.
  * - `POOLER_FOUND`: a pooler answers for Postgres, so prepared statements and session settings are
  *   not used.
- * - `LOG_CUT_SHORT`: a SQLite log left by a crash holds whole transactions behind a damaged place,
+ * - `LOG_CUT_SHORT`: a SQLite log left by a crash holds whole transactions after a damaged place,
  *   where SQLite does not reach. After a power cut they may never have been acknowledged; otherwise
  *   acknowledged facts may be lost. The original log is kept in `<file>-wal-cut-short`.
  */

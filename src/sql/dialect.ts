@@ -187,7 +187,7 @@ const feedNext: Statement = spelled({
 const feedEnd: Statement = spelled({ sqlite: "", postgres: ")" });
 
 /**
- * Selects the rows of a feed `e` behind a place, by an index on (tx, key). With a row comparison,
+ * Selects the rows of a feed `e` after a place, by an index on (tx, key). With a row comparison,
  * SQLite would use the index only for `tx`, which always has the same value there. It would then
  * walk the whole feed at every call.
  */
@@ -285,7 +285,7 @@ function isInteger(item: unknown): boolean {
 }
 
 /**
- * Checks the items here, because no other check sees them inside JSON text. `every` would pass over
+ * Checks the items here, because no other check sees them inside JSON text. `every` would skip
  * holes.
  */
 function checkList(

@@ -335,7 +335,7 @@ function checkForms<I, O>(name: string, forms: OperationForms<I, O>): void {
     if (!formNames.includes(given))
       throw operationInvalid(
         name,
-        `has the unknown property ${excerpt(given)}. There are: ${formNames.join(", ")}.`,
+        `has the unknown property ${excerpt(given)}. The properties are: ${formNames.join(", ")}.`,
       );
   if (forms.many !== undefined && typeof forms.many !== "function")
     throw operationInvalid(

@@ -6,8 +6,8 @@ import { HoldfastError } from "../model/errors.ts";
 export function bare(text: string): string {
   return text
     .replaceAll(
-      // Matches from left to right, since a quote in a comment is no quote, and a comment sign in a
-      // quote is no comment.
+      // Matches from left to right, since a quote in a comment is not a quote, and a comment sign in a
+      // quote is not a comment.
       /(--[^\n]*|\/\*[\s\S]*?\*\/)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|(\$\w*\$)[\s\S]*?\2/g,
       (_, comment: string | undefined) => (comment === undefined ? "''" : " "),
     )

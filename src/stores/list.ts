@@ -55,7 +55,7 @@ export interface Slice<R> {
 
 /** The bounds of a slice. */
 export interface SliceBounds {
-  /** Only rows behind this place. */
+  /** Only rows after this place. */
   readonly after: Place | undefined;
   /** The largest number of rows. */
   readonly limit: number;

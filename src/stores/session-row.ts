@@ -31,7 +31,7 @@ const rootLocked = lockRoot({
 /**
  * Locks the live session until the transaction ends, so that all work on one session happens in
  * sequence. A call that changes its lease, queue or attachments comes through here. A transaction
- * with an older snapshot therefore fails at this very statement (see `lockRoot`).
+ * with an older snapshot therefore fails at this statement (see `lockRoot`).
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, or `SESSION_DELETED` when the
  *   generation asked for is gone: its handles are fenced.

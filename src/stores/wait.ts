@@ -173,7 +173,7 @@ class WakeUp {
     this.#wake?.();
   }
 
-  /** Forgets the rings so far: the following look sees the changes behind them. */
+  /** Forgets the rings so far: the following look sees the changes after them. */
   hush(): void {
     this.#hasRung = false;
   }

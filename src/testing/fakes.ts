@@ -52,7 +52,7 @@ export function fake<In, Out>(
 ): Fake<In, Out> {
   const made = definitionOf(activity, "the activity to fake");
   if (made.kind !== "activity")
-    throw givenInvalid("the activity to fake", "what activity() returned", activity);
+    throw givenInvalid("the activity to fake", "the result of activity()", activity);
   if (answers.length === 0) throw givenInvalid("an answer of the fake", expected, undefined);
   for (const answer of answers) givenAnswer(answer);
   const calls: FakeCall<In>[] = [];

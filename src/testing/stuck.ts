@@ -48,8 +48,8 @@ function adviceFor(interruption: Interruption["kind"] | undefined): string {
 export function endless(id: string, instants: number, now: number): HoldfastError {
   return new HoldfastError(
     "RUN_STUCK",
-    `Run ${id} has not ended by ${new Date(now).toISOString()}, after ${instants} instants that something waited for: it seems never to end. ` +
-      "Cancel it, or send what ends it, before you await its result. Or move time yourself with skip, and check what it has done.",
+    `Run ${id} has not ended by ${new Date(now).toISOString()}, after ${instants} instants that it waited for, and it may never end. ` +
+      "Cancel it, or send the signal that ends it, before you await its result. Or move time with skip, and check its progress.",
     { id, instants, now },
   );
 }
@@ -93,7 +93,9 @@ async function waitsOf(
       .map((child) => childWaits(context, functions, child, depth - 1)),
   );
   const all = [...open.signals.map((each) => `waits for signal "${each}"`), ...children];
-  return all.length > 0 ? all : ["waits for something outside ctx, such as a promise of its own"];
+  return all.length > 0
+    ? all
+    : ["waits for something outside ctx, such as a promise that ctx did not return"];
 }
 
 async function childWaits(

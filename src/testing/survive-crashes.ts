@@ -15,7 +15,7 @@ import { testHoldfast, type TestHoldfast } from "./test-holdfast.ts";
 
 interface CrashOptions<Out> {
   /**
-   * Functions that the workflow calls, and fakes. Created anew for each round, so that every round
+   * Functions that the workflow calls, and fakes. Created again for each round, so that every round
    * begins the same.
    */
   readonly functions?: () => readonly DurableFunction<never, unknown>[];
@@ -134,7 +134,7 @@ async function oneRound<In, Out>(
   { functions, during, effects }: CrashOptions<Out>,
   crashAfter: number | undefined,
 ): Promise<Round> {
-  const others = givenList("what functions() returns", functions?.() ?? []);
+  const others = givenList("the result of functions()", functions?.() ?? []);
   const served = [workflow as DurableFunction<never, unknown>, ...others];
   const holdfast = await testHoldfast(served, {
     now: startInstant,

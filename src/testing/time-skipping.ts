@@ -12,7 +12,7 @@ import type { Traffic } from "./traffic.ts";
 const patienceMs = 1_000;
 /**
  * The real time for which moving time by hand waits for a body. A body that runs longer may wait
- * for its timeout, or for something that the test brings later, and cannot be told from a slow one.
+ * for its timeout, or for a later action of the test, and cannot be distinguished from a slow one.
  * Three seconds are more than bodies of tests should take. A test that moves time over a hanging
  * body still ends within the 5 s that test runners allow.
  */

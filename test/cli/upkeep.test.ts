@@ -16,7 +16,7 @@ async function withRuns(folder: Folder): Promise<readonly string[]> {
 async function toldAsDamaged(args: readonly string[]): Promise<void> {
   const shown = await holdfastCli(["show", "a", ...args]);
   expect(shown.stdout).toMatch(
-    /^a {2}f {2}pending\n.*\n {2}→ holdfast check --db \S+ {3}\(no worker takes a run that cannot be read\)\n/,
+    /^a {2}f {2}pending\n.*\n {2}→ holdfast check --db \S+ {3}\(workers skip an unreadable run\)\n/,
   );
   const { code, stdout } = await holdfastCli(["doctor", ...args]);
   expect(stdout).toMatch(
@@ -105,7 +105,7 @@ describe("repair", () => {
       const asked = await holdfastCli(["repair", ...args]);
       expect(asked).toMatchObject({ code: 6, stderr: "" });
       expect(asked.stdout).toBe(
-        "b  repairable: Its row contradicts its log: its lifecycle is parked, and active as its log says.\n" +
+        "b  repairable: Its row contradicts its log: its lifecycle is parked, but active according to its log.\n" +
           "Nothing was changed. With --apply, 1 of 2 runs is repaired and 0 are skipped.\n",
       );
       const applied = await holdfastCli(["repair", "--apply", "--json", ...args]);

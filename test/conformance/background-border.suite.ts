@@ -131,7 +131,7 @@ export function backgroundBorderSuite(backend: Backend): void {
             );
         const strict = { replayonly: true } as object;
         for (const facade of [effects, processEffects])
-          expect(() => facade(database, strict)).toThrow('There is no option "replayonly".');
+          expect(() => facade(database, strict)).toThrow('Unknown option "replayonly".');
       }),
     );
   });

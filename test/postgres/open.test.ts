@@ -291,7 +291,7 @@ describe("options", () => {
       code: "OPTION_INVALID",
       details: { option: "poolsize" },
     });
-    expect(error.message).toContain('no option "poolsize"');
+    expect(error.message).toContain('Unknown option "poolsize"');
     expect(error.message).toContain("poolSize");
   });
 

@@ -27,7 +27,7 @@ test("when the file is removed a wait for a result ends, and the worker stops wi
     const errors = said.filter(({ level }) => level === "error");
     expect(errors).toHaveLength(1);
     expect(errors[0]?.message).toMatch(/^This worker stops\. .+ reopen/);
-    expect(errors[0]?.message).toContain("close and open again, or end the process");
+    expect(errors[0]?.message).toContain("close it and open it again, or end the process");
     expect(errors[0]?.details).toEqual({ code: "FLUSH_FAILED" });
     await holdfast.close({ timeout: 0 });
   }));
@@ -61,7 +61,7 @@ test("when the file is removed a scheduler stops, and a worker's says so once", 
     await scheduler.stopped;
     await until(() => said.some(({ level }) => level === "error"));
     expect(said.filter(({ level }) => level === "error")).toMatchObject([
-      { message: expect.stringMatching(/^Schedules are fired here no longer/) },
+      { message: expect.stringMatching(/^This process no longer fires schedules/) },
     ]);
     await holdfast.close({ timeout: 0 });
   }));

@@ -32,8 +32,8 @@ describe("a result that cannot come", () => {
       code: "RUN_STUCK",
       message:
         "Run f of forgetful cannot end by itself: nothing runs, and nothing waits for a time. It is parked: " +
-        "Run f of forgetful called ctx.continueWith and returned something else, so it would have ended. " +
-        'It is parked: write "return ctx.continueWith(…)", then unpark it.',
+        "Run f of forgetful called ctx.continueWith and returned something else, which would have ended it. " +
+        'It is parked. Write "return ctx.continueWith(…)", then unpark it.',
     });
   });
 

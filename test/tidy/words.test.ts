@@ -20,15 +20,26 @@ test("summaries of tests, and words that only begin alike, are left alone", () =
 });
 
 test.each([
-  ["src/a.ts", "// It goes on where it was.", "goes on where"],
+  ["src/a.ts", "// It goes on where it was.", "goes on"],
   ["docs/a.md", "A run that one is done with", "done with"],
   ["README.md", "It makes no sense", "makes no sense"],
+  ["src/sql/migrations/a/sqlite.sql", "-- Delays that nobody has answered.", "nobody"],
+  ["src/a.js", 'throw new Error("a key is no text")', "is no text"],
+  ["llms.txt", "locks that were given back", "given back"],
 ])("%s with %s is reported", (file, line, found) => {
   const problems = translatedWords(treeOf({ [file]: `first line\n${line}` }));
   expect(problems).toHaveLength(1);
   expect(problems[0]).toContain(`${file}:2: "${found}": write `);
 });
 
-test("decisions keep their words", () => {
-  expect(translatedWords(treeOf({ "docs/adr/a.md": "done with" }))).toEqual([]);
+test.each(["docs/adr/a.md", "src/a.test.ts", "test/a.ts", "src/a.generated.ts"])(
+  "%s keeps its words",
+  (file) => {
+    expect(translatedWords(treeOf({ [file]: "done with" }))).toEqual([]);
+  },
+);
+
+test("names that only contain such a word are accepted", () => {
+  const text = 'import { unparkMended } from "./unpark-mended.ts"; const isGivenBack = given_back;';
+  expect(translatedWords(treeOf({ "src/a.ts": text }))).toEqual([]);
 });

@@ -218,7 +218,7 @@ export class MoveTarget {
     return sum;
   }
 
-  /** Sets sequences behind the keys that the source has used, also where their rows are gone. */
+  /** Sets sequences beyond the keys that the source has used, also where their rows are gone. */
   async setSequences(lastKeys: ReadonlyMap<string, number>): Promise<void> {
     const found = (await this.#connection.ask(
       `SELECT t.relname AS table_name, c.attname AS name

@@ -19,7 +19,7 @@ export function callsOf(work: Work): CallSet["calls"] {
  */
 const setCallsMax = 256;
 /**
- * A larger call goes alone; a set of 256 calls of a few megabytes each would be one statement of a
+ * A larger call runs alone; a set of 256 calls of a few megabytes each would be one statement of a
  * gigabyte.
  */
 const setBytesMax = 1_048_576;

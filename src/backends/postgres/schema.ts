@@ -133,7 +133,7 @@ function* prepared(schema: string, now: number): Tx<readonly number[]> {
 /**
  * Takes a lock until the transaction ends. Of any number of processes that open a new database at
  * once, one creates the tables and the others find them. Each takes a moment, so waiting for many
- * of them is no sign of trouble.
+ * of them is not a sign of trouble.
  */
 function* lockSchema(schema: string): Tx<void> {
   yield* row(

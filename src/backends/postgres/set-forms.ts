@@ -98,7 +98,7 @@ function together(many: ManyForm, calls: CallSet["calls"]): Body<Verdicts> {
 export function endingInSet(ending: Ending<Verdicts>, index: number): Ending<unknown> | undefined {
   if (ending.kind === "committed") {
     const verdict = ending.value[index];
-    // Subscribers are told once for the whole set.
+    // Subscribers are notified once for the whole set.
     return verdict && { ...ending, value: verdict.value, tx: undefined, changes: [] };
   }
   return ending.kind === "failed" && isConnectionNews(ending.error) ? ending : undefined;

@@ -294,11 +294,11 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     await this.pause();
   }
 
-  /** Writes everything queued and tells the other processes that this one leaves. */
+  /** Writes everything queued and notifies the other processes that this one closes. */
   async #drained(): Promise<void> {
     await this.#parts.writes?.idle();
     this.#parts.subscribers.clear();
-    // When writes have stopped, the others cannot be told; the released lock tells them.
+    // When writes have stopped, the others cannot be notified; the released lock shows it.
     await this.#neighbours?.leave().catch(() => undefined);
   }
 }

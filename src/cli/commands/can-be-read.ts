@@ -4,7 +4,7 @@ import { isDamage } from "../../stores/damage.ts";
 import type { Executions } from "../../stores/execution/executions.ts";
 
 /**
- * Whether a worker could be given a run. One that cannot be read stays due,
+ * True if a worker could take a run. An unreadable one stays due,
  * however many workers serve its function.
  */
 export async function canBeRead(

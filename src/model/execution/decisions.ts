@@ -9,7 +9,7 @@ import { jittered, retryPauseMs, unlimitedRetryPolicy } from "../time/retry-poli
  * and convicts none:
  *
  *  3 deaths             suspect: locked by an idle worker, which runs nothing beside it
- *  5 such deaths alone  convicted: parked, or ended if it is being cancelled
+ *  5 deaths as suspect  convicted: parked, or ended if it is being cancelled
  *
  * A recorded event, an attempt that ends by itself, `unpark`, a retry, a fork and a new start clear
  * both counts. A request to cancel clears the second. Error retries are counted separately.

@@ -47,7 +47,7 @@ export function eventPruned(id: ExecutionId, version: number, prunedBefore: numb
 }
 
 /**
- * The error for a missing parent when a child is created or has ended. `details.missing` tells it
+ * The error for a missing parent when a child is created or has ended. `details.missing` distinguishes it
  * from a missing execution.
  */
 export function parentNotFound(parent: ExecutionId, child: ExecutionId): HoldfastError {
@@ -162,7 +162,7 @@ export type EventsInvalidReason =
   | "kind"
   /** A field is missing, unknown, malformed or too large; `details.path` names it. */
   | "field"
-  /** "finished" is not the last event, or is missing where a parent must be told. */
+  /** "finished" is not the last event, or is missing where a parent must be answered. */
   | "end"
   /** A child or a scheduled execution is missing from `children`, or has another function there. */
   | "draft"

@@ -369,7 +369,7 @@ function untilResolved(lastLock: Holder | null): PendingState {
 }
 
 /**
- * Returns the state after a request to end. The worker that runs or keeps it is told, and every
+ * Returns the state after a request to end. The worker that runs or keeps it is notified, and every
  * other worker may take it now.
  */
 function told(state: PendingState, at: number): PendingState {

@@ -97,7 +97,7 @@ export type HistoryFact<V = Encoded> =
   | {
       readonly kind: "receiveRequested";
       readonly signal: string;
-      /** The instant at which the code is told that none came; null when it waits forever. */
+      /** The instant at which the wait times out; null when it waits forever. */
       readonly expiresAt: number | null;
     }
   /** Tells the code that the time for the requested signal has passed. */

@@ -8,7 +8,7 @@ export type OpenWait =
       readonly kind: "signal";
       readonly signal: string;
       readonly since: number;
-      /** The instant at which the code is told that none came; null when it waits forever. */
+      /** The instant at which the wait times out; null when it waits forever. */
       readonly until: number | null;
     }
   | { readonly kind: "sleep"; readonly since: number; readonly until: number }

@@ -38,8 +38,8 @@ export function asleep(sleeping: Omit<Sleeping, "kind" | "dueAt">): PendingState
 }
 
 /**
- * Returns the state after the awaited response has come, or when the code must be told something.
- * The worker that keeps it in memory is told there, and has until the end of its lease.
+ * Returns the state after the awaited response has come, or when the code must be notified.
+ * The worker that keeps it in memory is notified, and has until the end of its lease.
  */
 export function woken(
   pending: Extract<PendingState, { readonly kind: "pending" | "blocked" }>,

@@ -19,16 +19,16 @@ export function spokenKind(value: unknown): string {
   }
 }
 
-/** True for what has fields: not a list, and no function. */
+/** True for an object with fields: not a list, and not a function. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !isList(value);
 }
 
 /**
- * What an object is that is there for something else than its fields, such as
- * "a promise" or "a Date"; undefined for any other. Asked by its tag, so that
- * objects of another realm are what they are here. Fields make up for a tag:
- * modules have one too, and classes may. Throws what the object's code throws.
+ * Names an object that is not a plain container of fields, such as "a promise" or "a Date";
+ * undefined for any other. Decided by its tag, so that objects of another realm are recognised.
+ * An object with fields counts as plain whatever its tag: modules have a tag too, and classes may.
+ * Throws the errors of the object's own code.
  */
 export function spokenStranger(value: object): string | undefined {
   const { then } = value as { readonly then?: unknown };

@@ -63,7 +63,7 @@ export function refuseAborted(signal: AbortSignal | undefined, isBegun: boolean)
     isBegun
       ? "The move was interrupted. Nothing of the copy was kept in the target, and the file refuses writes until the move ends: " +
           "run the same command again to copy from the start, or add --give-up to use the file as before."
-      : "The move was interrupted before it began; nothing was changed.",
+      : "The move was interrupted before it started; nothing was changed.",
     { isBegun },
     { cause: signal.reason },
   );

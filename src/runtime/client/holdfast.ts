@@ -37,13 +37,13 @@ import type { InputAnd, StartOf, StartOptions } from "../definition/workflow-con
 export interface WorkOptions {
   /** The most runs that execute at once in this process; waiting runs do not count. Defaults to 100. */
   readonly concurrency?: number;
-  /** The version of the deployed code. Runs that do not fit it are left to workers of another version. */
+  /** The version of the deployed code. Runs that do not match it are left to workers of another version. */
   readonly codeVersion?: string;
   /** The time after the loss of this machine before another may take over its runs; defaults to 30 s. */
   readonly lease?: Duration;
   /** The most waiting runs kept in memory. Other runs are replayed when they resume. Defaults to 1,000. */
   readonly hotRunsMax?: number;
-  /** About the most bytes of recorded values that waiting runs may hold together; defaults to 64 MiB. */
+  /** The approximate limit on the bytes of recorded values that waiting runs hold together; defaults to 64 MiB. */
   readonly hotBytesMax?: number;
 }
 
@@ -90,7 +90,7 @@ export interface Holdfast extends StorePages {
     starts: readonly StartOf<In>[],
   ): Promise<readonly Run<Out>[]>;
   /**
-   * A handle of a run that was started before, in any process. The first call of the handle
+   * Returns a handle of a run that was started earlier, in any process. The first call of the handle
    * checks that the run exists and belongs to this function (`FUNCTION_MISMATCH`).
    */
   get<Out>(fn: DurableFunction<never, Out>, id: string): Run<Out>;
@@ -362,7 +362,7 @@ function settingsOf(given: WorkOptions | undefined): WorkerSettings {
 function nothingToRun(): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
-    "work() was given an empty list, so there is nothing to run. Give it at least one workflow, activity or schedule.",
+    "work() received an empty list, so there is nothing to run. Pass at least one workflow, activity or schedule.",
     { option: "functions" },
   );
 }
@@ -372,7 +372,7 @@ function leaseOf(lease: Duration): number {
   if (ms >= 1_000) return ms;
   throw new HoldfastError(
     "OPTION_INVALID",
-    "A lease lasts at least a second, since it is renewed at each third of it.",
+    "A lease must last at least one second, because it is renewed every third of that time.",
     { option: "lease" },
   );
 }

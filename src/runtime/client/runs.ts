@@ -300,7 +300,7 @@ function unreadable(id: string): Outcome {
   return {
     id,
     code: "CORRUPT_ROW",
-    message: `Run ${id} cannot be read and was left alone. Look at it with maintenance.check.`,
+    message: `Run ${id} is unreadable and was skipped. Inspect it with maintenance.check.`,
   };
 }
 
@@ -325,7 +325,7 @@ function added(report: BulkReport, outcomes: readonly (Outcome | undefined)[]): 
   };
 }
 
-/** Refuses a missing filter. All runs are selected by `{}`, so that nobody cancels everything by omission. */
+/** Refuses a missing filter. All runs are selected by `{}`, so that an omission does not cancel everything. */
 function refuseNoFilter(given: unknown): void {
   if (typeof given === "object" && given !== null) return;
   throw whichRuns("");
@@ -335,13 +335,13 @@ function refuseNoFilter(given: unknown): void {
 function refuseUndefinedFilter(asked: RunFilter): void {
   const values: readonly unknown[] = Object.values(asked);
   if (values.length > 0 && values.every((each) => each === undefined))
-    throw whichRuns(` What was given is undefined: ${Object.keys(asked)[0]}.`);
+    throw whichRuns(` The given ${Object.keys(asked)[0]} is undefined.`);
 }
 
 function whichRuns(found: string): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",
-    `Say which runs are meant: a filter such as { function: "orders/fulfil" } or { tag: "eu" }, or {} for all.${found}`,
+    `Choose the runs with a filter such as { function: "orders/fulfil" } or { tag: "eu" }, or {} for all.${found}`,
     { option: "filter" },
   );
 }
@@ -350,7 +350,7 @@ function stopped(report: BulkReport, signal: AbortSignal): HoldfastError {
   const { matched, changed } = report;
   return new HoldfastError(
     "ABORTED",
-    `The signal stopped the command after ${matched} runs, of which it changed ${changed}. Call it again to go on.`,
+    `The signal stopped the command after ${matched} runs, of which it changed ${changed}. Call it again to continue.`,
     { matched, changed },
     { cause: signal.reason },
   );

@@ -104,8 +104,8 @@ export class UnservedFunctions {
     this.#parts.tell({
       level: "warn",
       message:
-        `No worker has taken run ${id} of "${name}" for ${patienceMs / 1_000} s, and none runs any other run of it. ` +
-        `Give this function to holdfast.work([…]) in some process, under this name; its runs wait until then.`,
+        `No worker has taken run ${id} of "${name}" for ${patienceMs / 1_000} s, and no worker runs another run of it. ` +
+        `Pass this function to holdfast.work([…]) under this name in some process; its runs wait until then.`,
       details: { id, function: name },
     });
   }

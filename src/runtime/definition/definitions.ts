@@ -18,7 +18,7 @@ interface FunctionOptions {
   /**
    * The time for which a started run is kept after its end, with all runs below
    * it. Workers that serve the function remove it soon afterwards. A caller that
-   * then asks for its result is told that the run does not exist. Defaults to
+   * then asks for its result gets the error that the run does not exist. Defaults to
    * forever. Children are kept as long as the run that called them.
    * @example workflow("poll", { keep: "30 days", keepFailed: "365 days" }, async (ctx) => …)
    */
@@ -233,7 +233,7 @@ export function definitionOf(given: unknown, place: string): Definition {
       ? readGiven(place, () => (given as { readonly [definition]?: Definition })[definition])
       : undefined;
   if (made !== undefined) return made;
-  throw givenInvalid(place, "what workflow() or activity() returned", given);
+  throw givenInvalid(place, "the result of workflow() or activity()", given);
 }
 
 /** True for a result of `workflow` or `activity`, from this or another copy of the package. */
@@ -256,7 +256,7 @@ export function signalOf(given: unknown): {
     return { name, schema };
   });
   if (found !== undefined) return found;
-  throw givenInvalid("signal", "what signal() returned", given);
+  throw givenInvalid("signal", "the result of signal()", given);
 }
 
 /**
@@ -281,8 +281,8 @@ export function definitionsOf(
 export function functionConflict({ kind, name }: Definition): HoldfastError {
   return new HoldfastError(
     "FUNCTION_CONFLICT",
-    `Two different functions are called "${name}" and were both given to work(). ` +
-      `A name finds the code of runs that began long ago, so each ${kind} needs its own: rename one of them.`,
+    `Two different functions named "${name}" were passed to work(). ` +
+      `A name identifies the code of existing runs, so each ${kind} needs its own. Rename one of them.`,
     { name },
   );
 }

@@ -36,13 +36,13 @@ export function givenSchema(place: string, given: Schema | undefined): Schema | 
     return standard?.validate;
   });
   if (typeof validate === "function") return given;
-  throw givenInvalid(place, "a schema that speaks Standard Schema", given);
+  throw givenInvalid(place, "a schema that implements Standard Schema", given);
 }
 
 /**
  * Validates a value and makes something of the schema's output, which is the
  * value that is stored. It does so at once unless the schema answers later, so
- * nobody can change the value in between.
+ * no code can change the value in between.
  * @throws HoldfastError `INPUT_INVALID`
  */
 export function validated<Made>(
@@ -83,8 +83,8 @@ export function validatedNow(what: string, schema: Schema | undefined, value: un
     void verdict.then(undefined, () => undefined);
     throw new HoldfastError(
       "INPUT_INVALID",
-      `${what} has a schema that answers later, which code of a workflow cannot wait for. ` +
-        "Check it in a step and give the function a schema without promises.",
+      `${what} has an asynchronous schema, which workflow code cannot wait for. ` +
+        "Check it in a step, and give the function a synchronous schema.",
       { issues: [] },
     );
   });
@@ -110,7 +110,7 @@ function isPromise<T extends object>(verdict: T | Promise<T>): verdict is Promis
 function schemaFailed(what: string, error: unknown): HoldfastError {
   return new HoldfastError(
     "INPUT_INVALID",
-    `${what} could not be checked, its schema threw: ${storedError(error).message}. Nothing was written.`,
+    `${what} could not be checked, because its schema threw an error: ${storedError(error).message}. Nothing was written.`,
     { issues: [] },
     { cause: error },
   );
@@ -123,7 +123,7 @@ function accepted(what: string, verdict: Verdict<unknown>): unknown {
   if (!Array.isArray(found))
     throw new HoldfastError(
       "INPUT_INVALID",
-      `${what} could not be checked: its schema answered with neither a value nor a list of issues. Nothing was written.`,
+      `${what} could not be checked: its schema returned neither a value nor a list of issues. Nothing was written.`,
       { issues: [] },
     );
   // Cut first: the list is the schema's, and may report any length.

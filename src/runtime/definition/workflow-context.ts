@@ -76,7 +76,7 @@ export interface Detached {
 
 /** A value that an outside caller resolves with `holdfast.resolve(token, value)`. */
 export interface External<out T> {
-  /** The token for callers that may resolve it; nobody can guess it. */
+  /** The token for callers that may resolve it; it cannot be guessed. */
   readonly token: string;
   result(): Promise<T>;
 }
@@ -93,7 +93,7 @@ export interface JoinSet<Out> extends AsyncIterable<Out> {
    * @throws RunFailedError when that child did not complete
    */
   next(): Promise<Out | undefined>;
-  /** Takes the next result if it is there; does not wait. */
+  /** Takes the next result if one has arrived; does not wait. */
   try():
     | { readonly kind: "found"; readonly value: Out }
     | { readonly kind: "pending" }
@@ -105,7 +105,7 @@ export interface JoinSet<Out> extends AsyncIterable<Out> {
 /**
  * Log lines for people. `onEvent` of `openHoldfast` gets them, and the run
  * keeps them with its step and attempt. Replay does not write them again. After
- * a crash, lines behind the last recorded event may appear twice.
+ * a crash, lines after the last recorded event may appear twice.
  */
 export interface RunLog {
   debug(message: string, data?: unknown): void;
@@ -201,8 +201,8 @@ export interface WorkflowContext<Next = unknown> {
   /** Shows a value to readers of the run. */
   setProgress(value: unknown): void;
   /**
-   * True for runs that reach this call for the first time. It lets new code
-   * stand beside old code while runs of both continue.
+   * True for runs that reach this call for the first time. It keeps new code
+   * beside old code while runs of both continue.
    * @example if (ctx.patched("send-mail-too")) await ctx.call(sendMail, order);
    */
   patched(id: string): boolean;

@@ -127,25 +127,25 @@ function givenDocument(given: unknown): RunHistory {
   if (!isRecord(given))
     throw historyInvalid(
       "format",
-      `Expected a history, as run.history() and \`holdfast export\` write it; got ${spokenKind(given)}.`,
+      `Expected a history as written by run.history() or \`holdfast export\`; got ${spokenKind(given)}.`,
     );
   const { format, formatVersion: found } = given;
   if (format !== "holdfast-history")
     throw historyInvalid(
       "format",
-      "This is no history of a run: its field format does not say so. Give what run.history() or `holdfast export` wrote.",
+      "This is not the history of a run: its field format is missing or different. Pass a document that run.history() or `holdfast export` wrote.",
     );
   if (Number.isSafeInteger(found) && (found as number) > formatVersion)
     throw historyInvalid(
       "newer",
-      `This history has format ${String(found)}, and this version of Holdfast reads up to ${formatVersion}. Update Holdfast.`,
+      `This history has format ${String(found)}, and this version of Holdfast reads formats up to ${formatVersion}. Update Holdfast.`,
       { formatVersion: found },
     );
   for (const name of Object.keys(given))
-    if (!Object.hasOwn(fields, name)) throw faulty(name, "is no field of it");
+    if (!Object.hasOwn(fields, name)) throw faulty(name, "is an unknown field");
   for (const [name, accepts] of Object.entries(fields)) {
     if (!Object.hasOwn(given, name)) throw faulty(name, "is missing");
-    if (!accepts(given[name])) throw faulty(name, "is not as it is written");
+    if (!accepts(given[name])) throw faulty(name, "has an invalid value");
   }
   return given as unknown as RunHistory;
 }
@@ -185,14 +185,13 @@ function readResponse(
   const { version, at, whole } = placed(given, path, "seq", "response");
   const kind = kindOf(whole, path, "response");
   const known = Object.hasOwn(responseFields, kind) ? responseFields[kind] : undefined;
-  if (known === undefined) throw faulty(`${path}.response.kind`, "is none that there is");
+  if (known === undefined) throw faulty(`${path}.response.kind`, "is unknown");
   const response = withStored(whole, responseField(kind));
   for (const name of Object.keys(response))
     if (name !== "kind" && !Object.hasOwn(known, name))
-      throw faulty(`${path}.response.${name}`, "is no field of it");
+      throw faulty(`${path}.response.${name}`, "is an unknown field");
   for (const [name, accepts] of Object.entries(known))
-    if (!accepts(response[name]))
-      throw faulty(`${path}.response.${name}`, "is not as it is written");
+    if (!accepts(response[name])) throw faulty(`${path}.response.${name}`, "has an invalid value");
   return parsed(path, () =>
     values.readResponse({
       seq: version,
@@ -213,20 +212,20 @@ function placed(
   readonly at: number;
   readonly whole: Readonly<Record<string, unknown>>;
 } {
-  if (!isRecord(given)) throw faulty(path, "is no object");
+  if (!isRecord(given)) throw faulty(path, "is not an object");
   const { [number]: version, at, [field]: whole, ...others } = given;
-  if (!isCount(version)) throw faulty(`${path}.${number}`, "is no number");
-  if (!isCount(at)) throw faulty(`${path}.at`, "is no instant");
-  if (!isRecord(whole)) throw faulty(`${path}.${field}`, "is no object");
+  if (!isCount(version)) throw faulty(`${path}.${number}`, "is not a number");
+  if (!isCount(at)) throw faulty(`${path}.at`, "is not an instant");
+  if (!isRecord(whole)) throw faulty(`${path}.${field}`, "is not an object");
   const [other] = Object.keys(others);
-  if (other !== undefined) throw faulty(`${path}.${other}`, "is no field of it");
+  if (other !== undefined) throw faulty(`${path}.${other}`, "is an unknown field");
   return { version: version as number, at: at as number, whole };
 }
 
 function kindOf(whole: Readonly<Record<string, unknown>>, path: string, field: string): string {
   const { kind } = whole;
   if (typeof kind === "string") return kind;
-  throw faulty(`${path}.${field}.kind`, "is no text");
+  throw faulty(`${path}.${field}.kind`, "is not text");
 }
 
 function withStored(
@@ -244,7 +243,7 @@ function stored(value: unknown): Encoded {
 
 function assertGrowing(name: string, numbers: readonly number[]): void {
   const at = numbers.findIndex((number, index) => index > 0 && number <= (numbers[index - 1] ?? 0));
-  if (at >= 0) throw faulty(`${name}[${at}]`, "is not behind the one before");
+  if (at >= 0) throw faulty(`${name}[${at}]`, "does not come after the one before it");
 }
 
 function parsed<T>(path: string, read: () => T): T {
@@ -253,7 +252,7 @@ function parsed<T>(path: string, read: () => T): T {
   } catch (error) {
     throw historyInvalid(
       "field",
-      `The history cannot be read: ${path} holds what nobody wrote: ${(error as Error).message}`,
+      `The history is unreadable: ${path} contains an invalid value: ${(error as Error).message}`,
       { path },
       error,
     );
@@ -263,7 +262,7 @@ function parsed<T>(path: string, read: () => T): T {
 function faulty(path: string, why: string): HoldfastError {
   return historyInvalid(
     "field",
-    `The history cannot be read: ${path} ${why}. Export it again; a history is not meant to be changed by hand.`,
+    `The history is unreadable: ${path} ${why}. Export it again, and do not edit it by hand.`,
     { path },
   );
 }

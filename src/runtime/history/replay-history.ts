@@ -37,7 +37,7 @@ export async function replayHistory(
 ): Promise<ReplayOutcome> {
   const definition = definitionOf(workflow, "the workflow to replay");
   if (definition.kind !== "workflow")
-    throw givenInvalid("the workflow to replay", "what workflow() returned", workflow);
+    throw givenInvalid("the workflow to replay", "the result of workflow()", workflow);
   const { payload, codeVersion } = optionsOf<ReplayOptions>(options, ["payload", "codeVersion"]);
   if (codeVersion !== undefined) checkedText("A code version", codeVersion);
   const context = contextOf(payload);
@@ -45,7 +45,7 @@ export async function replayHistory(
   if (loaded.function !== definition.name)
     throw historyInvalid(
       "function",
-      `This is the history of a run of "${loaded.function}", and the workflow is "${definition.name}". Give the workflow of that name.`,
+      `This is the history of a run of "${loaded.function}", but the workflow is "${definition.name}". Pass the workflow with the name of the history.`,
       { function: loaded.function },
     );
   const recordedWith = history.payload;
@@ -53,8 +53,8 @@ export async function replayHistory(
     throw historyInvalid(
       "payload",
       recordedWith === null
-        ? "This history was recorded without a payload codec: leave it out."
-        : `Inputs of this run were hashed by the payload codec "${recordedWith}": give it as { payload }.`,
+        ? "This history was recorded without a payload codec. Leave out payload."
+        : `Inputs of this run were hashed by the payload codec "${recordedWith}". Pass it as { payload }.`,
       { payload: recordedWith },
     );
   return replayLog(context, definition, loaded, codeVersion ?? null);

@@ -72,7 +72,7 @@ export function append(run: RunState): boolean {
 
 /**
  * Creates the children of a run that is to be cancelled as paused. No worker begins them before
- * the run, once its code is told, cancels them.
+ * the run, once its code is notified, cancels them.
  */
 function heldBack(run: RunState, batch: Batch): Batch {
   const { children } = batch;

@@ -17,7 +17,7 @@ export function broke(run: RunState, error: unknown): void {
 export function cannotBeRecorded({ id }: RunState, cause: unknown): HoldfastError {
   return new HoldfastError(
     "EVENTS_INVALID",
-    `Run ${id} came to something that cannot be recorded: ${spokenError(cause)}. It is parked.`,
+    `Run ${id} reached something that cannot be recorded: ${spokenError(cause)}. It is parked.`,
     { id },
     { cause },
   );

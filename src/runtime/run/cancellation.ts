@@ -4,7 +4,7 @@ import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
- * True while the code of a run does not know yet that the run is cancelled. It is told before
+ * True while the code of a run does not know yet that the run is cancelled. It is notified before
  * anything more starts. Otherwise a step that kills its process would start again and again,
  * and the cleanup would never run.
  */
@@ -26,7 +26,7 @@ export function convictedCleanup({
   return new HoldfastError(
     "RUN_KEEPS_KILLING_WORKERS",
     `Run ${id} of ${name} was cancelled, and ${aloneDeathsMax} processes died, or stopped renewing their lock, while they ran it and nothing else. ` +
-      "It is ended without its cleanup, and its children with it. Undo by hand what it had begun.",
+      "It and its children are ended without cleanup. Undo the work that it had started by hand.",
     { id, function: name, deaths: aloneDeaths },
   );
 }

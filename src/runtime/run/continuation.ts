@@ -10,7 +10,7 @@ export class Continuation {
   }
 }
 
-/** True if the `return` is missing: a run meant to continue for years would end, and nobody would notice. */
+/** True if the `return` is missing: a run meant to continue for years would end unnoticed. */
 export function isContinuationLost({ isContinuing }: RunState, settled: Settled): boolean {
   return isContinuing && settled.kind === "returned" && !(settled.value instanceof Continuation);
 }
@@ -19,7 +19,7 @@ export function continuationLost({ id, definition }: RunState): HoldfastError {
   const { name } = definition;
   return new HoldfastError(
     "CONTINUATION_LOST",
-    `Run ${id} of ${name} called ctx.continueWith and returned something else, so it would have ended. It is parked: write "return ctx.continueWith(…)", then unpark it.`,
+    `Run ${id} of ${name} called ctx.continueWith and returned something else, which would have ended it. It is parked. Write "return ctx.continueWith(…)", then unpark it.`,
     { id, function: name },
   );
 }

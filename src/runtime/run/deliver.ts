@@ -53,7 +53,7 @@ export function deliverOutcome(run: RunState, logged: LoggedHistory): void {
 export function deliverResponse(run: RunState, logged: LoggedResponse<unknown>): void {
   const { response, seq, at } = logged;
   run.seen = seq;
-  // The response made the run due in the log too, so the next rest is recorded anew.
+  // The response made the run due in the log too, so the next rest is recorded again.
   run.isWaiting = false;
   wake(run, at);
   switch (response.kind) {

@@ -28,7 +28,7 @@ export function closeAndEnd(run: RunState): boolean {
   endCleanup(run);
   for (const { response, seq } of run.arrived.splice(0)) {
     run.seen = Math.max(run.seen, seq);
-    // The response made the run due in the log too, so the next rest is recorded anew.
+    // The response made the run due in the log too, so the next rest is recorded again.
     run.isWaiting = false;
     if (response.kind === "child") run.children.delete(response.child);
     // The next pass, if there is one, gets the signals that no call has taken.
@@ -57,8 +57,8 @@ function warnOfForgotten({ id, host, steps, settled, definition }: RunState): vo
   warnedOf.add(definition);
   const { name } = definition;
   host.warn(
-    `Run ${id} of ${name} returned while its step "${step}" was running: what that does is not recorded, and it may be done in half. ` +
-      "Await every step before returning; for one that may take too long use its timeout instead of a race.",
+    `Run ${id} of ${name} returned while its step "${step}" was running. That step is not recorded, and may be only half done. ` +
+      "Await every step before returning; to limit a step, use its timeout instead of a race.",
     { id, function: name, step },
   );
 }
@@ -194,7 +194,7 @@ function giveUp(run: RunState, why: HoldfastError): boolean {
   const { id, host, definition } = run;
   const { name } = definition;
   host.warn(
-    `Run ${id} of ${name} is being cancelled, and its end cannot be recorded: ${why.message} It is tried again when its lease is over.`,
+    `Run ${id} of ${name} is being cancelled, but its end cannot be recorded: ${why.message} It is retried when its lease has expired.`,
     { id, function: name, code: why.code },
   );
   host.lost(run, why);

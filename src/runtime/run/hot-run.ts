@@ -110,7 +110,7 @@ export class HotRun implements Drained {
   cancel(cancellation: LoadedExecution["cancellation"]): void {
     const { state } = this;
     state.cancellation ??= cancellation;
-    // The run is due in the log, so the next rest is recorded anew.
+    // The run is due in the log, so the next rest is recorded again.
     state.isWaiting = false;
     state.again();
   }

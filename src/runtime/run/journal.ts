@@ -58,7 +58,7 @@ export class Journal {
     return this.#requests.length > 0;
   }
 
-  /** True while there is a token that nobody could resolve yet. */
+  /** True while there is a token that cannot be resolved yet. */
   get hasExternals(): boolean {
     return this.#externals > 0;
   }

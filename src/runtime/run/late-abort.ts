@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 
-/** An abort signal that is made on first access: few bodies look at it, and it costs more than the rest of a step. */
+/** An abort signal that is made on first access: few bodies read it, and it costs more than the rest of a step. */
 export class LateAbort {
   #controller: AbortController | undefined;
   #abort: { readonly reason: unknown } | undefined;

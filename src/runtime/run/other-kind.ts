@@ -15,8 +15,8 @@ export function otherKind(
   const started = role === "activity" ? "activity" : "workflow";
   return new HoldfastError(
     "FUNCTION_MISMATCH",
-    `Run ${id} was started as ${spoken[started]}, but ${name} is ${spoken[kind]} in the code of this worker. Nothing of it was run. ` +
-      `If it was started wrongly, cancel it and start it as ${spoken[kind]}; if the code is the wrong one, unpark it once workers have ${name} as ${spoken[started]}.`,
+    `Run ${id} was started as ${spoken[started]}, but ${name} is ${spoken[kind]} in the code of this worker. None of its code was run. ` +
+      `If the start was wrong, cancel the run and start it as ${spoken[kind]}. If the code is wrong, unpark the run once workers have ${name} as ${spoken[started]}.`,
     { id, function: name, role: started, kind },
   );
 }

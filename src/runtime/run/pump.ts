@@ -55,7 +55,7 @@ function beginLate(run: RunState): void {
   if (isLive && run.unstarted.size > 0) beginUnstarted(run);
 }
 
-/** Delivers the next delivery of the log; behind the log comes the frontier. */
+/** Delivers the next delivery of the log; after the log, the frontier. */
 function replayOn(run: RunState): boolean {
   const delivery = run.replay.nextDelivery();
   if (delivery === undefined) reachFrontier(run);
@@ -74,7 +74,7 @@ function reachFrontier(run: RunState): void {
   beginUnstarted(run);
 }
 
-/** Writes progress that the code reported behind the last outcome: its worker may have died before writing it. */
+/** Writes progress that the code reported after the last outcome: its worker may have died before writing it. */
 function writeLateProgress(run: RunState): void {
   const late = run.lateProgress;
   run.lateProgress = undefined;
@@ -140,8 +140,8 @@ function tellStuck(run: RunState): boolean {
   run.told.add("stuck");
   const { name } = run.definition;
   run.host.warn(
-    `Run ${run.id} of ${name} waits for something that is not ctx's, such as a timer or a request of its own. ` +
-      "It stays in memory and holds its place until that comes; if this process dies, it is waited for from the start. Do such things in a step.",
+    `Run ${run.id} of ${name} waits for something outside ctx, such as a timer or a request of its own. ` +
+      "It stays in memory and holds its place until that arrives; if this process dies, the wait starts again. Do such work in a step.",
     { id: run.id, function: name },
   );
   return false;

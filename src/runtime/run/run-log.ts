@@ -40,7 +40,7 @@ export function writeLine(
   executions.log(id, [{ ...line, ...place }]).catch((error: unknown) =>
     tell({
       level: "warn",
-      message: `A line of run ${id} of ${name} could not be kept: ${(error as Error).message}`,
+      message: `A line of run ${id} of ${name} could not be recorded: ${(error as Error).message}`,
       details,
     }),
   );

@@ -50,8 +50,8 @@ export function* insideStep<T>(inside: Where, start: () => Tx<T>): Tx<T> {
 export function ctxInStep(step: string): HoldfastError {
   return new HoldfastError(
     "CTX_IN_STEP",
-    `A method of ctx was called inside "${step}". A step or transaction is recorded as one thing, so what it calls inside would be lost on replay. ` +
-      "Call it before or after; the body of a step is given its own attempt, abortSignal and idempotencyKey.",
+    `A method of ctx was called inside "${step}". A step or transaction is recorded as a whole, so calls inside it would be lost on replay. ` +
+      "Call it before or after; the body of a step receives its own attempt, abortSignal and idempotencyKey.",
     { step },
   );
 }

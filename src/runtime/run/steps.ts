@@ -66,7 +66,7 @@ export interface StepHost {
   readonly encode: (value: unknown) => Encoded;
   /** Reports the time that the body of a step ran before it gave way. */
   readonly took: (step: string, ms: number) => void;
-  /** Reports that a body continues behind its first await. Returns a function that reports its end. */
+  /** Reports that a body continues after its first await. Returns a function that reports its end. */
   readonly began: (idempotencyKey: string) => () => void;
   /** Reports an error that prevents recording a step: the run cannot continue as it is. */
   readonly broke: (error: unknown) => void;
@@ -338,7 +338,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 function stepTimedOut({ name }: Step, timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "STEP_TIMED_OUT",
-    `Step "${name}" took longer than its timeout of ${timeoutMs} ms; what it still returns is not recorded.`,
+    `Step "${name}" took longer than its timeout of ${timeoutMs} ms; its later result is not recorded.`,
     { step: name, timeoutMs },
   );
 }

@@ -150,7 +150,7 @@ export class Firing {
   #tellMissed(name: string, { from, before }: SkippedInstants): void {
     this.#context.tell({
       level: "info",
-      message: `Schedule "${name}" passes over its instants from ${instantText(from)} to before ${instantText(before)}, when no worker fired it.`,
+      message: `Schedule "${name}" skips its instants from ${instantText(from)} to before ${instantText(before)}, because no worker was firing it.`,
       details: { schedule: name, from, before },
     });
   }
@@ -160,10 +160,10 @@ export class Firing {
     this.#context.tell({
       level: isFinal(error) ? "error" : "warn",
       message: isFinal(error)
-        ? `Schedules are fired here no longer. ${message}`
+        ? `This process no longer fires schedules. ${message}`
         : name === undefined
-          ? `Could not look for instants of schedules; trying again: ${message}`
-          : `Schedule "${name}" could not be fired; trying again: ${message}`,
+          ? `Could not look for due schedules; retrying: ${message}`
+          : `Schedule "${name}" could not be fired; retrying: ${message}`,
       details: {
         ...(name !== undefined && { schedule: name }),
         ...(isHoldfastError(error) && { code: error.code }),
@@ -180,11 +180,10 @@ interface Ready {
 
 const skipTexts: Readonly<Record<SkipReason, string>> = {
   unfinished:
-    'skipped, since a run of it is unfinished. With overlap: "queue" it would be started later.',
-  full: `skipped, since ${waitingMax} instants wait already. Its runs take longer than its instants are apart.`,
-  replaced: "skipped, since a later instant has come.",
-  taken:
-    "skipped, since another run has the id it was to get. Start runs of your own under other ids.",
+    'skipped, because a run of the schedule is unfinished. With overlap: "queue" it would start later.',
+  full: `skipped, because ${waitingMax} instants already wait. The runs take longer than the time between two instants.`,
+  replaced: "skipped, because a later instant is due.",
+  taken: "skipped, because another run has the id of its run. Start your own runs under other ids.",
 };
 
 function spoken(outcome: Exclude<InstantOutcome, { readonly kind: "gone" }>): {
@@ -198,10 +197,10 @@ function spoken(outcome: Exclude<InstantOutcome, { readonly kind: "gone" }>): {
       text: skipTexts[outcome.reason],
     };
   const asked =
-    outcome.cancelled.length > 0 ? ` It was asked to cancel: ${outcome.cancelled.join(", ")}.` : "";
+    outcome.cancelled.length > 0 ? ` Asked to cancel: ${outcome.cancelled.join(", ")}.` : "";
   return {
     level: "info",
-    text: `waits until the run before it has ended.${asked}`,
+    text: `waits until the run before it ends.${asked}`,
   };
 }
 

@@ -138,8 +138,8 @@ export function schedulesOf(given: readonly unknown[]): ReadonlyMap<string, Sche
 export function scheduleConflict({ name }: ScheduleDefinition): HoldfastError {
   return new HoldfastError(
     "SCHEDULE_CONFLICT",
-    `Two different schedules are called "${name}" and were both given to work(). ` +
-      "Runs are called after their schedule and each instant starts one, so each schedule needs a name of its own: rename one of them.",
+    `Two different schedules named "${name}" were passed to work(). ` +
+      "Each instant starts a run that is named after its schedule, so each schedule needs its own name. Rename one of them.",
     { name },
   );
 }

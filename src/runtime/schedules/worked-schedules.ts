@@ -133,8 +133,8 @@ export class WorkedSchedules {
     this.#context.tell({
       level: "warn",
       message:
-        `Schedule "${name}" has been due since ${instantText(dueAt)}, and no worker that was given it runs. ` +
-        `Give it to holdfast.work([…]) in some process, or remove it: holdfast.schedules.remove("${name}").`,
+        `Schedule "${name}" has been due since ${instantText(dueAt)}, but no running worker has it. ` +
+        `Pass it to holdfast.work([…]) in some process, or remove it: holdfast.schedules.remove("${name}").`,
       details: { schedule: name, dueAt },
     });
   }

@@ -99,7 +99,7 @@ export class ActivityRuns {
   #tellUnrecorded({ id, function: name }: LockedExecution, error: unknown): void {
     this.#parts.context.tell({
       level: "error",
-      message: `An attempt of run ${id} of ${name} could not be begun or recorded, and will be made again: ${(error as Error).message}`,
+      message: `An attempt of run ${id} of ${name} could not be started or recorded, and will be repeated: ${(error as Error).message}`,
       details: { id, function: name },
     });
   }
@@ -216,7 +216,7 @@ export class ActivityRuns {
         executions.setProgress(id, details ?? null, { fence: holder }).catch((error: unknown) =>
           tell({
             level: "warn",
-            message: `A heartbeat of ${id} could not be kept: ${(error as Error).message}`,
+            message: `A heartbeat of ${id} could not be recorded: ${(error as Error).message}`,
             details: { id },
           }),
         );

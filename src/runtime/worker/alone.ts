@@ -167,7 +167,7 @@ export class AloneRuns {
   }
 }
 
-/** Explains that this process starts nothing else. Most suspects are innocent, so only a death alone is a warning. */
+/** Explains that this process starts nothing else. Most suspects are innocent, so only a death while alone is a warning. */
 function noticeOf({ id, function: name, deaths, aloneDeaths }: LockedExecution): Notice {
   const alone =
     aloneDeaths === 0
@@ -175,7 +175,7 @@ function noticeOf({ id, function: name, deaths, aloneDeaths }: LockedExecution):
       : ` ${aloneDeaths} of them ran nothing else; after ${aloneDeathsMax} such deaths the run is parked.`;
   return {
     level: aloneDeaths === 0 ? "info" : "warn",
-    message: `Run ${id} of ${name} runs alone in this process for up to ${aloneMs / 1_000} s, since ${deaths} processes died while they had it.${alone}`,
+    message: `Run ${id} of ${name} runs by itself in this process for up to ${aloneMs / 1_000} s, because ${deaths} processes died while they held it.${alone}`,
     details: { id, function: name, deaths, aloneDeaths },
   };
 }

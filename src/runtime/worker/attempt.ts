@@ -63,7 +63,7 @@ export function cancelledWhile(id: ExecutionId): HoldfastError {
 function takenOver(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "LOCK_LOST",
-    `Run ${id} was taken over by another worker; what this attempt still does is not recorded. Stop.`,
+    `Run ${id} was taken over by another worker; further work of this attempt is not recorded. Stop.`,
     { id },
   );
 }
@@ -71,14 +71,14 @@ function takenOver(id: ExecutionId): HoldfastError {
 export function workerClosed(): HoldfastError {
   return new HoldfastError(
     "ABORTED",
-    "The worker closes; this attempt is given back and made again elsewhere.",
+    "The worker is closing; this attempt is released and repeated elsewhere.",
   );
 }
 
 export function attemptTimedOut({ id }: LockedExecution, timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "ATTEMPT_TIMED_OUT",
-    `An attempt of run ${id} took longer than its timeout of ${timeoutMs} ms; what it still returns is not recorded.`,
+    `An attempt of run ${id} took longer than its timeout of ${timeoutMs} ms; its later result is not recorded.`,
     { id, timeoutMs },
   );
 }

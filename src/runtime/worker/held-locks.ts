@@ -31,7 +31,7 @@ export async function releaseHeld(
     if (isClosed || parts.signal.aborted) return;
     parts.context.tell({
       level: "warn",
-      message: `Runs that this worker has locked could not be given back: ${message}`,
+      message: `Runs that this worker has locked could not be released: ${message}`,
       details: {},
     });
   }

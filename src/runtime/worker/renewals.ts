@@ -94,7 +94,7 @@ type LockedState = Pick<RunState, "id" | "leaseUntil" | "isWaiting" | "isOver" |
 };
 
 /**
- * The lock of an active run. The run may rest or be locked anew before the answer arrives. The
+ * The lock of an active run. The run may rest or be locked again before the answer arrives. The
  * answer then concerns an older lock.
  */
 export function lockOf(state: LockedState, lost: () => void): HeldLock {

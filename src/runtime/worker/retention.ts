@@ -88,7 +88,7 @@ async function sweepOne(
     if (report.trees > 0)
       tell({
         level: "debug",
-        message: `Removed ${report.trees} runs of ${policy.function} that are kept no longer.`,
+        message: `Removed ${report.trees} runs of ${policy.function} that are no longer kept.`,
         details: { ...details, runs: report.trees },
       });
   } catch (error) {

@@ -33,7 +33,7 @@ export interface FoundRun {
  * Debt counts the places that others got while due work of either kind was kept waiting. Three
  * of them owe one place (`PlaceDebt`), and a look is given the debt. A look that finds nothing
  * cancels the debt, so due work saves up no places while there is none. The debt to functions
- * whose limits may keep due work waiting stays: they look in vain after every place.
+ * whose limits may keep due work waiting stays: their looks find nothing after every place.
  */
 export class Shares {
   readonly #names: readonly string[];

@@ -41,7 +41,7 @@ const regained: Notice = {
 function unreached({ code, message }: HoldfastError): Notice {
   return {
     level: "warn",
-    message: `The database cannot be reached; trying again: ${message}`,
+    message: `The database cannot be reached; retrying: ${message}`,
     details: { code },
   };
 }
@@ -69,7 +69,7 @@ async function expireUntil(
       if (isFinal(error)) return onFinal(error);
       tell({
         level: "warn",
-        message: `Could not look for timers; trying again: ${(error as Error).message}`,
+        message: `Could not look for timers; retrying: ${(error as Error).message}`,
         details: {},
       });
       await pauseBefore(clock, failures, signal);
@@ -98,7 +98,7 @@ async function releaseDead(
         if (!signal.aborted)
           tell({
             level: "warn",
-            message: `Could not take over from a process that died; its leases will end: ${(error as Error).message}`,
+            message: `Could not release the runs of a process that died; they stay locked until its leases expire: ${(error as Error).message}`,
             details: {},
           });
         return;

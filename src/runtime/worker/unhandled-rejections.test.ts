@@ -58,8 +58,8 @@ describe("a rejection that nobody awaits", () => {
     where.run({ id: "a", step: "s" }, () => reject());
     where.run({ id: "b" }, () => reject(proxy));
     expect(told.map(({ message }) => message)).toEqual([
-      'In run a, step "s" a promise was rejected that nobody awaits: Error: of the app',
-      "In run b a promise was rejected that nobody awaits: The thrown value cannot be read.",
+      'In run a, step "s" a promise that no code awaits was rejected: Error: of the app',
+      "In run b a promise that no code awaits was rejected: The thrown value cannot be read.",
     ]);
   });
 

@@ -16,7 +16,7 @@ const isOfRun: unique symbol = Symbol.for("holdfast.isRejectionOfRun");
 const isInside = (): boolean => where.getStore() !== undefined;
 const listener = Object.assign(onRejection, { [isOfRun]: isInside });
 
-/** Reported promises of runs. A later await of one is no news. */
+/** Reported promises of runs. A later await of one is not reported. */
 const toldOf = new WeakSet<object>();
 const isToldOf = (promise: object): boolean => toldOf.has(promise);
 const lateListener = Object.assign(onLateAwait, { [isOfRun]: isToldOf });
@@ -45,7 +45,7 @@ function onRejection(reason: unknown, promise: Promise<unknown>): void {
   for (const tell of tellers)
     tell({
       level: "warn",
-      message: `In run ${id}${place} a promise was rejected that nobody awaits: ${spokenError(reason)}`,
+      message: `In run ${id}${place} a promise that no code awaits was rejected: ${spokenError(reason)}`,
       details: { id, ...(step !== undefined && { step }) },
     });
 }

@@ -37,7 +37,7 @@ const damagedMax = 1_000;
 
 /** Needed, since a process that lives on and runs nothing goes unnoticed. */
 const stopAdvice =
-  " Until then this process runs nothing: close and open again, or end the process, so that its supervisor starts it anew.";
+  " Until then this process runs nothing: close it and open it again, or end the process so that its supervisor restarts it.";
 
 /**
  * Runs workflows and activities of some functions: locks due runs as far as there are places,
@@ -63,7 +63,7 @@ export class Worker {
   readonly #starting = new Set<Promise<unknown>>();
   /** Unreadable rows that were reported. */
   readonly #damaged = new Set<string>();
-  /** Releases locks that this worker was not told about. */
+  /** Releases locks whose response this worker did not get. */
   readonly #unanswered: UnansweredLocks;
   #locking: Promise<void> = Promise.resolve();
   /** The last round of the worker's loop. */
@@ -199,7 +199,7 @@ export class Worker {
   }
 
   /**
-   * Leaves a database that was moved or must be opened anew. Its runs continue there, and none
+   * Leaves a database that was moved or must be reopened. Its runs continue there, and none
    * of them can be released here.
    */
   #leave({ message, code }: HoldfastError): void {
@@ -224,7 +224,7 @@ export class Worker {
     if (!isAnswered)
       tell({
         level: "error",
-        message: `The database has not answered for ${answerMs / 1_000} s after the time to close was over, so what was running is not given back: others take it over when its leases end.`,
+        message: `The database has not answered for ${answerMs / 1_000} s after the timeout of close, so running work is not released: other workers take it over when its leases expire.`,
         details: {},
       });
     this.#stop.abort();
@@ -283,7 +283,7 @@ export class Worker {
         this.#unanswered.mayBe(error);
         tell({
           level: "warn",
-          message: `Could not look for work; trying again: ${message}`,
+          message: `Could not look for work; retrying: ${message}`,
           details: {},
         });
         await pauseBefore(clock, failures, signal);
@@ -333,7 +333,7 @@ export class Worker {
     this.#damaged.add(row.key);
     this.#context.tell({
       level: "error",
-      message: `Run ${row.key} cannot be read and is left alone. Look at it with maintenance.check.`,
+      message: `Run ${row.key} is unreadable and is skipped. Inspect it with maintenance.check.`,
       details: { ...row },
     });
   }
@@ -365,7 +365,7 @@ export class Worker {
 
   #adopt(locked: LockedExecution): void {
     const definition = this.functions.get(locked.function);
-    if (definition === undefined) throw new Error(`Nobody serves ${locked.function} here.`);
+    if (definition === undefined) throw new Error(`This worker does not serve ${locked.function}.`);
     // The answer came too late. Either the lease has expired and any worker may lock the run,
     // or this worker has closed.
     const { clock } = this.#context;
@@ -380,7 +380,7 @@ export class Worker {
 export function holdfastClosed(): HoldfastError {
   return new HoldfastError(
     "DATABASE_CLOSED",
-    "This Holdfast has been closed, so it takes up no work any more. Open it again to go on.",
+    "This Holdfast is closed, so it accepts no more work. Open it again to continue.",
   );
 }
 

@@ -49,7 +49,7 @@ import { aggregateOf, keptScope, type EffectScope, type EffectScopeRef } from ".
  * instant at which the claim ends. `decideEffect` picks the answer to a caller: the claim, the
  * recorded outcome, the current holder, or the due time. The clock is read after the row is locked,
  * so a call that waited longer than its claim lasts is refused. The first caller also sets the due
- * time. Until then nobody holds the row, so a sleep costs nothing.
+ * time. Until then the row is not held, so a sleep costs nothing.
  */
 
 export interface ClaimEffectOptions extends WaitOptions {
@@ -246,7 +246,7 @@ function questionOf(input: ClaimEffectAt): EffectQuestion {
 export function removedMeanwhile(ref: EffectRef): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    `The ${effectTitle(namesOf(ref))} was removed at this very moment. Try again.`,
+    `The ${effectTitle(namesOf(ref))} was just removed. Try again.`,
     { ...namesOf(ref) },
   );
 }

@@ -198,7 +198,7 @@ export function readFailure(
   effect: Pick<SettledEffect, "key" | "value" | "isTransient">,
 ): Error {
   const stored = readValue(context, effect);
-  if (!isStoredError(stored)) throw corruptEffect(effect.key, "has a failure that is no error");
+  if (!isStoredError(stored)) throw corruptEffect(effect.key, "has a failure that is not an error");
   const error = restoredFailure(stored);
   return effect.isTransient ? Object.assign(error, { transient: true }) : error;
 }

@@ -155,7 +155,7 @@ function checkedClaim(claim: EffectClaim): EffectClaim {
 
 /**
  * Records the outcome of an effect once, by the holder of its claim. A claim found to have expired
- * is ended for good: its holder was told so, and a clock that is set back must not revive it.
+ * is ended for good: its holder was notified, and a clock that is set back must not revive it.
  *
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
@@ -185,7 +185,7 @@ export const finishEffect = storeOperation("finishEffect", {
 /**
  * Finishes an effect in one statement, since the claim is nearly always still held. Only this
  * statement locks the row. After waiting for the lock, the caller reads the time again, and reverts
- * the write, which nobody has seen yet, if the claim has expired. The token is checked the same
+ * the write, which no reader has seen yet, if the claim has expired. The token is checked the same
  * way. It is compared here in constant time, not by the database.
  */
 function* writeEnd(
@@ -362,7 +362,7 @@ export function givenRelease(
 
 /**
  * Releases a claim, so that the next caller runs the effect. Returns false, without an error, when
- * it was no longer held. An expired claim is cleared anyway: its holder was told, and a clock that
+ * it was no longer held. An expired claim is cleared anyway: its holder was notified, and a clock that
  * is set back must not revive it.
  */
 export const releaseEffect = storeOperation("releaseEffect", {

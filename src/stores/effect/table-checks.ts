@@ -34,7 +34,7 @@ const effect = tableCheck<OwnedEffect>({
     if (state.kind !== "settled") return undefined;
     const value = decode(state.outcome.value.text);
     return state.outcome.status === "failed" && !isStoredError(value)
-      ? "It failed with what is no error."
+      ? "Its failure is not an error."
       : undefined;
   },
   partners: inScopes,

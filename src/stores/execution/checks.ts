@@ -108,8 +108,8 @@ export function assertFits(what: string, text: string): void {
   if (!isStorable(text))
     throw new HoldfastError(
       "TEXT_INVALID",
-      `${what} holds U+0000 or half a character (a lone surrogate), or is no text; nothing was written. ` +
-        'Replace those, as text.replaceAll("\\0", "").toWellFormed() does.',
+      `${what} contains U+0000 or a lone surrogate, or is not text; nothing was written. ` +
+        'Remove those characters, for example with text.replaceAll("\\0", "").toWellFormed().',
       { what },
     );
   // A UTF-16 unit takes at most three bytes, so most texts need no counting.
@@ -122,7 +122,7 @@ export function assertFits(what: string, text: string): void {
 function textTooLarge(what: string, size: number, atLeast = ""): HoldfastError {
   return new HoldfastError(
     "VALUE_TOO_LARGE",
-    `${what} takes ${atLeast}${size} bytes; the limit is ${textBytesMax}. Cut it, or store the bulk elsewhere and name the place.`,
+    `${what} takes ${atLeast}${size} bytes; the limit is ${textBytesMax}. Shorten it, or store the bulk elsewhere and refer to it.`,
     { size, limit: textBytesMax },
   );
 }

@@ -182,7 +182,7 @@ function parsedBody(found: EventRow): object {
   throw corruptRow(
     "holdfast_execution_event",
     found.version,
-    `of kind "${found.kind}" has a body that is no JSON object`,
+    `of kind "${found.kind}" has a body that is not a JSON object`,
   );
 }
 
@@ -247,7 +247,7 @@ export function storedResponseOf(found: ValuedResponseRow): StoredResponse {
 }
 
 /**
- * The hash of a result in the body of the event that holds it. Empty, which is no valid hash, if
+ * The hash of a result in the body of the event that holds it. Empty, which is not a valid hash, if
  * the body has none.
  */
 export function resultHashIn(body: string | null): string {

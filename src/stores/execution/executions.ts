@@ -134,7 +134,7 @@ export interface Executions extends ExecutionReads {
   /**
    * Appends the given `events`, if any, then the end of the execution, and notifies the parent. To
    * retry, pass the same version and an equal result.
-   * @throws HoldfastError as `append` does, and `OPTION_INVALID` when it is no result.
+   * @throws HoldfastError as `append` does, and `OPTION_INVALID` for an invalid result.
    * @example await log.finish("order-42", 3, { kind: "completed", value: "shipped" }, { fence: locked.holder });
    */
   readonly finish: Method<
@@ -158,14 +158,14 @@ export interface Executions extends ExecutionReads {
   /**
    * Locks due runs. Functions share the limit, those with less `load` first. Of every four places
    * of a function, three go to runs that a worker has had before and one to a new run, while both
-   * are due. The longest due of each kind comes first, and `debt` says where the caller stands.
+   * are due. The longest due of each kind comes first, and `debt` carries that count from one call to the next.
    * Runs parked under other code versions are included; runs parked under the given one are not.
    * Unreadable runs are skipped and reported. A second call by the same executor and run locks
    * other runs. If the response is lost, the runs that it locked become due again when their leases
    * end.
    *
    * One call skips at most 1,000 rows that are unreadable or being locked by others. With a limit
-   * per key, it also skips at most 1,000 runs that wait for a full key. Behind those it still finds
+   * per key, it also skips at most 1,000 runs that wait for a full key. Beyond those it still finds
    * runs without a key and one run of each of the next 200 keys. Each call resumes where the
    * previous one stopped: a free key among n waiting ones is found within n / 200 calls.
    * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`
@@ -182,7 +182,7 @@ export interface Executions extends ExecutionReads {
    */
   readonly lock: Method<[id: string, version: number, options: LockOptions], LockedExecution>;
   /**
-   * Extends the caller's own lock, even an expired one if nobody else has taken the execution. An
+   * Extends the caller's own lock, even an expired one if no other worker has taken the execution. An
    * execution kept in memory while it waits continues to wait. The retry policy stays unless a new
    * one is given.
    * @throws HoldfastError `LOCK_LOST`, and those of `lock`
@@ -231,13 +231,13 @@ export interface Executions extends ExecutionReads {
   /** Resumes a parked execution, with any version of its code. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
   readonly unpark: OfLifecycle;
   /**
-   * Requests the end of an execution. One without history or children that nobody holds ends at
+   * Requests the end of an execution. One without history, children or a holder ends at
    * once, and the result is `cancelled`. Any other is marked and made due, so that its code cleans
    * up and ends it; the result is `requested`. Its worker is notified by `execution.interrupted`.
    *
    * With `force` the execution and all its descendants end without running any code. Descendants
    * end first, in transactions of their own. After an interruption the execution stays marked and
-   * nobody can lock it; the same call continues. May be repeated.
+   * no worker can lock it; the same call continues. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NAME_INVALID` for a reason that is empty or above 4,096 characters, `OPTION_INVALID`
    * @example await log.cancel("order-42", { reason: "the customer called" });
    */
@@ -254,7 +254,7 @@ export interface Executions extends ExecutionReads {
   readonly cancelActivity: OfOne<"cancelled" | "alreadyFinished">;
   /**
    * Resolves an external execution. Repeating the call with the same result is allowed.
-   * @throws HoldfastError `RESOLUTION_CONFLICT`, `NOT_EXTERNAL`, `EXECUTION_NOT_FOUND`, `OPTION_INVALID` when it is no result
+   * @throws HoldfastError `RESOLUTION_CONFLICT`, `NOT_EXTERNAL`, `EXECUTION_NOT_FOUND`, `OPTION_INVALID` for an invalid result
    * @example await log.resolve("approval-7", { kind: "completed", value: { by: "ann" } });
    */
   readonly resolve: Method<

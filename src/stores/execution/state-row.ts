@@ -187,7 +187,7 @@ export function incompatibleOf(id: string, stored: string | null): readonly stri
   } catch {
     // Reported below.
   }
-  throw corruptRow("holdfast_execution", id, "remembers code versions in a text that is no list");
+  throw corruptRow("holdfast_execution", id, "has code versions that are not a list");
 }
 
 function pendingOf(found: StateRow): PendingState {
@@ -393,8 +393,8 @@ export function* finishedResult(id: ExecutionId): Tx<FinishedResult | undefined>
 export function corruptLog(id: ExecutionId, version: number): HoldfastError {
   return new HoldfastError(
     "CORRUPT_ROW",
-    `Event ${version} of execution ${id} is not there or not what its state says, which no operation of Holdfast leaves behind. ` +
-      "Run holdfast check. A row that contradicts its log is put right by holdfast repair --apply; restore all else from a backup.",
+    `Event ${version} of execution ${id} is missing or contradicts its state, which no operation of Holdfast writes. ` +
+      "Run holdfast check. holdfast repair --apply fixes a row that contradicts its log; for other damage, restore a backup.",
     { table: "holdfast_execution_event", key: `${id}#${version}` },
   );
 }

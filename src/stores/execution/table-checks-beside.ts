@@ -76,7 +76,7 @@ const log = tableCheck<OwnedLine>({
   judge(row, { decode }) {
     if (row.id === null) return noOwner;
     if (row.payload !== null) decode(row.payload);
-    return isLogLevel(row.level) ? undefined : "Its level is none that there is.";
+    return isLogLevel(row.level) ? undefined : "Its level is unknown.";
   },
 });
 

@@ -81,7 +81,7 @@ const execution = tableCheck<ExecutionRow>({
         faultOfAnswers(row, answersOf(row.key)) ??
         faultOfParent(row, parents) ??
         (row.process !== null && processes.get(row.process)?.execution !== row.key
-          ? "The process that it runs for does not know of it."
+          ? "The process that it runs for does not refer to it."
           : undefined)
       );
     };
@@ -106,7 +106,7 @@ function faultOfEnd(row: ExecutionRow, [last, ...later]: readonly EventRow[]): s
   const { event } = eventOf(last);
   return event.kind === "finished" && event.resultKind === row.result_kind
     ? undefined
-    : "It is finished, and its log does not end so.";
+    : "It is finished, but the last event of its log is not its end.";
 }
 
 function faultOfAnswers(
@@ -118,7 +118,7 @@ function faultOfAnswers(
     answers.length === 0
       ? row.responses === 0 || mayBePruned
       : answers.length === 1 && answers[0]?.seq === row.responses;
-  return isWhole ? undefined : "Its responses do not end at their number.";
+  return isWhole ? undefined : "Its last response does not match its count of responses.";
 }
 
 function faultOfParent(
@@ -127,7 +127,7 @@ function faultOfParent(
 ): string | undefined {
   const named = splitToParts(row.id)?.parent;
   const parent = row.parent === null ? undefined : parents.get(row.parent)?.id;
-  return named === parent ? undefined : "Its parent is not the one of its id.";
+  return named === parent ? undefined : "Its parent differs from the one in its id.";
 }
 
 interface OwnedEvent extends EventRow {
@@ -201,7 +201,7 @@ function faultOfValue(
         : "Its input does not match its hash.";
     case "finished":
       if (!isResult(value) || value.kind !== logged.resultKind)
-        return "Its result is none, or of another kind.";
+        return "Its result is missing or of another kind.";
       return agrees("execution", 1, value, logged.resultHash)
         ? undefined
         : "Its result does not match its hash.";
@@ -266,7 +266,7 @@ const response = tableCheck<OwnedResponse>({
     if (row.seq > (row.last ?? 0)) return "It comes after the last response of its execution.";
     return row.read_by !== null &&
       (row.kind !== "signal" || row.read_by >= (row.continuations ?? 0))
-      ? "It was read by a run that there was not, or is no signal."
+      ? "It was read by an unknown run, or is not a signal."
       : undefined;
   },
   *partners(found) {
@@ -292,13 +292,13 @@ function faultOfAnswer(row: OwnedResponse, { decode, agrees }: CheckTools): stri
     splitDelayId(row.source as DelayId);
     return row.outcome === "expired" || row.outcome === "cancelled"
       ? undefined
-      : "Its outcome is none that there is.";
+      : "Its outcome is unknown.";
   }
   if (row.kind !== "child" && row.kind !== "signal") return "It has an unknown kind.";
   if (row.payload === null) return "It has lost its value.";
   const value = decode(row.payload);
   if (row.kind === "child" && (!isResult(value) || value.kind !== row.outcome))
-    return "Its result is none, or of another kind.";
+    return "Its result is missing or of another kind.";
   return agrees("execution", 1, value, row.value_hash ?? "")
     ? undefined
     : "Its value does not match its hash.";

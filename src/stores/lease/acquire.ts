@@ -68,7 +68,7 @@ function leaseAfter(
 
 /**
  * Extends a lease, and keeps its token and fence. An expired lease has ended for good: its holder
- * was told so. A clock that is set back must not keep others away on its behalf.
+ * was notified. A clock that is set back must not keep others away on its behalf.
  */
 export function renewOf<Ref, Root extends LeasedRoot, L>(
   leases: JudgedKind<Ref, Root, L>,

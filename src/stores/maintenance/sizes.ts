@@ -8,7 +8,7 @@ import {
 import { blobSizesAfter, type BlobSizes, type SizesPage } from "../blob/root-row.ts";
 
 export interface SizeReport {
-  /** By kind, in the order of their names. */
+  /** The sizes by kind, in the order of the kinds' names. */
   readonly kinds: readonly BlobSizes[];
   readonly attachments: AttachmentSizes;
   readonly total: { readonly size: number; readonly stored: number };

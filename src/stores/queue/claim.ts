@@ -79,7 +79,7 @@ interface ClaimWork {
   readonly session: SessionRef;
   readonly fence: LeaseFence;
   readonly want: WantedWork;
-  /** A token that nobody else can know. */
+  /** A token that no other caller can know. */
   readonly claim: string;
   /**
    * True when the claim may have been made before. Work that it took under this lease is then
@@ -311,7 +311,7 @@ export function givenAbandon(
 
 /**
  * Releases claimed batches, so that they can be claimed again at once. Returns their number.
- * Batches that another holder has claimed since are left alone.
+ * Batches that another holder has claimed since are skipped.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */

@@ -187,7 +187,7 @@ function checkedTimeZone(timeZone: string): string {
 function timeZoneInvalid(timeZone: unknown): HoldfastError {
   return new HoldfastError(
     "TIME_ZONE_INVALID",
-    `There is no time zone ${typeof timeZone === "string" ? excerpt(timeZone) : `of type ${typeof timeZone}`} on this machine. ` +
+    `Unknown time zone ${typeof timeZone === "string" ? excerpt(timeZone) : `of type ${typeof timeZone}`} on this machine. ` +
       'Use a name of the IANA list, such as "Europe/Berlin" or "UTC".',
     {
       ...(typeof timeZone === "string" && { timeZone: timeZone.slice(0, 80) }),

@@ -110,7 +110,7 @@ const frameRoots: BlobRoots = {
 export const sessionRoots: readonly BlobRoots[] = [componentRoots, frameRoots];
 
 /**
- * The distinct blobs of one session, in order, after `after` or from the beginning ("" is no hash).
+ * The distinct blobs of one session, in order, after `after` or from the beginning ("" is not a hash).
  */
 export function* blobsOfSession(
   session: number,

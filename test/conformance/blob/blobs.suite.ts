@@ -149,7 +149,7 @@ function refusalTests(backend: Backend): void {
       expect(await refused(store.get("abc"))).toBe("ID_MALFORMED");
       expect(await refused(store.get(hashes.abc.toUpperCase()))).toBe("ID_MALFORMED");
       expect(() => blobs(database, { profile: "fast" as never })).toThrow(
-        'There is no profile "fast"',
+        'Unknown profile: "fast"',
       );
       expect(() => blobs(database, { bytesMax: 0 })).toThrow("bytesMax");
       expect(await dump(database)).toMatchObject({ blobs: [] });

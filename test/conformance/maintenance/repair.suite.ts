@@ -70,9 +70,9 @@ export function repairSuite(backend: Backend): void {
         await editRow(database, "c", "state = 'blocked', finished_at = NULL, result_kind = NULL");
         const { found } = await maintenance(database, { clock }).repair();
         expect(found.map(({ reason }) => reason)).toEqual([
-          "Its row contradicts its log: its lifecycle is parked, and active as its log says.",
+          "Its row contradicts its log: its lifecycle is parked, but active according to its log.",
           "Its row contradicts its log: its seen differs from its log.",
-          "Its row contradicts its log: it is blocked, and finished as its log says.",
+          "Its row contradicts its log: it is blocked, but finished according to its log.",
         ]);
       }),
     );

@@ -170,7 +170,7 @@ class MethodFuzz {
       this.#flaws.push(`(${path.join(".")} has a ${misspelt}): accepted`);
       return [];
     }
-    const [, list = ""] = /There are: ([^.]+)\./.exec(String(error)) ?? [];
+    const [, list = ""] = /The (?:options|fields) are: ([^.]+)\./.exec(String(error)) ?? [];
     const names = list.split(", ").filter((name) => name !== "");
     return names.filter((name) => !Object.hasOwn(whole, name));
   }
@@ -281,7 +281,7 @@ function optionFlaws(page: string, make: (options: unknown) => unknown): readonl
   };
   const text = refusal("a misspelt option", { [misspelt]: 1 });
   if (!text.includes(misspelt)) flaws.push(`${page}({ ${misspelt} }): accepted`);
-  const [, list = ""] = /There are: ([^.]+)\./.exec(text) ?? [];
+  const [, list = ""] = /The (?:options|fields) are: ([^.]+)\./.exec(text) ?? [];
   for (const [name, hostile] of Object.entries(hostileValues)) {
     refusal(`options = ${name}`, hostile());
     for (const option of list.split(", ").filter((each) => each !== "")) {

@@ -259,7 +259,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
         );
         const ended = forcing.get(parent, "top").cancel({ force: true });
         await last.reached;
-        const taken = "Run top is not this worker's any more";
+        const taken = "This worker no longer has run top";
         await until(() => said.some((event) => event.message.includes(taken)));
         last.release();
         await ended;

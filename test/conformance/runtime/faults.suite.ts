@@ -61,7 +61,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
         await holdfast.work(all);
         for (const fn of all) await (await holdfast.start(fn)).result();
         const warned = said
-          .filter(({ message }) => message.includes("held the event loop"))
+          .filter(({ message }) => message.includes("blocked the event loop"))
           .map(({ level, details }) => ({ level, ...details }));
         expect(warned).toMatchObject([
           { level: "warn", functions: ["hog"] },

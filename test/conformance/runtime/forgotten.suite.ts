@@ -38,7 +38,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         await holdfast.work([careless]);
         const run = await holdfast.start(careless);
         expect(await run.result()).toBe("too early");
-        expect(said.filter(({ message }) => message.includes("nobody awaits"))).toHaveLength(1);
+        expect(said.filter(({ message }) => message.includes("no code awaits"))).toHaveLength(1);
         expect(ofNode.filter((warning) => warning.includes("Rejection"))).toEqual([]);
       }),
     );
@@ -74,7 +74,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         const told = (step: string): boolean =>
           said.some(
             ({ message }) =>
-              message.includes("nobody awaits") && message.includes(`called inside "${step}"`),
+              message.includes("no code awaits") && message.includes(`called inside "${step}"`),
           );
         await until(() => ["s", "later", "t", "u", "dropped"].every(told));
       }),
@@ -94,7 +94,9 @@ export function runtimeForgottenSuite(backend: Backend): void {
         // Here, and not where the run is: as an emitter or a socket would.
         for (const call of late) call();
         await until(() =>
-          said.some(({ message }) => message.includes(run.id) && message.includes("nobody awaits")),
+          said.some(
+            ({ message }) => message.includes(run.id) && message.includes("no code awaits"),
+          ),
         );
       }),
     );
@@ -285,7 +287,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         });
         await holdfast.work([impatient]);
         const run = await holdfast.start(impatient);
-        await until(() => said.some(({ message }) => message.includes("not ctx's")));
+        await until(() => said.some(({ message }) => message.includes("something outside ctx")));
         foreign.open();
         expect(await run.result()).toBe(1);
         const told = said.filter(({ message }) => message.includes("not recorded"));
@@ -308,7 +310,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
           });
           await holdfast.work([foreign]);
           const run = await holdfast.start(foreign);
-          await until(() => said.some(({ message }) => message.includes("is not ctx's")));
+          await until(() => said.some(({ message }) => message.includes("something outside ctx")));
           expect(await kindsOf(holdfast, run.id)).toEqual(["created", "locked", "patched"]);
           elsewhere.open();
           expect(await run.result()).not.toBe("");

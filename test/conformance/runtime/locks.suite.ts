@@ -88,7 +88,7 @@ function staleTests(backend: Backend): void {
       await until(async () => (await kindsOf(other, "r")).includes("stepFinished"));
       const before = await kindsOf(other, "r");
       late.open();
-      await until(() => said.some(({ message }) => message.includes("not this worker's")));
+      await until(() => said.some(({ message }) => message.includes("no longer has run")));
       expect(await kindsOf(other, "r")).toEqual(before);
       second.open();
       expect(await run.result()).toBe("by the other");

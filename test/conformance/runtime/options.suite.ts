@@ -202,7 +202,7 @@ export function runtimeOptionsSuite(backend: Backend): void {
         ] as const) {
           await expect(runs[name]({ tag })).rejects.toMatchObject({
             code: "OPTION_INVALID",
-            message: expect.stringMatching(/\{\} for all\..*undefined: tag\./),
+            message: expect.stringMatching(/\{\} for all\..*tag is undefined\./),
           });
           await expect(runs[name]({})).resolves.toMatchObject({ failed: 0 });
         }

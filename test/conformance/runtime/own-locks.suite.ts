@@ -408,7 +408,7 @@ function damageTests(backend: Backend): void {
       await settled();
       clock.advance(1_000);
       expect(await run.result()).toBe("done");
-      expect(said.filter(({ message }) => message.includes("cannot be read"))).toHaveLength(1);
+      expect(said.filter(({ message }) => message.includes("is unreadable"))).toHaveLength(1);
     }),
   );
 }
@@ -520,7 +520,7 @@ function closingTests(backend: Backend): void {
       clock.advance(6_000);
       await closing;
       expect(said.map(({ message }) => message)).toContainEqual(
-        expect.stringMatching(/not answered for 5 s .* not given back/),
+        expect.stringMatching(/not answered for 5 s .* not released/),
       );
       expect(closings).toEqual([0]);
       locking.release();

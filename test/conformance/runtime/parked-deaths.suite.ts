@@ -17,7 +17,7 @@ const told = {
   source: "runtime",
   message:
     "Run deadly is parked. 5 processes died, or stopped renewing their lock, while they ran it and nothing else, without progress in between. " +
-    "Find out in its code or its memory what ends them, then unpark it.",
+    "Find the cause in its code or its memory use, then unpark it.",
   details: { id: "deadly", code: "RUN_KEEPS_KILLING_WORKERS" },
 };
 

@@ -311,7 +311,7 @@ async function agreeing(
 function alarms(said: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
   return said.filter(
     ({ level, message }) =>
-      level === "error" || /not ctx's|something that is not recorded/.test(message),
+      level === "error" || /something outside ctx|something that is not recorded/.test(message),
   );
 }
 

@@ -214,7 +214,7 @@ function elsewhereTests(backend: Backend): void {
       clock.advance(100);
       expect(await run.result()).toBe("other");
       held.release();
-      await until(() => said.some(({ message }) => message.includes("not this worker's")));
+      await until(() => said.some(({ message }) => message.includes("no longer has run")));
       expect(
         await database.read("entries", () =>
           rows<{ author: string }>(sql`SELECT author FROM entry`),

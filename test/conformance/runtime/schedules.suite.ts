@@ -141,7 +141,7 @@ function startsRuns(backend: Backend): void {
       expect(begun.toSorted()).toEqual(expected);
       expect(await idsOf(third, "nightly")).toEqual(expected);
       expect(warningsIn(said)).toEqual([]);
-      expect(said.filter(({ message }) => message.includes("passes over"))).toMatchObject([
+      expect(said.filter(({ message }) => message.includes("skips its instants"))).toMatchObject([
         {
           level: "info",
           details: {

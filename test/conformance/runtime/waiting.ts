@@ -29,7 +29,7 @@ export async function kindsOf(holdfast: Holdfast, id: string): Promise<readonly 
 /** What a runtime warned of, but that code held the event loop: on a slow machine that is so of any code. */
 export function warningsIn(said: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
   return said.filter(
-    ({ level, message }) => level === "warn" && !message.includes("held the event loop"),
+    ({ level, message }) => level === "warn" && !message.includes("blocked the event loop"),
   );
 }
 

@@ -109,14 +109,14 @@ describe("holdfast migrate", () => {
       expect(await migrate(folder, place, [], { stoppedBy })).toMatchObject({
         code: 130,
         stdout: "",
-        stderr: "The move was interrupted before it began; nothing was changed.\n",
+        stderr: "The move was interrupted before it started; nothing was changed.\n",
       });
       const asJson = await migrate(folder, place, ["--json"], { stoppedBy });
       expect(asJson).toMatchObject({ code: 130, stderr: "" });
       expect(asJson.json()).toEqual({
         stopped: {
           isBegun: false,
-          message: "The move was interrupted before it began; nothing was changed.",
+          message: "The move was interrupted before it started; nothing was changed.",
         },
       });
     }));

@@ -276,7 +276,7 @@ describe("a move that was interrupted", () => {
         if (!isEarly) controller.abort();
         expect(await rejection(interrupted)).toMatchObject({
           code: "ABORTED",
-          message: "The move was interrupted before it began; nothing was changed.",
+          message: "The move was interrupted before it started; nothing was changed.",
           details: { isBegun: false },
         });
       }

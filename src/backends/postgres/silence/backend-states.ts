@@ -35,7 +35,7 @@ export function statesText(backends: readonly Backend[]): string {
 }
 
 /**
- * Ends backends that wait for their client. A working backend is left alone: if it were ended while
+ * Ends backends that wait for their client. A working backend is not ended: if it were ended while
  * it waits for a standby, its transaction would be visible without one.
  */
 export function terminateText(backends: readonly Backend[]): string {

@@ -34,7 +34,7 @@ function hiddenKey(connection, table) {
   const free = rowidNames.find((name) => !columns.includes(name));
   if (free === undefined)
     throw new Error(
-      `table ${table} cannot be walked, its columns hide the rowid; rename one of ${rowidNames.join(", ")}`,
+      `table ${table} cannot be read in pages, because its columns hide the rowid; rename one of ${rowidNames.join(", ")}`,
     );
   return { term: free, as: rowidColumn };
 }
@@ -83,7 +83,7 @@ export function readPage(connection, plan, request, nowMs) {
     }
     const key = plan.keys.map(({ as }) => readable(found[as]).value);
     if (taken === 0 && after !== undefined && isSameKey(key, after))
-      throw Object.assign(new Error("a key is no valid text"), {
+      throw Object.assign(new Error("a key is not valid text"), {
         code: "CORRUPT_ROW",
       });
     bytes += addRow(page, found, key);

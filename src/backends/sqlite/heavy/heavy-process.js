@@ -110,7 +110,7 @@ function copy({ temporary, ...source }) {
 function permission(bytes) {
   return new Promise((resolve, reject) => {
     process.once("message", resolve);
-    process.once("disconnect", () => reject(new Error("nobody waits for it")));
+    process.once("disconnect", () => reject(new Error("no process waits for it")));
     tell({ kind: "written", bytes });
   });
 }

@@ -64,7 +64,7 @@ function closeHole(connection, path, known) {
 /**
  * Takes the write lock, under which no process writes, restarts or empties the log. To take it
  * SQLite reads the first page. If that page is in the hole, no process can take the lock, so the
- * log is left alone as well. If the lock is merely busy, no checkpoint is made.
+ * log stays unchanged as well. If the lock is merely busy, no checkpoint is made.
  */
 function keepWritersOut(connection) {
   try {

@@ -22,7 +22,7 @@ const databaseEnd = 1;
 /**
  * The last known sizes of both files, in memory that the flushing thread and its caller share.
  * Generation and length of the log share one number, so that they always match. Both are read
- * before a look and written after it, so they never exceed what exists.
+ * before a read and written after it, so they never exceed what exists.
  */
 export function watchedSizes() {
   return new BigUint64Array(new SharedArrayBuffer(16));

@@ -126,7 +126,7 @@ export class Neighbourhood {
   }
 
   /**
-   * Called when the thread has registered this process as an owner. Peers are told at once;
+   * Called when the thread has registered this process as an owner. Peers are notified at once;
    * otherwise they would take it for a commit of a silent process. A read of it still waits for a
    * flush.
    */
@@ -142,7 +142,7 @@ export class Neighbourhood {
     const { flusher, subscribers } = this.#parts;
     flusher.flush().then(
       () => subscribers.tellUnknown(),
-      // A failed flush stops the database. No subscriber is told of what it covered.
+      // A failed flush stops the database. No subscriber is notified of the changes that it covered.
       () => undefined,
     );
   }

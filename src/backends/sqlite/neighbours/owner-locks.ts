@@ -64,7 +64,7 @@ export class OwnerLocks {
       connection = this.#driver.open(file, { readOnly: true });
       // A shared lock, so that several processes may check at once without misleading each other.
       connection.prepare("SELECT 1 FROM sqlite_schema").all();
-      // A process that leaves in order removes the file before its lock: that is no death.
+      // A process that closes in order removes the file before its lock: that is not a death.
       return inode(file) === before ? "dead" : "unknown";
     } catch (error) {
       return isBusy(error) ? "alive" : "unknown";

@@ -9,7 +9,7 @@ export type PeerMessage =
   | { readonly listening: boolean }
   /** The changes of a commit, sent after it is durable; null when there are too many. */
   | { readonly changes: readonly (readonly [string, string])[] | null }
-  /** The sender found the write lock taken and asks to be told when it is free. */
+  /** The sender found the write lock taken and asks to be notified when it is free. */
   | { readonly waiting: true }
   /** The sender has committed, so a process that waited may try. */
   | { readonly free: true }
@@ -33,7 +33,7 @@ const changesCharactersMax = 65_536;
 
 export interface PeerSocketEvents {
   readonly onMessage: (message: PeerMessage) => void;
-  /** Called when the peer reads again and has missed something: it must be told everything anew. */
+  /** Called when the peer reads again and has missed something: everything must be sent to it again. */
   readonly onMissed: () => void;
   readonly onClose: () => void;
 }

@@ -126,7 +126,7 @@ export class Peers {
   }
 
   /**
-   * Announces the free lock to the longest waiter. If all were told, all but one would fail.
+   * Announces the free lock to the longest waiter. If all were notified, all but one would fail.
    * @returns whether any peer waited.
    */
   free(): boolean {

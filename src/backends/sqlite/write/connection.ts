@@ -19,7 +19,7 @@ export function filePragmas(cacheBytes: number): readonly string[] {
 }
 
 /**
- * A driver's connection behind our seam. Statements are prepared once per template, and values are
+ * A driver's connection behind our own interface. Statements are prepared once per template, and values are
  * converted and checked here, so that both drivers behave alike.
  */
 export class Connection {
@@ -210,7 +210,7 @@ export class Connection {
     try {
       prepared = this.#raw.prepare(template.sqlite);
     } catch (error) {
-      // `IN ${list}` is no SQL here: the list is the reason, and not the "?" that stands for it.
+      // `IN ${list}` is not SQL here: the list is the reason, and not the "?" that stands for it.
       parameters.forEach((value, index) => checkValue(value as SqlValue, index + 1));
       throw error;
     }

@@ -350,7 +350,7 @@ export class GroupCommit {
     if (hasUnnamed) this.#options.onDurable([]);
   }
 
-  /** Fails the calls of a commit that may or may not survive. No listener is told of it. */
+  /** Fails the calls of a commit that may or may not survive. No listener is notified. */
   #flushFailed(batch: Ran, cause: unknown): void {
     const error = outcomeUnknown(cause);
     for (const call of batch.calls) call.fail(error);

@@ -122,9 +122,9 @@ function nextLines(
       case "paused":
         return [`holdfast resume ${run.id}`];
       case "parked":
-        return [`holdfast unpark ${run.id}   (once its reason is mended)`];
+        return [`holdfast unpark ${run.id}   (once the cause is fixed)`];
       case "pending":
-        return isReadable ? [] : ["holdfast check   (no worker takes a run that cannot be read)"];
+        return isReadable ? [] : ["holdfast check   (workers skip an unreadable run)"];
       case "unserved":
         return [`start a worker that serves ${run.function}`];
       case "cancelling":

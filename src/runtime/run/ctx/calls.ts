@@ -120,7 +120,7 @@ function assertUsable(run: RunState, asked: CallShape): void {
   const { stack } = new Error("called here");
   run.host.warn(
     `Run ${run.id} of ${run.definition.name} called ctx (${spokenShape(asked)}) after it was resumed by something that is not recorded: ` +
-      "a timer, a request or an event outside of a step. On replay that may come at another moment, and the run would be parked. " +
+      "a timer, a request or an event outside a step. On replay that may happen at another moment, and the run would be parked. " +
       "Await only promises of ctx, and do everything else in a step.",
     { id: run.id, function: run.definition.name, stack },
   );
@@ -130,12 +130,12 @@ function assertUsable(run: RunState, asked: CallShape): void {
 function runEnded({ id, definition: { name } }: RunState, asked: CallShape): HoldfastError {
   return new HoldfastError(
     "RUN_ENDED",
-    `Run ${id} of ${name} has ended, and something that it did not await called ctx (${spokenShape(asked)}) afterwards. Nothing was begun. Await everything before returning.`,
+    `Run ${id} of ${name} has ended, but code that it did not await called ctx (${spokenShape(asked)}) afterwards. Nothing was started. Await everything before returning.`,
     { id, function: name },
   );
 }
 
-/** Refuses a method inside a step that is no call and takes no number. @throws HoldfastError `CTX_IN_STEP` */
+/** Refuses a method inside a step that is not a call and takes no number. @throws HoldfastError `CTX_IN_STEP` */
 export function assertOutsideStep(): void {
   const inside = where.getStore();
   if (inside?.step !== undefined) throw ctxInStep(inside.step);
@@ -156,7 +156,7 @@ export function isPatched(run: RunState, id: string): boolean {
 export function startConflict(id: string): HoldfastError {
   return new HoldfastError(
     "EXECUTION_EXISTS",
-    `Run ${id} exists already with another function or input, so nothing was started. Choose another id, or give the same input.`,
+    `Run ${id} already exists with another function or input, so nothing was started. Choose another id, or pass the same input.`,
     { id },
   );
 }

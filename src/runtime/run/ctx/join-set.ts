@@ -195,7 +195,7 @@ export class JoinSetNames {
 function joinSetExists(id: ExecutionId, name: string): HoldfastError {
   return new HoldfastError(
     "JOIN_SET_EXISTS",
-    `Run ${id} has a join set "${name}" already. Spawn in that one, or choose another name.`,
+    `Run ${id} already has a join set "${name}". Spawn in it, or choose another name.`,
     { id, name },
   );
 }
@@ -203,7 +203,7 @@ function joinSetExists(id: ExecutionId, name: string): HoldfastError {
 function joinSetClosed(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "JOIN_SET_CLOSED",
-    `A join set of run ${id} was closed, so nothing can be spawned in it any more. Make another one.`,
+    `A join set of run ${id} was closed, so nothing more can be spawned in it. Create another one.`,
     { id },
   );
 }

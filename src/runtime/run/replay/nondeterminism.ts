@@ -23,15 +23,15 @@ export function nondeterminism(
     codeVersion === null ? "" : ` (code version ${codeVersion})`;
   return new HoldfastError(
     "NONDETERMINISM",
-    `Run ${run} of ${mismatch.function} did something else than its log says, at call ${call}` +
+    `Run ${run} of ${mismatch.function} does not match its log at call ${call}` +
       `${version === null ? "" : `, event ${version}`}:\n` +
       `  recorded: ${recorded}${under({ codeVersion: mismatch.recordedCodeVersion })}\n` +
       `  actual:   ${actual}${under(mismatch)}\n` +
       (isOnlyReplayed
-        ? "A worker with this code would park such a run. Put the old way back, or keep it for old runs with ctx.patched(). "
-        : "Nothing was lost, and nothing new was run: it is parked. Was the code changed under running workflows? Put the old way back, " +
-          "keep it for old runs with ctx.patched(), or unpark the run once it is mended. ") +
-      "Code that depends on the time, on chance or on anything outside belongs in a step.",
+        ? "A worker with this code would park such a run. Restore the old code, or keep it for old runs with ctx.patched(). "
+        : "The run is parked; nothing was lost, and nothing new was run. If the code was changed under open runs, restore the old code, " +
+          "keep it for old runs with ctx.patched(), or fix it and unpark the run. ") +
+      "Code that depends on time, randomness or anything outside belongs in a step.",
     { ...mismatch },
     cause === undefined ? undefined : { cause },
   );

@@ -115,9 +115,9 @@ export class Replay {
   }
 
   /**
-   * True if the code may take a new path: the log has no call behind the calls made so far. The
+   * True if the code may take a new path: the log has no call after the calls made so far. The
    * log may still have deliveries for them. A process can be killed between two deliveries of
-   * one append, when its code has taken the new path behind the first and has not recorded it
+   * one append, when its code has taken the new path after the first and has not recorded it
    * yet.
    */
   isPatched(id: string, calls: number): boolean {
@@ -125,7 +125,7 @@ export class Replay {
     return patches.has(id) || this.#isOver || calls >= lastCall;
   }
 
-  /** True if code behind so many calls may not have run before: it was about to run behind the last recorded outcomes. */
+  /** True if the code after this number of calls may not have run before: it was about to run after the last recorded outcomes. */
   mayBeNew(calls: number): boolean {
     const { lastCall, endsAtRest } = this.#script;
     return calls >= lastCall && !endsAtRest;
@@ -163,7 +163,7 @@ export class Replay {
   /**
    * Handles code that has ended while the log continues. The rest of the log may only concern
    * calls that the code made and did not wait for. Otherwise the end of the code is the
-   * difference. Returns the remaining responses, and those behind the log: they end children.
+   * difference. Returns the remaining responses, and those after the log: they end children.
    */
   endEarly(calls: number, settled: Settled): readonly LoggedResponse<unknown>[] {
     const responses: LoggedResponse<unknown>[] = [];

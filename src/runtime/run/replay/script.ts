@@ -34,7 +34,7 @@ export interface Script {
   /** The last call whose request, and every earlier request, is known to be appended: a later event counts these calls. */
   readonly requestedUpTo: number;
   readonly patches: ReadonlySet<string>;
-  /** The code ran behind the whole log, and rested. */
+  /** The code ran after the whole log, and rested. */
   readonly endsAtRest: boolean;
 }
 

@@ -45,7 +45,7 @@ export class Appends {
     this.#signal = signal;
   }
 
-  /** Undefined when the run could not append. The run has then been told the reason. */
+  /** Undefined when the run could not append. The run has then received the reason. */
   append(run: RunState, draft: AppendDraft): Promise<Appended | undefined> {
     const { clock } = this.#context;
     const at = clock.now();
@@ -68,7 +68,7 @@ export class Appends {
     );
   }
 
-  /** Appends without `waiting`. A run must not rest behind its cancellation: nothing would wake it again. */
+  /** Appends without `waiting`. A run must not rest after its cancellation: nothing would wake it again. */
   async #writeAwake(
     run: RunState,
     draft: AppendDraft,

@@ -59,7 +59,7 @@ const ofTheDatabase: ReadonlySet<string> = new Set([
 function notCommitted(cause: HoldfastError): HoldfastError {
   return new HoldfastError(
     "BATCH_ROLLED_BACK",
-    "The answer to the commit of this transaction was lost, and it turned out that nothing of it was stored. Try again.",
+    "The answer to the commit of this transaction was lost, and nothing of it was stored. Try again.",
     {},
     { cause },
   );

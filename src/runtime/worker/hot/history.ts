@@ -84,7 +84,7 @@ export async function eventsAfter(
   return found;
 }
 
-/** Reads all events from a version on; undefined if one is of another kind. Nothing behind that event is read. */
+/** Reads all events from a version on; undefined if one is of another kind. Nothing after that event is read. */
 export async function eventsOnlyOf(
   { pages: { executions } }: Reading,
   id: ExecutionId,
@@ -105,7 +105,7 @@ export async function eventsOnlyOf(
   return found;
 }
 
-/** Reads all responses after a number, in order. With `unreadUpTo` it stops behind that number and skips read signals. */
+/** Reads all responses after a number, in order. With `unreadUpTo` it stops after that number and skips read signals. */
 export async function responsesAfter(
   { pages: { executions } }: Reading,
   id: ExecutionId,
@@ -130,7 +130,7 @@ export async function responsesAfter(
   return found;
 }
 
-/** Reads unread signals of earlier passes, behind the signals that came with the lock. */
+/** Reads unread signals of earlier passes, after the signals that came with the lock. */
 async function unreadAfter(
   context: Reading,
   { id, unreadSignals, responsesFrom }: LoadedExecution,
@@ -172,7 +172,7 @@ export async function behindInterruptions(
   return last === undefined ? undefined : last.version + 1;
 }
 
-/** The cancellation of a run; null if nobody has requested one. */
+/** The cancellation of a run; null if none was requested. */
 export async function cancellationOf(
   { pages: { executions } }: RuntimeContext,
   id: ExecutionId,
@@ -193,7 +193,7 @@ function assertWhole(
 ): void {
   const [first] = damaged;
   if (first !== undefined)
-    throw corruptRow(first.table, first.key, `cannot be read, so run ${id} cannot go on`);
+    throw corruptRow(first.table, first.key, `is unreadable, so run ${id} cannot continue`);
 }
 
 /** Reports that a run, or a part of it, could not be read. */

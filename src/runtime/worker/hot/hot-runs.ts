@@ -297,7 +297,7 @@ export class HotRuns {
 
   /**
    * Releases a run between two passes. The lock is held though the last pass is over, so the
-   * release is repeated behind events of other writers.
+   * release is repeated after events of other writers.
    */
   #releaseBetween(state: RunState, reason: string): Promise<void> {
     state.isOver = false;
@@ -319,14 +319,14 @@ export class HotRuns {
     if (run?.state === state) run.drop(reason);
     this.#parts.context.tell({
       level: "debug",
-      message: `Run ${id} is not this worker's any more: ${reason.message}`,
+      message: `This worker no longer has run ${id}: ${reason.message}`,
       details: { id, code: reason.code },
     });
     this.#forget(state);
   }
 
   /** Forgets a run, unless a newer one has its id: it may be locked again as soon as it is released. */
-  #forget(state: RunState, reason = "It was given back."): void {
+  #forget(state: RunState, reason = "It was released."): void {
     const { id } = state;
     const run = this.#runs.get(id);
     if (run?.state !== state) return;

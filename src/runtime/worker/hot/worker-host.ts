@@ -56,7 +56,7 @@ export function workerHost(
       executions.setProgress(run.id, value, { fence: holder }).catch((error: unknown) =>
         tell({
           level: "warn",
-          message: `The progress of ${run.id} could not be kept: ${(error as Error).message}`,
+          message: `The progress of ${run.id} could not be recorded: ${(error as Error).message}`,
           details: { id: run.id },
         }),
       );

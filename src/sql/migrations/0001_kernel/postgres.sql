@@ -6,9 +6,9 @@ CREATE TABLE holdfast_tick (
 
 INSERT INTO holdfast_tick (id, n) VALUES (1, 0);
 
--- The payload codec that values go through: one row, made with the first value.
--- Without a name they are in the clear. A process that cannot decode the sample
--- neither reads nor writes values.
+-- The payload codec of the values: one row, written with the first value.
+-- Without a name, values are in the clear. A process that cannot decode the
+-- sample neither reads nor writes values.
 CREATE TABLE holdfast_payload_codec (
   id BIGINT NOT NULL CONSTRAINT holdfast_payload_codec_pkey PRIMARY KEY CONSTRAINT holdfast_payload_codec_one CHECK (id = 1),
   codec TEXT COLLATE "C",

@@ -1,5 +1,5 @@
--- Processes that have, or had, this database open. A row goes with an orderly
--- close; died_at is written once the death has been proven.
+-- Processes that have, or had, this database open. An orderly close removes the
+-- row; died_at is written once the death is proven.
 CREATE TABLE holdfast_owner (
   id TEXT COLLATE "C" NOT NULL CONSTRAINT holdfast_owner_pkey PRIMARY KEY,
   host TEXT COLLATE "C" NOT NULL,

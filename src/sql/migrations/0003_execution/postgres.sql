@@ -1,9 +1,9 @@
--- Differs because Postgres reads the text of a check anew at every statement: an
--- insert of one row took 8 µs more with the shortest, 23 with five values and 80
--- with that of executions, where it had taken 9 to 80. So the checks of states
--- are those of SQLite alone, here and in all that follows.
--- One row per execution: where it stands, as a fold over its events and
--- responses would say. It exists so that "what may run now" is an index lookup.
+-- Differs because Postgres parses the text of a check again for every statement.
+-- An insert of one row, which takes 9 to 80 µs without a check, took 8 µs more
+-- with the shortest check, 23 with five values and 80 with that of executions.
+-- So only SQLite checks states, here and in all later migrations.
+-- One row per execution: its state, equal to the fold over its events and
+-- responses. The row exists so that runs that are due are an index lookup.
 CREATE TABLE holdfast_execution (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,
@@ -55,7 +55,7 @@ CREATE TABLE holdfast_execution (
 WITH (fillfactor = 70);
 
 CREATE UNIQUE INDEX holdfast_execution_id ON holdfast_execution (id);
--- New runs, and those that a worker has had: they share the places of a function, so each has a front of its own.
+-- New runs, and runs that have begun: they share the places of a function, so each kind has its own order.
 CREATE INDEX holdfast_execution_new ON holdfast_execution (function, due_at, id)
   WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL AND deaths < 3
     AND backoff_ms IS NULL;
@@ -64,16 +64,16 @@ CREATE INDEX holdfast_execution_begun ON holdfast_execution (function, due_at, i
     AND backoff_ms IS NOT NULL;
 CREATE INDEX holdfast_execution_waiting_key ON holdfast_execution (function, concurrency_key, due_at, id)
   WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL AND deaths < 3;
--- Those that remember code versions under which they were parked: for workers of other versions.
+-- Runs with code versions under which they were parked: for workers of other versions.
 CREATE INDEX holdfast_execution_lane ON holdfast_execution (function, lifecycle, incompatible, due_at, id)
   WHERE state = 'pending' AND incompatible IS NOT NULL AND deaths < 3;
--- Suspects: three workers in a row died while they held one. Ordinary locks skip them.
+-- Suspects: runs whose last three workers died while they held them. Ordinary locks skip them.
 CREATE INDEX holdfast_execution_suspect ON holdfast_execution (function, deaths, due_at, id)
   WHERE state = 'pending' AND deaths >= 3 AND lifecycle <> 'paused'
     AND (lifecycle <> 'parked' OR incompatible IS NOT NULL);
 CREATE INDEX holdfast_execution_expiry ON holdfast_execution (lease_until, id) WHERE state = 'locked';
 CREATE INDEX holdfast_execution_holder ON holdfast_execution (owner, lease_until) WHERE lease_until IS NOT NULL;
--- What is counted against the limits of a function and its keys.
+-- Running executions, counted against the limits of a function and its keys.
 CREATE INDEX holdfast_execution_running ON holdfast_execution (function, concurrency_key) WHERE state = 'locked';
 CREATE INDEX holdfast_execution_deadline ON holdfast_execution (deadline_at, id)
   WHERE deadline_at IS NOT NULL AND state <> 'finished' AND lifecycle <> 'cancelling';
@@ -82,28 +82,29 @@ CREATE INDEX holdfast_execution_top ON holdfast_execution (created_at, id) WHERE
 CREATE INDEX holdfast_execution_function ON holdfast_execution (function, created_at, id);
 CREATE INDEX holdfast_execution_parent ON holdfast_execution (parent, created_at, id) WHERE parent IS NOT NULL;
 CREATE INDEX holdfast_execution_open ON holdfast_execution (created_at, id) WHERE state <> 'finished';
--- Few are paused, being cancelled or parked, and somebody is to look at them.
+-- The few that are paused, being cancelled or parked, and that may need a person.
 CREATE INDEX holdfast_execution_interrupted ON holdfast_execution (lifecycle, created_at, id)
   WHERE lifecycle <> 'active';
--- Not of the bare column, since a worker that looks for the keys of its function would be led along it.
+-- On an expression, not the bare column: otherwise the planner would choose this index for a worker's search by function and key.
 CREATE INDEX holdfast_execution_key ON holdfast_execution ((concurrency_key || ''), created_at, id)
   WHERE concurrency_key IS NOT NULL;
 CREATE INDEX holdfast_execution_result ON holdfast_execution (result_kind, created_at, id)
   WHERE state = 'finished';
 CREATE INDEX holdfast_execution_retention ON holdfast_execution (function, finished_at, id)
   WHERE state = 'finished' AND parent IS NULL;
--- Is anything below an execution unfinished? One lookup, however large its tree is.
+-- Finds an unfinished descendant of an execution in one lookup, for a tree of any size.
 CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
   WHERE parent IS NOT NULL AND state <> 'finished';
--- What is left of an erased run (is_erased) has nothing more to remove.
+-- The tombstone of an erased run (is_erased) has nothing left to remove.
 CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL AND is_erased IS NULL;
--- Spawned for a process that was not pruned: retention keeps these.
+-- Executions spawned for a process that is not pruned yet: retention keeps them.
 CREATE INDEX holdfast_execution_process ON holdfast_execution (id) WHERE process IS NOT NULL;
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
 
--- What happened, in order: appended, never changed. `responses` is how many
--- responses there were, so that both can be read as one story; `withdrawn` lists
--- the delays that the append which ends here took back, by set and index.
+-- The events of an execution, in order: appended, never changed.
+-- `responses` is the number of responses before the event, which gives events
+-- and responses one order. `withdrawn` lists the delays, by set and index, that
+-- the append withdrew whose last event this is.
 CREATE TABLE holdfast_execution_event (
   seq BIGINT GENERATED ALWAYS AS IDENTITY,
   execution BIGINT NOT NULL,
@@ -125,9 +126,9 @@ CREATE UNIQUE INDEX holdfast_execution_event_version ON holdfast_execution_event
 CREATE UNIQUE INDEX holdfast_execution_event_ordinal ON holdfast_execution_event (execution, inbox, ordinal)
   WHERE ordinal IS NOT NULL;
 
--- What reached an execution from elsewhere, numbered in one order. The result
--- of a child is not copied: it is in the child's log. `read_by` is the run under
--- the id that read a signal, known when that was started anew.
+-- Responses that reached an execution, numbered in one order. The result of a
+-- child is not copied: it is in the child's log. `read_by` is the number of the
+-- run that read a signal, written when a new run starts under the id.
 CREATE TABLE holdfast_execution_response (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   execution BIGINT NOT NULL,
@@ -148,16 +149,16 @@ CREATE TABLE holdfast_execution_response (
 CREATE UNIQUE INDEX holdfast_execution_response_seq ON holdfast_execution_response (execution, seq);
 CREATE UNIQUE INDEX holdfast_execution_response_source ON holdfast_execution_response (execution, source);
 CREATE UNIQUE INDEX holdfast_execution_response_ordinal ON holdfast_execution_response (execution, inbox, ordinal);
--- What a new start takes over, however much has been read before it.
+-- Signals that a new start takes over, found without passing those already read.
 CREATE INDEX holdfast_execution_response_unread ON holdfast_execution_response (execution, seq)
   WHERE kind = 'signal' AND read_by IS NULL;
--- Differs because the planner counts: where most executions have one response,
--- it takes any index that begins with the execution, and then each answer to
--- one with thousands of children reads all of its responses. So it is told that
--- there are twenty of each.
+-- Differs because the planner relies on statistics. Where most executions have
+-- one response, it chooses any index that begins with the execution; each answer
+-- to one with thousands of children then reads all of its responses. So the
+-- statistics are set to twenty responses each.
 ALTER TABLE holdfast_execution_response ALTER COLUMN execution SET (n_distinct = -0.05);
 
--- Delays that nobody has answered yet.
+-- Delays that are not answered yet.
 CREATE TABLE holdfast_execution_delay (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,
@@ -194,7 +195,7 @@ CREATE TABLE holdfast_execution_log (
 
 CREATE INDEX holdfast_execution_log_execution ON holdfast_execution_log (execution, key);
 
--- Where in the code the events of a range came from; equal texts are kept once.
+-- The stack in user code behind a range of events; equal texts are kept once.
 CREATE TABLE holdfast_execution_stack (
   hash TEXT COLLATE "C" NOT NULL CONSTRAINT holdfast_execution_stack_pkey PRIMARY KEY,
   stack TEXT COLLATE "C" NOT NULL
@@ -210,7 +211,7 @@ CREATE TABLE holdfast_execution_backtrace (
 
 CREATE INDEX holdfast_execution_backtrace_hash ON holdfast_execution_backtrace (hash);
 
--- A row to hold while the running executions of a function are counted.
+-- A row that is locked while the running executions of a function are counted.
 CREATE TABLE holdfast_execution_limit (
   name TEXT COLLATE "C" NOT NULL CONSTRAINT holdfast_execution_limit_pkey PRIMARY KEY
 );

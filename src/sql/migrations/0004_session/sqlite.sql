@@ -1,9 +1,9 @@
--- Conversations. A deleted one stays as a tombstone without content; its id
--- may be used again, as the next generation. One that is being imported looks
--- deleted until it is complete; its generation is below 0 and belongs to nobody
--- else, and `importing_at` is when the import last wrote to it. `origin` tells
--- what was imported, so that importing it again finds what it became.
--- A fork shares the nodes on the way from `fork_top` down to `fork_node`.
+-- Sessions. A deleted session stays as a tombstone without content; its id may
+-- be used again, as the next generation. A session that is being imported looks
+-- deleted until it is complete: its generation is below 0 and unique, and
+-- `importing_at` is the time of the import's last write. `origin` identifies the
+-- imported copy, so that importing it again finds the session.
+-- A fork shares the nodes on the path from `fork_top` down to `fork_node`.
 CREATE TABLE holdfast_session (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL,
@@ -45,11 +45,11 @@ CREATE INDEX holdfast_session_fork_node ON holdfast_session (fork_node) WHERE fo
 CREATE INDEX holdfast_session_unreclaimed ON holdfast_session (deleted_at)
   WHERE deleted_at IS NOT NULL AND reclaimed_at IS NULL;
 
--- What was said and done: appended, never changed. A parent may belong to the
--- session this one was forked from. `skip` and `far` are ancestors further up,
--- at the nearest depth that is a multiple of 64 and of 4,096, so that a long path
--- is climbed in few steps; `messages` counts those of users from the root on,
--- `checksum` is of the stored payload.
+-- Entries of the graph: appended, never changed. A parent may belong to the
+-- session that this one was forked from. `skip` and `far` are ancestors further
+-- up, at the nearest depth that is a multiple of 64 and of 4,096, so that a long
+-- path is climbed in few steps. `messages` counts messages of users from the
+-- root on, `checksum` covers the stored payload.
 CREATE TABLE holdfast_session_node (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   session INTEGER NOT NULL,
@@ -73,7 +73,7 @@ CREATE UNIQUE INDEX holdfast_session_node_id ON holdfast_session_node (session, 
 CREATE INDEX holdfast_session_node_order ON holdfast_session_node (session, key);
 CREATE INDEX holdfast_session_node_parent ON holdfast_session_node (parent) WHERE parent IS NOT NULL;
 
--- Nodes that a session no longer shows. Forks made before still do.
+-- Nodes that a session no longer shows. Forks made before still show them.
 CREATE TABLE holdfast_session_tombstone (
   session INTEGER NOT NULL,
   node INTEGER NOT NULL,
@@ -94,8 +94,8 @@ CREATE TABLE holdfast_session_frame (
 
 CREATE INDEX holdfast_session_frame_blob ON holdfast_session_frame (blob) WHERE blob IS NOT NULL;
 
--- The parts of the current checkpoint. A part that did not change keeps its
--- row, and the revision at which it last did.
+-- The parts of the current checkpoint. An unchanged part keeps its row, with the
+-- revision of its last change.
 CREATE TABLE holdfast_session_component (
   session INTEGER NOT NULL,
   name TEXT NOT NULL,
@@ -128,7 +128,7 @@ CREATE TABLE holdfast_session_usage (
 CREATE UNIQUE INDEX holdfast_session_usage_turn ON holdfast_session_usage (session, turn, ordinal);
 CREATE INDEX holdfast_session_usage_order ON holdfast_session_usage (session, key);
 
--- Receipts: what a turn's commit answered, so that repeating it answers the same.
+-- Receipts: the answer of a turn's commit, returned again when the commit is repeated.
 CREATE TABLE holdfast_session_turn (
   session INTEGER NOT NULL,
   turn TEXT NOT NULL,

@@ -1,6 +1,6 @@
--- Who may work on a session. The row stays when nobody does, with the last
--- fence: a number that was given out is never given out again. `given_back`
--- has a bit for each of the leases before it, the last one lowest.
+-- The lease of a session. Without a holder the row stays and keeps the last
+-- fence, so that no fence is used twice. `given_back` has a bit for each earlier
+-- lease that was released, the last one lowest.
 CREATE TABLE holdfast_session_lease (
   session INTEGER NOT NULL CONSTRAINT holdfast_session_lease_pkey PRIMARY KEY,
   fence INTEGER NOT NULL,
@@ -16,9 +16,9 @@ CREATE TABLE holdfast_session_lease (
     AND claimed_at IS NOT NULL AND renewed_at IS NOT NULL AND expires_at IS NOT NULL))
 ) STRICT;
 
--- What waits for a session's next turn, in the order of keys. A claim counts
--- as long as the session's lease has its fence. `claim_size` is how many
--- batches it took, so that it can only be completed as a whole.
+-- Batches that wait for a session's next turn, in the order of keys. A claim is
+-- valid as long as the session's lease has its fence. `claim_size` is the number
+-- of batches in the claim, so that it can only be completed as a whole.
 CREATE TABLE holdfast_queue_batch (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL,
@@ -52,7 +52,7 @@ CREATE INDEX holdfast_queue_batch_claim ON holdfast_queue_batch (session, claim_
   WHERE claim IS NOT NULL;
 CREATE INDEX holdfast_queue_batch_later ON holdfast_queue_batch (session, available_at) WHERE available_at > 0;
 
--- `checksum` is of the stored payload.
+-- `checksum` covers the stored payload.
 CREATE TABLE holdfast_queue_item (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   batch INTEGER NOT NULL,
@@ -75,8 +75,8 @@ CREATE TABLE holdfast_queue_consumed (
 
 CREATE INDEX holdfast_queue_consumed_age ON holdfast_queue_consumed (at);
 
--- The same for wakes, which come from a process in the order of their numbers:
--- the last one says it for all before it.
+-- The same for wakes, which a process sends in the order of their numbers: the
+-- last number covers all before it.
 CREATE TABLE holdfast_queue_wake_mark (
   session INTEGER NOT NULL,
   process TEXT NOT NULL,
@@ -84,9 +84,9 @@ CREATE TABLE holdfast_queue_wake_mark (
   CONSTRAINT holdfast_queue_wake_mark_pkey PRIMARY KEY (session, process)
 ) STRICT, WITHOUT ROWID;
 
--- The last claims of a session that were completed outside of a commit, under
--- the lease of that time, so that a repetition is told from a claim that does
--- not count. `batches` is the sorted ids it took.
+-- The last claims of a session that were completed outside a commit, under the
+-- lease of that time, so that a repetition is distinguished from an invalid
+-- claim. `batches` holds the sorted ids of the claimed batches.
 CREATE TABLE holdfast_queue_completed (
   session INTEGER NOT NULL,
   number INTEGER NOT NULL,
@@ -96,6 +96,6 @@ CREATE TABLE holdfast_queue_completed (
   CONSTRAINT holdfast_queue_completed_pkey PRIMARY KEY (session, number)
 ) STRICT, WITHOUT ROWID;
 
--- Wakes that are still queued and have a name to coalesce by.
+-- Queued wakes with a dedupe key, by which they coalesce.
 CREATE INDEX holdfast_queue_batch_dedupe ON holdfast_queue_batch (session, dedupe_key, key)
   WHERE dedupe_key IS NOT NULL;

@@ -1,5 +1,5 @@
 -- Content by its own hash: the SHA-256 of the bytes before compression, which
--- every read verifies. What refers to it are columns of other tables.
+-- every read verifies. Columns of other tables refer to it.
 CREATE TABLE holdfast_blob (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   hash TEXT COLLATE "C" NOT NULL,
@@ -12,16 +12,16 @@ CREATE TABLE holdfast_blob (
 
 CREATE UNIQUE INDEX holdfast_blob_hash ON holdfast_blob (hash);
 
--- When a blob was last put on its own, by somebody who is about to refer to it:
--- until the grace period is over nobody else removes it. Beside the blobs, so
--- that putting one again does not write its content again.
+-- The time of a blob's last separate put, by a caller that is about to refer to
+-- it: no sweep removes it until the grace period is over. A table of its own, so
+-- that putting a blob again does not write its content again.
 CREATE TABLE holdfast_blob_put (
   hash TEXT COLLATE "C" NOT NULL,
   at BIGINT NOT NULL,
   CONSTRAINT holdfast_blob_put_pkey PRIMARY KEY (hash)
 );
 
--- Names for blobs. Each keeps the blob it points to.
+-- Names for blobs. Each name keeps its blob.
 CREATE TABLE holdfast_artifact (
   namespace TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
@@ -32,8 +32,8 @@ CREATE TABLE holdfast_artifact (
 
 CREATE INDEX holdfast_artifact_blob ON holdfast_artifact (blob);
 
--- Which session has which attachment. Written before the bytes are: a row that
--- no commit has stamped tells what to clean up after a crash.
+-- The attachments of each session. A row is written before the bytes: one that
+-- no commit has stamped shows what to remove after a crash.
 CREATE TABLE holdfast_attachment (
   session BIGINT NOT NULL,
   id TEXT COLLATE "C" NOT NULL,
@@ -51,9 +51,9 @@ CREATE INDEX holdfast_attachment_id ON holdfast_attachment (id);
 CREATE INDEX holdfast_attachment_uncommitted ON holdfast_attachment (intent_at, session, id)
   WHERE committed_at IS NULL;
 
--- Where the bytes of attachments are. A name is used for one put and never
--- again, so removing an old one cannot hit bytes that were put since.
--- `condemned_for` is the session that was the last to have them, if one was.
+-- The places of attachments' bytes. A name is used for one put and never again,
+-- so removing an old name cannot remove bytes that were put since.
+-- `condemned_for` is the last session that had them, if there was one.
 CREATE TABLE holdfast_attachment_copy (
   name TEXT COLLATE "C" NOT NULL,
   id TEXT COLLATE "C" NOT NULL,
@@ -78,8 +78,8 @@ CREATE TABLE holdfast_attachment_bytes (
   CONSTRAINT holdfast_attachment_bytes_pkey PRIMARY KEY (name)
 );
 
--- What the app keeps by a name of its own: a blob that only a row of the app
--- refers to. Each row is a root of its blob.
+-- Blobs that the app keeps under a name of its own, because only a row of the
+-- app refers to them. Each row is a root of its blob.
 CREATE TABLE holdfast_blob_keep (
   hash TEXT COLLATE "C" NOT NULL,
   owner TEXT COLLATE "C" NOT NULL,

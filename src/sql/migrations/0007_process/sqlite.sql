@@ -1,6 +1,6 @@
--- Background work that outlives the turn that started it. The row says what a
--- fold over the events would say, kept in the same transaction. A process that
--- was pruned stays as a tombstone: what it was called and how it ended.
+-- Background work that outlives the turn that started it. The row equals the
+-- fold over its events and is written in their transaction. A pruned process
+-- stays as a tombstone with its name and end.
 CREATE TABLE holdfast_process (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL,
@@ -47,21 +47,21 @@ CREATE TABLE holdfast_process (
 
 CREATE UNIQUE INDEX holdfast_process_id ON holdfast_process (id);
 CREATE INDEX holdfast_process_status ON holdfast_process (status, id);
--- What workers look for. The status leads, and the smaller index comes last,
--- since SQLite would take the one above otherwise.
+-- Indexes for workers. The status leads, and the smaller index comes last, since
+-- SQLite would otherwise choose the one above.
 CREATE INDEX holdfast_process_worklist ON holdfast_process (status, id)
   WHERE status = 'running' AND execution IS NULL;
 CREATE INDEX holdfast_process_unstarted ON holdfast_process (status, id)
   WHERE status = 'running' AND execution IS NULL AND started_at IS NULL;
 CREATE INDEX holdfast_process_started ON holdfast_process (status, id)
   WHERE status = 'running' AND execution IS NULL AND started_at IS NOT NULL;
--- What lists ask for: of one status, or of any.
+-- Indexes for lists: of one status, or of any.
 CREATE INDEX holdfast_process_kind ON holdfast_process (kind, id);
 CREATE INDEX holdfast_process_kind_status ON holdfast_process (kind, status, id);
 CREATE INDEX holdfast_process_definition ON holdfast_process (definition, id) WHERE definition IS NOT NULL;
 CREATE INDEX holdfast_process_definition_status ON holdfast_process (definition, status, id)
   WHERE definition IS NOT NULL;
--- What is collected asks which blobs are the environment of a process.
+-- Finds the blobs that are the environment of a process, for collecting.
 CREATE INDEX holdfast_process_environment ON holdfast_process (environment) WHERE environment IS NOT NULL;
 CREATE INDEX holdfast_process_waiting ON holdfast_process (status, id) WHERE status = 'running' AND wait IS NOT NULL;
 CREATE INDEX holdfast_process_wake_target ON holdfast_process (wake_session, wake_generation)
@@ -69,9 +69,9 @@ CREATE INDEX holdfast_process_wake_target ON holdfast_process (wake_session, wak
 CREATE INDEX holdfast_process_ended ON holdfast_process (ended_at, key) WHERE ended_at IS NOT NULL AND pruned_at IS NULL;
 CREATE INDEX holdfast_process_pruning ON holdfast_process (key) WHERE is_pruning = 1;
 
--- What happened, in order: appended, never changed. The first event of a
--- process, number 0, is its registration. The result of an execution is not
--- copied: `execution_version` says where it is in the log of the execution.
+-- The events of a process, in order: appended, never changed. The first event,
+-- number 0, is the registration. The result of an execution is not copied:
+-- `execution_version` is its position in the log of the execution.
 CREATE TABLE holdfast_process_event (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   process INTEGER NOT NULL,
@@ -99,7 +99,7 @@ CREATE UNIQUE INDEX holdfast_process_event_ordinal ON holdfast_process_event (pr
 CREATE INDEX holdfast_process_event_wake ON holdfast_process_event (process, sequence) WHERE wake IS NOT NULL;
 CREATE INDEX holdfast_process_event_feed ON holdfast_process_event (tx, key);
 
--- Who may address a process: a session, or one frame of it.
+-- The sessions, or single frames of them, that may address a process.
 CREATE TABLE holdfast_process_grant (
   process INTEGER NOT NULL,
   session TEXT NOT NULL,
@@ -113,7 +113,7 @@ CREATE TABLE holdfast_process_grant (
 
 CREATE INDEX holdfast_process_grant_session ON holdfast_process_grant (session, generation, frame, process);
 
--- Who works on a process. The row stays when nobody does, with the last fence.
+-- The lease of a process. Without a holder the row stays and keeps the last fence.
 CREATE TABLE holdfast_process_lease (
   process INTEGER NOT NULL CONSTRAINT holdfast_process_lease_pkey PRIMARY KEY,
   fence INTEGER NOT NULL,
@@ -129,8 +129,8 @@ CREATE TABLE holdfast_process_lease (
     AND claimed_at IS NOT NULL AND renewed_at IS NOT NULL AND expires_at IS NOT NULL))
 ) STRICT;
 
--- What the deletion of a session meant for processes. It stays with the
--- tombstone, so that whoever lost the answer can ask again.
+-- The effect of a session's deletion on processes. It stays with the tombstone,
+-- so that a caller that lost the answer can ask again.
 CREATE TABLE holdfast_process_session_end (
   session INTEGER NOT NULL CONSTRAINT holdfast_process_session_end_pkey PRIMARY KEY,
   report TEXT NOT NULL

@@ -1,10 +1,10 @@
--- What was done outside of the database and must not be done twice. An effect
--- has a key within its scope; one whose scope belongs to a session dies with
--- it, and `session` is 0 where it belongs to none. The envelope is what was
--- asked for, in canonical form; `checksum` is of the stored outcome. While an effect is in progress its claim tells
--- who is at it; a row without a token waits for its due time or for the next
--- who comes. The token stays when it is settled, so that finishing it twice is
--- finishing it once.
+-- Work done outside the database that must not be done twice. An effect has a
+-- key within its scope. An effect whose scope belongs to a session is removed
+-- with it; `session` is 0 where the scope belongs to none. The envelope is the
+-- request in canonical form; `checksum` covers the stored outcome. While an
+-- effect is in progress, its claim names the caller that runs it; a row without
+-- a token waits for its due time or for the next caller. The token stays when
+-- the effect is settled, so that finishing it twice is finishing it once.
 CREATE TABLE holdfast_effect (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   session BIGINT NOT NULL,

@@ -1,13 +1,13 @@
--- What signs the tokens of await-events: one row, made with the first of them
--- and never changed, so that a token stays the same whenever it is asked for.
+-- The secret that signs the tokens of await-events: one row, written with the
+-- first await-event and never changed, so that a token is always the same.
 CREATE TABLE holdfast_await_secret (
   id BIGINT NOT NULL CONSTRAINT holdfast_await_secret_pkey PRIMARY KEY,
   secret TEXT COLLATE "C" NOT NULL
 );
 
--- What somebody inside waits for and somebody outside answers. Settled once:
--- `state` leaves `open` and is final. `revoked_at` is when its token ended to
--- count, also after it was settled.
+-- Events that a scope waits for and an outside party answers. Each is settled
+-- once: `state` leaves `open` and is then final. `revoked_at` is the time at
+-- which its token became invalid, possibly after it was settled.
 CREATE TABLE holdfast_await_event (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,

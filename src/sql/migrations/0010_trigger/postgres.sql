@@ -1,6 +1,6 @@
--- What is to happen again and again. `next_at` is the instant that fires next,
--- NULL when there is none; `due_at` is when to try it, later than that after a
--- failure. An instant is over once `next_at` has moved past it.
+-- Schedules. `next_at` is the instant that fires next, or NULL; `due_at` is when
+-- to try it, later than `next_at` after a failure. An instant is over once
+-- `next_at` has moved past it.
 CREATE TABLE holdfast_schedule (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind TEXT COLLATE "C" NOT NULL,
@@ -23,9 +23,9 @@ CREATE TABLE holdfast_schedule (
 CREATE UNIQUE INDEX holdfast_schedule_name ON holdfast_schedule (kind, name);
 CREATE INDEX holdfast_schedule_due ON holdfast_schedule (kind, due_at, key) WHERE due_at IS NOT NULL;
 
--- What a schedule of kind 'run' starts, under its name there. The row is locked
--- before anything else of that schedule, so that what overlaps is judged by one
--- process at a time.
+-- The function that a schedule of kind 'run' starts, under the schedule's name.
+-- The row is locked before anything else of the schedule, so that one process at
+-- a time decides about overlaps.
 CREATE TABLE holdfast_schedule_function (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name TEXT COLLATE "C" NOT NULL,
@@ -44,8 +44,8 @@ CREATE TABLE holdfast_schedule_function (
 
 CREATE UNIQUE INDEX holdfast_schedule_function_name ON holdfast_schedule_function (name);
 
--- Runs that a schedule has started and whose end it has not seen, and the
--- instants that wait for that end: those have no execution yet.
+-- Runs that a schedule has started and whose end it has not recorded, and the
+-- instants that wait for such an end, which have no execution yet.
 CREATE TABLE holdfast_schedule_run (
   schedule BIGINT NOT NULL,
   run TEXT COLLATE "C" NOT NULL,
@@ -56,8 +56,9 @@ CREATE TABLE holdfast_schedule_run (
 
 CREATE INDEX holdfast_schedule_run_waiting ON holdfast_schedule_run (schedule, instant) WHERE execution IS NULL;
 
--- Who wants a process started when something happens. Session 0 is the host.
--- A deleted one stays without content, so that its revisions go on.
+-- Subscriptions: requests to start a process for each occurrence of a source.
+-- Session 0 is the host. A deleted subscription stays without content, so that
+-- its revisions continue.
 CREATE TABLE holdfast_trigger_subscription (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   session BIGINT NOT NULL,
@@ -82,7 +83,7 @@ CREATE INDEX holdfast_trigger_subscription_source ON holdfast_trigger_subscripti
 CREATE INDEX holdfast_trigger_subscription_definition ON holdfast_trigger_subscription (definition, session, name)
   WHERE definition IS NOT NULL;
 
--- What happened, once for each id.
+-- Occurrences, once for each id.
 CREATE TABLE holdfast_trigger_occurrence (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,
@@ -98,8 +99,8 @@ CREATE UNIQUE INDEX holdfast_trigger_occurrence_id ON holdfast_trigger_occurrenc
 CREATE INDEX holdfast_trigger_occurrence_source ON holdfast_trigger_occurrence (source_type, source_key, key);
 CREATE INDEX holdfast_trigger_occurrence_age ON holdfast_trigger_occurrence (recorded_at, key);
 
--- Which process an occurrence started for a subscription, written with the
--- process itself; or why it started none.
+-- The process that an occurrence started for a subscription, written in its
+-- transaction; or the reason why it started none.
 CREATE TABLE holdfast_trigger_delivery (
   occurrence BIGINT NOT NULL,
   subscription BIGINT NOT NULL,

@@ -1,4 +1,4 @@
--- What an app has done to set up its own tables, through `database.setUp`.
+-- Steps by which an app has set up its own tables, through `database.setUp`.
 CREATE TABLE holdfast_app_migration (
   app TEXT NOT NULL,
   position INTEGER NOT NULL,

@@ -1,7 +1,7 @@
 -- One row in a database that is being moved, or was. The source is `moving`
--- while it is copied and `moved` once the target has everything: both mean that
--- nobody writes to it. The target is `awaited` before and `arrived` with the
--- copy, in the same transaction, with the report of what was copied.
+-- while it is copied and `moved` once the target has everything; in both states
+-- it accepts no writes. The target is `awaited` before the copy. The transaction
+-- of the copy sets it to `arrived`, with the report of the copied rows.
 CREATE TABLE holdfast_move (
   id INTEGER NOT NULL CONSTRAINT holdfast_move_pkey PRIMARY KEY,
   move TEXT NOT NULL,

@@ -64,7 +64,7 @@ export interface AwaitEvents {
   wait(scope: EffectScope, key: string, wait?: WaitOptions): Promise<AwaitOutcome<unknown, Error>>;
   /**
    * Answers with a value, by token; the caller need not know the session or scope. The first answer
-   * wins, even if nobody waits for it yet. An equal later answer is `replayed`. Any other later
+   * wins, even if no caller waits for it yet. An equal later answer is `replayed`. Any other later
    * answer is `late` and gets the winning outcome.
    *
    * @throws HoldfastError `AWAIT_TOKEN_INVALID` for a token that is wrong, revoked or of a deleted

@@ -13,10 +13,10 @@ import type { EffectScopeRef, ScopedPlace } from "../scope.ts";
 
 /**
  * An await-event is a row that leaves `open` once. The first request to end it wins
- * (`decideAwait`). A due time that has passed comes before every request, even if nobody has
+ * (`decideAwait`). A due time that has passed comes before every request, even if no caller has
  * recorded the timeout yet. The token is the id, which follows from session, scope and key, with an
  * HMAC over the id and the row key. The token is therefore the same when it is handed out again
- * after a crash, and a different one when the name was forgotten and is opened anew.
+ * after a crash, and a different one when the name was forgotten and is opened again.
  */
 
 /** The topic of waiters: the await-event with this key has ended. */
@@ -151,7 +151,7 @@ export function awaitEventNotFound(place: AwaitPlace): HoldfastError {
 export function awaitEventRevoked(place: AwaitPlace): HoldfastError {
   return new HoldfastError(
     "AWAIT_EVENT_REVOKED",
-    `The ${awaitTitle(place)} was revoked: nobody can answer it any more. ` +
+    `The ${awaitTitle(place)} was revoked, so it can no longer be answered. ` +
       "Stop waiting for it; open one under another key if the answer is still wanted.",
     namesOf(place),
   );

@@ -75,7 +75,7 @@ export interface ListAwaitEventsOptions extends PageOptions {
   /** Selects only the events of this scope. */
   readonly scope?: AwaitScope;
   /**
-   * `open` leaves out ended events; defaults to `all`. An overdue event that nobody has asked for
+   * `open` leaves out ended events; defaults to `all`. An overdue event that no caller has asked for
    * since is still open here.
    */
   readonly state?: "all" | "open";

@@ -58,7 +58,7 @@ function faultOfAnswer(
     return agrees("await-value", 1, value, recorded ?? "")
       ? undefined
       : "Its value does not match its hash.";
-  if (!isStoredError(value)) return "It failed with what is no error.";
+  if (!isStoredError(value)) return "Its failure is not an error.";
   return agrees("await-error", 1, withoutStacks(value), recorded ?? "")
     ? undefined
     : "Its error does not match its hash.";

@@ -123,7 +123,7 @@ export async function startProcess(
     envelope,
     function* () {
       const { existed, record } = yield* register(input);
-      // A pruned process is only a tombstone, so nobody can have a handle of it.
+      // A pruned process is only a tombstone, so no session can have a handle of it.
       if (holder !== undefined && record.prunedAt === null)
         yield* grantHandle({
           process: id,

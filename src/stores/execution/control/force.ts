@@ -154,7 +154,7 @@ export function cancels(
       if (!isByForce(options)) return request.prepare(id, options);
       throw new HoldfastError(
         "OPTION_INVALID",
-        "A prepared call takes no force: ending a tree takes several transactions. Call it by itself, or leave force out.",
+        "A prepared call takes no force, because ending a tree takes several transactions. Call the method directly, or leave force out.",
         { option: "force" },
       );
     },

@@ -249,8 +249,8 @@ export const resolveExternal = storeOperation("resolveExternal", {
     throw new HoldfastError(
       "RESOLUTION_CONFLICT",
       pending.resultKind === "completed"
-        ? `Execution ${id} was resolved already with another value; that stays.`
-        : `Execution ${id} has ended already as ${pending.resultKind}, so it cannot be resolved any more.`,
+        ? `Execution ${id} was already resolved with another value, which stays.`
+        : `Execution ${id} has already ended as ${pending.resultKind}, so it can no longer be resolved.`,
       { id, resultKind: pending.resultKind },
     );
   },

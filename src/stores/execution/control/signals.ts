@@ -99,7 +99,7 @@ export const sendSignal = storeOperation("sendSignal", {
     if (earlier !== undefined && !isSame(earlier.value_hash))
       throw new HoldfastError(
         "SIGNAL_CONFLICT",
-        `Signal "${signal}" was sent to ${id} before under the same key with another value, which stays. Use another key for another signal.`,
+        `Signal "${signal}" was already sent to ${id} under the same key with another value, which stays. Use another key for another signal.`,
         { id, signal, signalKey },
       );
     return { seq, existed: earlier !== undefined };

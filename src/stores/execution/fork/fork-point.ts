@@ -31,7 +31,7 @@ export function* forkVersion(
     if (pending.kind !== "finished" || pending.resultKind === "completed")
       throw new HoldfastError(
         "NOT_FAILED",
-        `Execution ${id} has not failed, so there is nothing to try again. Fork it at a version instead.`,
+        `Execution ${id} has not failed, so there is nothing to retry. Fork it at a version instead.`,
         { id },
       );
     return yield* retryPoint(record, last, pending.resultKind);
@@ -39,7 +39,7 @@ export function* forkVersion(
   if (version > 0 && version < prunedBefore)
     throw new HoldfastError(
       "FORK_POINT_INVALID",
-      `The history of execution ${id} before version ${prunedBefore} was pruned; got ${version}. Fork it from there on, or at its creation.`,
+      `The history of execution ${id} before version ${prunedBefore} was pruned; got ${version}. Fork it at that version or later, or at its creation.`,
       { id, version, prunedBefore },
     );
   if (Number.isSafeInteger(version) && version >= 0 && version <= last) return version;

@@ -210,7 +210,7 @@ function* dueWithinKeys(
 class Scan {
   readonly #name: FunctionName;
   readonly #wanted: Wanted;
-  /** True if more is due behind the rows that were read. */
+  /** True if more is due after the rows that were read. */
   isCut = false;
 
   constructor(name: FunctionName, wanted: Wanted) {
@@ -228,7 +228,7 @@ class Scan {
     };
   }
 
-  /** Reads the slices behind the first one. */
+  /** Reads the slices after the first one. */
   #readOn(first: readonly Candidate[], kind: DueKind): () => Tx<readonly Candidate[]> {
     let slice = first;
     let scanned = sliceRows;

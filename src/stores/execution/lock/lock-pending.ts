@@ -95,7 +95,7 @@ export interface LockPendingOutcome {
  *
  *   candidates        without locks, function by function from the index, merged by (rank in it, due_at, id)
  *     → lock rows     only as many as are wanted, SKIP LOCKED: rows that others are locking are skipped
- *     → read values   in the same transaction, 1 MiB for all: nobody holds an unreadable run,
+ *     → read values   in the same transaction, 1 MiB for all: no worker holds an unreadable run,
  *                     and runs whose inputs do not fit are left for the next call
  *     → replace       rows that are damaged or locked by others by the next candidates, each round twice as many
  *     → write         the same lock on all with two statements

@@ -106,7 +106,7 @@ export interface CreateAndLock {
   readonly execution: NewExecution;
   readonly lock: LockTerms;
   /**
-   * The input for the worker, read back from its stored form, so that nobody holds an unreadable
+   * The input for the worker, read back from its stored form, so that no worker holds an unreadable
    * input.
    */
   readonly input: unknown;

@@ -66,7 +66,7 @@ export interface LockedExecution {
   /** The reason for its cancellation, if any: its code is notified, cleans up and ends it. */
   readonly cancellation: CancellationView | null;
   /**
-   * The number of times it was started anew under its id. Join sets of later runs include the
+   * The number of new starts under its id. Join sets of later runs include the
    * number in their names, since ids of children and delays are used once.
    */
   readonly continuations: number;
@@ -112,7 +112,7 @@ export function previousCodeVersion({ retry, codeVersion }: ExecutionState): str
 
 /**
  * Reads the data that a worker needs of an execution whose lock is, or will be, its event of this
- * version. Values are read in the locking transaction, so that nobody holds unreadable data.
+ * version. Values are read in the locking transaction, so that no worker holds unreadable data.
  * @throws HoldfastError `CORRUPT_ROW`, `VALUE_MALFORMED`, `PAYLOAD_CODEC_FAILED`
  */
 export function* loadLocked(
@@ -306,6 +306,6 @@ function corruptStart(id: ExecutionId): HoldfastError {
   return corruptRow(
     "holdfast_execution_event",
     id,
-    "stands where the log of its execution should begin with the creation",
+    "is where the log of its execution should start with the creation",
   );
 }

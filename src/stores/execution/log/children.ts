@@ -51,7 +51,7 @@ export function* createChildren(
     // An existing child that this append did not create: the log would record a creation that did
     // not happen.
     if (existed && parts !== undefined)
-      throw eventsInvalid(parent.id, "childExists", `its child ${child.id} exists already.`);
+      throw eventsInvalid(parent.id, "childExists", `its child ${child.id} already exists.`);
     if (!existed && child.lock !== undefined)
       locked.push(yield* lockNew(context, child.id, child.lock));
   }

@@ -52,6 +52,6 @@ function tooMany(id: ExecutionRecord["id"], count: number): ReturnType<typeof ev
   return eventsInvalid(
     id,
     "tooMany",
-    `it leaves more unread signals than a new start can take over (${count}). Receive some before.`,
+    `it leaves more unread signals than a new start can take over (${count}). Receive some first.`,
   );
 }

@@ -67,7 +67,7 @@ function* isOpen(delay: DelayId): Tx<boolean> {
 function delayExists(id: ExecutionId, delay: DelayId): HoldfastError {
   return new HoldfastError(
     "DELAY_EXISTS",
-    `Execution ${id} has requested delay ${delay} before; nothing was written. Number the delays of a join set from 1 up.`,
+    `Execution ${id} has already requested delay ${delay}; nothing was written. Number the delays of a join set from 1 up.`,
     { id, delay },
   );
 }
@@ -92,8 +92,8 @@ export function* answerDue(
 }
 
 /**
- * Withdraws open delays without notifying anybody. The last event of the append records it. A copy
- * of the run therefore does not request them anew, and a repeated call differs from another append.
+ * Withdraws open delays without a notification. The last event of the append records it. A copy
+ * of the run therefore does not request them again, and a repeated call differs from another append.
  */
 export function* withdrawDelays(
   execution: number,

@@ -26,7 +26,8 @@ export function assertCounts(
   children: readonly unknown[] = [],
   withdraw: readonly unknown[] = [],
 ): void {
-  if (events.length === 0) throw eventsInvalid(id, "none", "there are none. Give at least one.");
+  if (events.length === 0)
+    throw eventsInvalid(id, "none", "the list is empty. Pass at least one event.");
   const isTooMuch =
     events.length > eventsMax || children.length > childrenMax || withdraw.length > withdrawnMax;
   if (isTooMuch)
@@ -48,19 +49,19 @@ export function assertKind(id: ExecutionId, event: { readonly kind: string }, in
     throw eventsInvalid(
       id,
       "kind",
-      `events[${index}] is ${spokenKind(event)}, and no object with a kind.`,
+      `events[${index}] is ${spokenKind(event)}, not an object with a kind.`,
       { path: `events[${index}]` },
     );
   const { kind } = event;
   if (typeof kind !== "string" || !(isHistoryKind(kind) || isControlKind(kind)))
-    throw eventsInvalid(id, "kind", `events[${index}].kind is none that there is.`, {
+    throw eventsInvalid(id, "kind", `events[${index}].kind is unknown.`, {
       path: `events[${index}].kind`,
     });
   if (kind === "created" || kind === "forked")
     throw eventsInvalid(
       id,
       "kind",
-      `"${kind}" is written by ${kind === "created" ? "create" : "fork"} alone. Use that.`,
+      `"${kind}" is written only by ${kind === "created" ? "create" : "fork"}. Use that.`,
     );
 }
 
@@ -74,7 +75,7 @@ export function assertAppendable(input: AppendEvents): void {
   assertCounts(id, events, children, withdraw);
   const end = events.findIndex((event) => event.kind === "finished");
   if (end >= 0 && end !== events.length - 1)
-    throw eventsInvalid(id, "end", '"finished" must be the last of them.');
+    throw eventsInvalid(id, "end", '"finished" must be the last one.');
   events.forEach((event, index) => assertEvent(id, event, index));
   assertStarts(input);
   const other = withdraw.find((delay) => splitDelayId(delay).execution !== id);
@@ -86,7 +87,7 @@ export function assertAppendable(input: AppendEvents): void {
     throw eventsInvalid(
       id,
       "end",
-      "they end it, and children of an execution that has ended would be nobody's. Create top-level executions, or end it later.",
+      "they end it, and an ended execution cannot have new children. Create top-level executions, or end it later.",
     );
   if (respondTo === undefined) return;
   if (respondTo === id || splitToParts(id)?.parent !== respondTo)
@@ -95,7 +96,7 @@ export function assertAppendable(input: AppendEvents): void {
     throw eventsInvalid(
       id,
       "end",
-      'a parent is told of the end, so "finished" must be among them.',
+      'a parent is answered with the end, so "finished" must be among them.',
     );
 }
 
@@ -105,12 +106,12 @@ function assertStarts({ id, events, starts = [] }: AppendEvents): void {
   scheduled.forEach((event, index) => {
     const { execution, function: name } = event;
     if (splitToParts(execution) !== undefined)
-      throw eventsInvalid(id, "owner", `${execution} is a child, and no run.`);
+      throw eventsInvalid(id, "owner", `${execution} is a child, not a top-level run.`);
     if (starts[index]?.created.function !== name)
       throw eventsInvalid(
         id,
         "draft",
-        `it starts ${execution} as ${name}, and that is not among the children given.`,
+        `it starts ${execution} as ${name}, which is not among the given children.`,
       );
   });
 }

@@ -20,7 +20,7 @@ interface Field {
 type AppendedKind = Exclude<ExecutionEvent["kind"], "created" | "forked">;
 
 const text = (charactersMin: number, charactersMax: number): Field => ({
-  expected: `a text of ${charactersMin} to ${charactersMax} characters without U+0000 and halves of characters`,
+  expected: `a text of ${charactersMin} to ${charactersMax} characters without U+0000 and lone surrogates`,
   accepts: (value) =>
     typeof value === "string" &&
     value.length >= charactersMin &&
@@ -257,7 +257,7 @@ export function faultyField(event: ExecutionEvent, isHistory: boolean): FieldFau
     // Undefined fields are not written.
     if (given[field] === undefined) continue;
     const place = isHistory ? placeOfHistory[field] : undefined;
-    if (place === undefined) return { name: field, expected: "left out: there is no such field" };
+    if (place === undefined) return { name: field, expected: "left out: the field is unknown" };
     if (!place.accepts(given[field])) return { name: field, expected: place.expected };
   }
   for (const field in fields) {

@@ -84,6 +84,6 @@ export function* insertChildrenOnPostgres(
 ): Tx<readonly PlacedEvent[]> {
   const keys = yield* insertStates(children, parents);
   const taken = children.find(({ id }) => !keys.has(id));
-  if (taken !== undefined) throw eventsInvalid(taken.id, "childExists", "it exists already.");
+  if (taken !== undefined) throw eventsInvalid(taken.id, "childExists", "it already exists.");
   return yield* announcedStarts(children, keys);
 }

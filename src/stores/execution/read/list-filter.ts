@@ -133,7 +133,7 @@ function checkedStatus(status: ListExecutionsOptions["status"]): ListExecutionsO
   if (typeof status === "string" && isExecutionStatus(status)) return status;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `There is no status ${typeof status === "string" ? excerpt(status) : spokenKind(status)}. There are: ${executionStatuses.join(", ")}, finished.`,
+    `Unknown status: ${typeof status === "string" ? excerpt(status) : spokenKind(status)}. The statuses are: ${executionStatuses.join(", ")}, finished.`,
     { option: "status" },
   );
 }

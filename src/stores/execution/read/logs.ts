@@ -109,8 +109,8 @@ function checkedEntry(entry: LogEntry): Omit<NewLine, "payload"> & { readonly da
   if (typeof level !== "string" || !isLogLevel(level))
     throw new HoldfastError(
       "OPTION_INVALID",
-      `There is no log level ${typeof level === "string" ? excerpt(level) : spokenKind(level)}. ` +
-        `There are: ${Object.keys(levels).join(", ")}.`,
+      `Unknown log level: ${typeof level === "string" ? excerpt(level) : spokenKind(level)}. ` +
+        `The levels are: ${Object.keys(levels).join(", ")}.`,
       { option: "level" },
     );
   assertFits("A log message", message);

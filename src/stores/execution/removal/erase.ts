@@ -24,7 +24,7 @@ interface EraseReport extends EraseProgress {
 
 /**
  * Removes all data of a finished run and its descendants, slice by slice, and leaves a tombstone
- * under its id. The first slice marks the root, after which nobody can read any of it. The same
+ * under its id. The first slice marks the root, after which none of it can be read. The same
  * call, or the next sweep of retention, finishes an interrupted erasure.
  */
 export async function eraseExecution(

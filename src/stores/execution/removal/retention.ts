@@ -91,7 +91,7 @@ function checkedPolicy(given: RetentionPolicy): CheckedPolicy {
   if (olderThan === undefined && keepNewest === undefined)
     throw new HoldfastError(
       "OPTION_INVALID",
-      "A retention policy says what to remove: give olderThan, keepNewest or both.",
+      "A retention policy needs olderThan, keepNewest or both.",
     );
   return {
     function: name === undefined ? undefined : parseFunctionName(name),
@@ -115,7 +115,7 @@ function checkedResults(results: readonly ResultKind[]): ReadonlySet<ResultKind>
   const kinds = new Set(givenList("results", results));
   for (const kind of kinds)
     if (typeof kind !== "string" || !Object.hasOwn(resultKinds, kind))
-      throw givenInvalid("results", `some of ${Object.keys(resultKinds).join(", ")}`, kind);
+      throw givenInvalid("results", `one or more of ${Object.keys(resultKinds).join(", ")}`, kind);
   return kinds;
 }
 

@@ -80,7 +80,7 @@ interface ReadOn {
   readonly limit: number;
 }
 
-/** The next part of a log, or undefined if the run was started anew or removed. */
+/** The next part of a log, or undefined if a new run was started under the id or the run was removed. */
 const readOnSlice = plainOperation("standingReadOn", {
   key: ({ row: { id } }) => id,
   *one({
@@ -178,7 +178,7 @@ export async function* suspiciousExecutions(
 }
 
 /**
- * Judges a log of any length. A run that was started anew in between is in use, and is left to the
+ * Judges a log of any length. A run with a new start in between is in use, and is left to the
  * next walk.
  */
 async function judgedApart(

@@ -19,7 +19,7 @@ import { reasonOf, sizeOf, standingRowColumns, type Judgement, type StandingRow 
 /**
  * Sets the row of an execution to the state that its log records, under the lock of the row. The
  * log is folded again there, since both may have changed. A lease is never granted or moved. It is
- * removed if the log shows that nobody can hold it, and taken from the log only for a lock that the
+ * removed if the log shows that no worker can hold it, and taken from the log only for a lock that the
  * row has lost.
  */
 
@@ -61,7 +61,7 @@ const tooLong: Repaired = {
   outcome: "tooLong",
   reason: `Its log has more than ${sizeMax} entries since it was last started.`,
 };
-const gone: Repaired = { outcome: "agrees", reason: "It is gone." };
+const gone: Repaired = { outcome: "agrees", reason: "It no longer exists." };
 
 const repairState = storeOperation("repairState", {
   key: (input) => input.id,
@@ -72,7 +72,8 @@ const repairState = storeOperation("repairState", {
     if (found === undefined) return gone;
     if (sizeOf(found) > sizeMax) return tooLong;
     const judgement = yield* judgedNow(found);
-    if (judgement.kind === "agrees") return { outcome: "agrees", reason: "It agrees by now." };
+    if (judgement.kind === "agrees")
+      return { outcome: "agrees", reason: "It agrees with its log now." };
     if (judgement.kind === "unreadable") return { outcome: "logDamaged", reason: judgement.reason };
     const { contradiction } = judgement;
     const reason = reasonOf(contradiction, found);
@@ -82,7 +83,7 @@ const repairState = storeOperation("repairState", {
       return { outcome: "held", reason };
     yield* write(found, contradiction);
     if ((yield* judgedNow(yield* written(found))).kind !== "agrees")
-      throw corruptRow("holdfast_execution", found.id, "cannot be made what its log says");
+      throw corruptRow("holdfast_execution", found.id, "cannot be set to what its log says");
     return { outcome: "repaired", reason };
   },
 });
@@ -92,7 +93,7 @@ function* judgedNow(found: StandingRow): Tx<Judgement> {
   return (
     stories.get(found.key)?.judged(found) ?? {
       kind: "unreadable",
-      reason: "Its log cannot be read.",
+      reason: "Its log is unreadable.",
       isStart: false,
     }
   );

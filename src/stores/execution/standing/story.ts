@@ -41,7 +41,7 @@ export function sizeOf(row: StandingRow): number {
 }
 
 const notWhole = "Its log is damaged, so its state cannot be compared.";
-const wrongStart = "It does not begin where its log was last started.";
+const wrongStart = "Its history does not start at the last new start in its log.";
 
 /** The result once the whole log has been read. */
 export type Judgement =
@@ -155,7 +155,7 @@ function isCreation({ isPaused, scheduledAt, deadlineAt }: Created): boolean {
 
 /** True for an event that no operation writes. Folding it would give a state of any kind. */
 function isFaulty(row: StandingEvent): boolean {
-  // It is written by `fork` alone, so its fields are not described.
+  // It is written only by `fork`, so its fields are not described.
   if (row.kind === "forked") return false;
   // The value was not read. Any text stands for it.
   const payload = payloadField(row.kind) === undefined ? null : ("" as Encoded);
@@ -187,9 +187,9 @@ function standingOf(row: StandingRow): Standing {
 export function reasonOf({ fields, pending, lifecycle }: Contradiction, row: StandingRow): string {
   const parts: string[] = [];
   if (fields.includes("state"))
-    parts.push(`it is ${row.state}, and ${pending.kind} as its log says`);
+    parts.push(`it is ${row.state}, but ${pending.kind} according to its log`);
   if (fields.includes("lifecycle"))
-    parts.push(`its lifecycle is ${row.lifecycle}, and ${lifecycle} as its log says`);
+    parts.push(`its lifecycle is ${row.lifecycle}, but ${lifecycle} according to its log`);
   const others = fields.filter((field) => field !== "state" && field !== "lifecycle");
   // Other differences follow from a different state.
   if (others.length > 0 && !fields.includes("state"))

@@ -45,7 +45,7 @@ export function givenCancelDelay(
 export type AnswerDelayOutcome = "answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired";
 
 /**
- * Answers an open delay: it expired or was cancelled. The first call decides; a later one is told
+ * Answers an open delay: it expired or was cancelled. The first call decides; a later one learns
  * the outcome.
  * @throws HoldfastError `DELAY_NOT_FOUND` when it was never requested.
  */

@@ -55,7 +55,7 @@ export const parkedForDeaths: Extract<ExecutionEvent, { readonly kind: "parked" 
   code: "RUN_KEEPS_KILLING_WORKERS",
   reason:
     `${aloneDeathsMax} processes died, or stopped renewing their lock, while they ran it and nothing else, without progress in between. ` +
-    "Find out in its code or its memory what ends them, then unpark it.",
+    "Find the cause in its code or its memory use, then unpark it.",
   // Other code may kill its workers in the same way: an operator must look at it.
   codeVersion: null,
 };
