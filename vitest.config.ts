@@ -6,6 +6,7 @@ import { LongestFirst } from "./test/longest-first.ts";
 /** They change or look at clocks, timers or modules of their process, which must be their own. */
 const loneFiles = [
   "src/backends/postgres/{announcer,dispatcher,pool,server-clock}.test.ts",
+  "src/backends/postgres/silence/*.test.ts",
   "src/backends/sqlite/neighbours/peers.test.ts",
   "src/backends/sqlite/thread-start.test.ts",
   "src/host/clock.test.ts",

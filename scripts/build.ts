@@ -1,12 +1,13 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
-import { bundleDoors } from "./bundle-doors.ts";
+import { bundleDoors, doors } from "./bundle-doors.ts";
+import { dropUnreachable } from "./drop-unreachable.ts";
 import { projectRoot } from "./project.ts";
 
 /**
  * Builds dist/, or the folder that is named, from nothing: the doors as
- * bundles, and beside them the declarations of every module.
+ * bundles, and beside them the declarations that they lead to.
  */
 const output = path.resolve(process.argv[2] ?? path.join(projectRoot, "dist"));
 
@@ -31,4 +32,8 @@ function writeDeclarations(): void {
   const source = path.join(projectRoot, "src");
   for (const file of readdirSync(source, { recursive: true, encoding: "utf8" }))
     if (file.endsWith(".d.ts")) copyFileSync(path.join(source, file), path.join(output, file));
+  dropUnreachable(
+    output,
+    doors().map((door) => `${door}.d.ts`),
+  );
 }

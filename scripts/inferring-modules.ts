@@ -5,7 +5,7 @@ const pagesOf: Readonly<Record<string, readonly string[]>> = {
   executions: ["executions"],
   sessions: ["sessions", "queue", "leases", "attachments"],
   processes: ["processes"],
-  effects: ["effects", "effectGroups", "awaitEvents", "processEffects"],
+  effects: ["effects", "awaitEvents", "processEffects"],
   triggers: ["triggers", "schedules"],
   blobs: ["blobs", "artifacts", "maintenance"],
 };

@@ -15,14 +15,6 @@ export type { ProcessEffects } from "./stores/effect/commands/process-effects.ts
 export { effects } from "./stores/effect/effects.ts";
 export type { Effects } from "./stores/effect/effects.ts";
 export type { EffectExecuteOptions } from "./stores/effect/execute.ts";
-export { effectGroups } from "./stores/effect/groups/effect-groups.ts";
-export type {
-  EffectGroups,
-  EndedGroupMember,
-  GroupAllAnswer,
-} from "./stores/effect/groups/effect-groups.ts";
-export type { GroupMemberDraft } from "./stores/effect/groups/members.ts";
-export type { EffectGroup } from "./stores/effect/groups/read.ts";
 export type { EffectSummary, EffectView } from "./stores/effect/read.ts";
 export type { RecordedEffect } from "./stores/effect/record.ts";
 export type { EffectCall } from "./stores/effect/run.ts";

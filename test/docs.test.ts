@@ -167,14 +167,18 @@ describe("code of the documents", () => {
 });
 
 describe("links of the documents", () => {
+  /** Pages that are not in the package are linked by their address. */
+  const repository = /^https:\/\/github\.com\/holdfast-dev\/holdfast\/(?:blob|tree)\/main\//;
   const links = [...pages].flatMap(([page, text]) =>
-    [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(
-      ([, target = "", heading]) => ({
+    [...text.matchAll(/\]\(([^)#]*)(?:#([^)]+))?\)/g)]
+      .filter(([, target = ""]) => repository.test(target) || !/^https?:/.test(target))
+      .map(([, target = "", heading]) => ({
         page,
-        target: target === "" ? page : path.join(path.dirname(page), target),
+        target: repository.test(target)
+          ? target.replace(repository, "")
+          : path.join(path.dirname(page), target === "" ? path.basename(page) : target),
         heading,
-      }),
-    ),
+      })),
   );
 
   test("lead to files", () => {

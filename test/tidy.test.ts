@@ -2,7 +2,13 @@ import { describe, expect, test } from "vitest";
 import { projectRoot } from "../scripts/project.ts";
 import { renderThreads } from "../scripts/render-threads.ts";
 import { bannedCalls } from "./tidy/calls.ts";
-import { brokenMap, conformanceIds, errorDocumentation, readmeSnippets } from "./tidy/documents.ts";
+import {
+  absentFromRecipes,
+  brokenMap,
+  conformanceIds,
+  errorDocumentation,
+  readmeSnippets,
+} from "./tidy/documents.ts";
 import { tooManyNames } from "./tidy/doors.ts";
 import { closedDoors, forwardingFiles, mutualImports, writingAnswers } from "./tidy/house.ts";
 import { doorsAndBarrels, importDirections } from "./tidy/imports.ts";
@@ -16,6 +22,7 @@ import {
   migrationTwins,
 } from "./tidy/migrations.ts";
 import { undelegatedOperations } from "./tidy/operations.ts";
+import { shippedLinks } from "./tidy/shipped.ts";
 import { emptyFileNames, longFiles, longFunctions } from "./tidy/sizes.ts";
 import { embeddedThreads } from "./tidy/threads.ts";
 import { readTree } from "./tidy/tree.ts";
@@ -63,7 +70,7 @@ describe("layout", () => {
     expect(closedDoors(tree)).toEqual([]);
   });
 
-  test("no two stores import each other", () => {
+  test("no two folders of stores or of the runtime import each other", () => {
     expect(mutualImports(tree)).toEqual([]);
   });
 
@@ -151,11 +158,19 @@ describe("documents", () => {
     expect(brokenMap(tree)).toEqual([]);
   });
 
+  test("give recipes whose files and scripts are there", () => {
+    expect(absentFromRecipes(tree)).toEqual([]);
+  });
+
   test("list the conformance ids that tests prove", () => {
     expect(conformanceIds(tree)).toEqual([]);
   });
 
   test("quote running examples in the README", () => {
     expect(readmeSnippets(tree)).toEqual([]);
+  });
+
+  test("of the package link to what the package has", () => {
+    expect(shippedLinks(tree)).toEqual([]);
   });
 });

@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { packed } from "../../scripts/pack.ts";
 import { inScratch } from "../scratch.ts";
-import { bytesBeneath, packed } from "./tarball.ts";
+import { bytesBeneath } from "./bytes.ts";
 
 /** How large the package is, packed and unpacked, and which of its folders make it so. */
 export function size(): Promise<object> {

@@ -193,13 +193,10 @@ const errors = {
   EFFECT_RESULT_UNSTORABLE: "failed",
   EFFECT_RESULT_REFUSED: "failed",
 
-  // Await-events and groups of effects.
+  // Await-events.
   AWAIT_EVENT_NOT_FOUND: "refused",
   AWAIT_EVENT_REVOKED: "refused",
   AWAIT_TOKEN_INVALID: "refused",
-  GROUP_INVALID: "refused",
-  GROUP_CONFLICT: "refused",
-  GROUP_NOT_FOUND: "refused",
 
   // Triggers.
   CRON_INVALID: "refused",
@@ -306,9 +303,11 @@ const finalCodes: ReadonlySet<string> = new Set<ErrorCode>([
   // The disk failed, or the file was removed: only reopening the database helps.
   "FLUSH_FAILED",
   "WRITES_STOPPED",
+  // The pooler lends sessions: some calls succeed by luck, and no run can rely on the next one.
+  "PREPARED_STATEMENT_LOST",
 ]);
 
-/** True when no further call on the open database can succeed. */
+/** True when only opening the database again helps. */
 export function isFinal(error: unknown): error is HoldfastError {
   return isHoldfastError(error) && isFinalCode(error.code);
 }

@@ -47,7 +47,7 @@ export function readGiven<T>(place: string, read: () => T): T {
 }
 
 /** The longest list that a call accepts. Walking 20 million holes of a list takes seconds. */
-const listItemsMax = 1_000_000;
+export const listItemsMax = 1_000_000;
 
 /**
  * Returns a copy of a list. The length is checked before the list is walked, since it may be any

@@ -1,7 +1,7 @@
 import { openPostgresWith, type PostgresSeams } from "../backends/postgres/open.ts";
 import type { PostgresOptions } from "../backends/postgres/options.ts";
-import { openSqlite } from "../backends/sqlite/open.ts";
-import type { SqliteOptions } from "../backends/sqlite/options.ts";
+import { openSqliteWith } from "../backends/sqlite/open.ts";
+import type { SqliteOptions, SqliteSeams } from "../backends/sqlite/options.ts";
 import type { Clock } from "../model/time/clock.ts";
 import { givenFunction, givenInvalid, givenObject, optionsOf } from "../model/shape.ts";
 import type { Database } from "../sql/database.ts";
@@ -72,7 +72,7 @@ export async function openHoldfast(
     );
   const database: Database = isPostgresUrl(pathOrUrl)
     ? await openPostgresWith(pathOrUrl, postgres, warningsTo(onEvent))
-    : await openSqlite(pathOrUrl, sqlite);
+    : await openSqliteWith(pathOrUrl, sqlite, warningsTo(onEvent));
   try {
     return await holdfastOn(database, stores, onEvent);
   } catch (error) {
@@ -82,7 +82,9 @@ export async function openHoldfast(
 }
 
 /** Turns warnings of the database into events when the caller listens for events. */
-function warningsTo(onEvent: HoldfastOptions["onEvent"]): PostgresSeams {
+function warningsTo(
+  onEvent: HoldfastOptions["onEvent"],
+): Pick<PostgresSeams & SqliteSeams, "onWarning"> {
   if (onEvent === undefined) return {};
   const say = guarded(onEvent);
   return {

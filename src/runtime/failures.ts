@@ -233,6 +233,8 @@ const losing: ReadonlySet<string> = new Set([
   "WRITES_STOPPED",
   "FLUSH_FAILED",
   "MOVED_TO_POSTGRES",
+  // The process was set up wrongly, which is not the fault of the run.
+  "PREPARED_STATEMENT_LOST",
 ]);
 
 /** True if a refusal means that this worker no longer holds the run, or that nothing can be written. */

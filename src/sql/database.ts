@@ -166,6 +166,7 @@ export interface SetUpReport {
 export interface Warning {
   readonly code:
     | "CLOCK_SKEW"
+    | "DRIVER_UNUSABLE"
     | "FSYNC_OFF"
     | "FILE_SYSTEM_DOUBTFUL"
     | "LOG_HELD_BACK"

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
-import { isStorable } from "../model/shape.ts";
+import { isStorable, listItemsMax } from "../model/shape.ts";
 import { spokenKind } from "../model/values/spoken-kind.ts";
 import { spelled, sql } from "./statement.ts";
 import type { Statement } from "./statement.ts";
@@ -57,6 +57,37 @@ export function lockRoot(root: RootTable): (where: Statement) => Statement {
     postgres: ` RETURNING ${columns.template.postgres}`,
   });
   return (where) => sql`${begin}${where}${end}`;
+}
+
+/** A table whose rows have a unique name, and a row of it that stands for a free name. */
+export interface NamedTable {
+  readonly table: string;
+  /** The unique columns, of which the last one is `name`. */
+  readonly unique: string;
+  /** The other columns that need a value, and their values in a row that stands for a free name. */
+  readonly others: string;
+  readonly placeholder: string;
+}
+
+/**
+ * Takes a free name until the transaction ends: others that insert it wait. There is no row to
+ * lock, so it inserts one, which is to be deleted at once: the unique index keeps waiting for this
+ * transaction all the same. If another transaction has inserted the name meanwhile, its row is
+ * locked. SQLite has one writer, so every free name is already taken.
+ */
+export function takeName(named: NamedTable): (name: Statement) => Statement {
+  const { table, unique, others, placeholder } = named;
+  const begin = spelled({
+    sqlite: "SELECT ",
+    postgres: `INSERT INTO ${table} (${unique}, ${others}) SELECT `,
+  });
+  const end = spelled({
+    sqlite: " WHERE FALSE",
+    postgres:
+      `, ${placeholder} ON CONFLICT (${unique}) DO UPDATE SET name = excluded.name ` +
+      "RETURNING 1 AS taken",
+  });
+  return (name) => sql`${begin}${name}${end}`;
 }
 
 /** Locks rows against changes and removal. Other transactions may take the same lock. */
@@ -206,7 +237,7 @@ const itemsEnd: Statement = spelled({
 });
 
 /**
- * A list of integers for `IN`: one statement serves any number of them, including none. Each
+ * A list of integers for `IN`: one statement serves up to 1,000,000 of them, also none. Each
  * database reads JSON in its own way. A single integer, the usual case, is bound directly: a lookup
  * on SQLite takes 0.9 µs, and 2.7 µs through JSON.
  *
@@ -253,17 +284,22 @@ function isInteger(item: unknown): boolean {
   return Number.isSafeInteger(item);
 }
 
-/** Checks the items here, because no other check sees them inside JSON text. */
+/**
+ * Checks the items here, because no other check sees them inside JSON text. `every` would pass over
+ * holes.
+ */
 function checkList(
   name: string,
   items: readonly unknown[],
   expected: string,
   isItem: (item: unknown) => boolean,
 ): void {
-  if (Array.isArray(items) && items.every(isItem)) return;
+  const isTooLong = Array.isArray(items) && items.length > listItemsMax;
+  if (Array.isArray(items) && !isTooLong && items.findIndex((item) => !isItem(item)) < 0) return;
+  const found = isTooLong ? `one of more than ${listItemsMax}` : "one with something else";
   throw new HoldfastError(
     "PARAMETER_INVALID",
-    `${name} takes a list of ${expected}; got ${Array.isArray(items) ? "one with something else" : spokenKind(items)}.`,
+    `${name} takes a list of ${expected}; got ${Array.isArray(items) ? found : spokenKind(items)}.`,
     { found: spokenKind(items) },
   );
 }

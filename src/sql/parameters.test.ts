@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { checkValue } from "./parameters.ts";
+import { checkParameters, checkValue } from "./parameters.ts";
+import { sql } from "./statement.ts";
 import type { SqlValue } from "./statement.ts";
 
 describe("a parameter that cannot be bound", () => {
@@ -26,4 +27,27 @@ describe("a parameter that cannot be bound", () => {
     expect(refused).toThrow(hint);
     expect(refused).not.toThrow("s3cret");
   });
+});
+
+test("a list for Postgres is measured before it is walked", () => {
+  let looks = 0;
+  const lying = new Proxy(["a"], {
+    get(list, name) {
+      looks += 1;
+      if (looks > 1_000) throw new Error("Walked.");
+      if (name === "length") return 2 ** 32 - 1;
+      return typeof name === "string" && /^\d+$/.test(name)
+        ? "a"
+        : (Reflect.get(list, name) as unknown);
+    },
+  });
+  expect(() => checkParameters(sql`SELECT unnest(${lying}::text[])`)).toThrow(
+    expect.objectContaining({
+      code: "PARAMETER_INVALID",
+      details: { position: 1, found: "a long list" },
+    }),
+  );
+  expect(() => checkParameters(sql`SELECT unnest(${new Array(2)}::text[])`)).toThrow(
+    expect.objectContaining({ details: { position: 1, found: "undefined" } }),
+  );
 });

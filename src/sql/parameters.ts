@@ -1,4 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
+import { listItemsMax } from "../model/shape.ts";
 import type { Parameter, SqlValue, Statement } from "./statement.ts";
 
 /**
@@ -58,9 +59,20 @@ export function checkParameters({ template, parameters }: Statement): void {
   for (let index = 0; index < parameters.length; index += 1) {
     const value = parameters[index] as Parameter;
     if (Array.isArray(value) && template.bindsList(index))
-      for (const item of value) checkValue(item as SqlValue, index + 1);
+      checkItems(value as readonly SqlValue[], index + 1);
     else checkValue(value as SqlValue, index + 1);
   }
+}
+
+/** Measures a list before it is walked, since a proxy may report any length. */
+function checkItems(items: readonly SqlValue[], position: number): void {
+  if (items.length > listItemsMax)
+    throw invalid(
+      position,
+      "a long list",
+      `it has ${items.length} items, and a statement takes up to ${listItemsMax}; split it`,
+    );
+  for (const item of items) checkValue(item, position);
 }
 
 /** Estimates the size that a parameter adds to a transaction, for slicing batches. */

@@ -26,8 +26,9 @@ export interface Method<Args extends readonly unknown[], Out> {
    * part repeats the same call.
    * Many parts decide by rows that they lock. They run only inside a write that is `{ isolation:
    * "readCommitted" }`; others are refused with `ISOLATION_MISMATCH`, whose message names the fix.
-   * A read of one thing locks it there, so its answer is still current when the write commits. A
-   * read of many things is refused in every write: call it before.
+   * A read of one thing locks it there, so its answer is still current when the write commits; a
+   * missing thing whose writes would replace one that another caller wrote is still missing. A read
+   * of many things is refused in every write: call it before.
    */
   prepare(...args: Args): () => Tx<Out>;
   /** Tells whether the method may write. */
@@ -81,7 +82,8 @@ export const reads: MakeMethod = makerOf("read", undefined);
 /**
  * A method that reads one thing. As part of a write it first locks the row that every change of
  * that thing locks too. So the write comes before or after such a change. A missing row cannot be
- * locked; the read reports it.
+ * locked. Where its creation would replace what another caller has created, the lock takes its name;
+ * elsewhere the creation finds the row.
  */
 export function readsLocking<Root>(lock: Lock<Root>): MakeMethod<Root> {
   return makerOf("read", lock);

@@ -47,8 +47,8 @@ export class PayloadSeal {
 
   /** True if a call of this kind need not read the row. */
   isKnown(kind: "read" | "write"): boolean {
-    const { mark } = this.#seen;
-    if (mark === undefined) return false;
+    const { mark, isPending } = this.#seen;
+    if (mark === undefined || isPending) return false;
     const isFinal = mark.codec !== null || mark === this.#kept;
     return isFinal || kind === "read" || this.#payload === sealedView;
   }
@@ -70,8 +70,9 @@ export class PayloadSeal {
 
   /** Called before a value is read or written. @throws HoldfastError `PAYLOAD_CODEC_MISSING`, `PAYLOAD_CODEC_WRONG` */
   assertOpen(kind: "read" | "write"): void {
-    if (this.isKnown(kind)) this.throwRefusal();
-    else this.#uses += 1;
+    const isKnown = this.isKnown(kind);
+    if (!isKnown) this.#uses += 1;
+    if (isKnown || this.#seen.isPending) this.throwRefusal();
   }
 
   /** @throws HoldfastError `PAYLOAD_CODEC_MISSING`, `PAYLOAD_CODEC_WRONG` */
@@ -88,8 +89,7 @@ export class PayloadSeal {
   *learn(kind: "read" | "write", hasUsed = false): Tx<void> {
     const seen = this.#seen;
     if (kind === "write") {
-      const mark = yield* this.#claim();
-      seen.mark = mark;
+      const mark = yield* this.#see(yield* this.#claim());
       if (this.#payload !== undefined || (yield* holdsValues())) this.#kept = mark;
     } else {
       const mark = yield* readMark();
@@ -137,7 +137,6 @@ export class PayloadSeal {
     // run.
     if (!canRead) yield* run(sql`DELETE FROM holdfast_await_secret`);
     const mark = markOf(payload);
-    yield* this.#unlessRefused();
     yield* run(sql`
       UPDATE holdfast_payload_codec SET codec = ${mark.codec}, sample = ${mark.sample}
       WHERE id = 1 AND codec IS NULL`);
@@ -149,22 +148,39 @@ export class PayloadSeal {
     const clear = markOf(undefined);
     const isClear = payload !== undefined && refusalOf(clear, payload) && (yield* holdsValues());
     const mark = isClear ? clear : markOf(payload);
-    yield* this.#unlessRefused();
     yield* run(sql`
       INSERT INTO holdfast_payload_codec (id, codec, sample) VALUES (1, ${mark.codec}, ${mark.sample})
       ON CONFLICT (id) DO NOTHING`);
     return (yield* readMark()) ?? mark;
   }
 
-  /** Forgets what a rolled-back transaction learned, so that it is read again. */
-  *#unlessRefused(): Tx<void> {
+  /**
+   * Notes the row that a writing transaction found or wrote. Until the transaction is durable the
+   * row is pending, and every call reads it again: the body may be run again, or rolled back.
+   */
+  *#see(mark: PayloadMark): Tx<PayloadMark> {
     const seen = this.#seen;
+    const before = seen.mark;
+    if (before !== undefined && !seen.isPending && isSameMark(before, mark)) return before;
+    seen.mark = mark;
+    seen.isPending = true;
     yield* afterwards({
+      durable() {
+        seen.mark = mark;
+        seen.isPending = false;
+      },
       async refused() {
+        if (seen.mark !== mark) return;
         seen.mark = undefined;
+        seen.isPending = false;
       },
     });
+    return mark;
   }
+}
+
+function isSameMark(a: PayloadMark, b: PayloadMark): boolean {
+  return a.codec === b.codec && a.sample === b.sample;
 }
 
 /** Reads the row when a database is opened, so that no later read or write uses a wrong codec. */
@@ -200,6 +216,8 @@ export async function takePayloadMark(from: Database, to: Database): Promise<voi
 /** The last row that a process has seen, shared by all stores over one database. */
 interface SeenMark {
   mark: PayloadMark | undefined;
+  /** True while the transaction that found or wrote the row is not durable. */
+  isPending: boolean;
   readonly seals: Map<PayloadCodec | undefined, PayloadSeal>;
 }
 
@@ -219,7 +237,7 @@ export function payloadSeal(database: Database, payload: PayloadCodec | undefine
 function seenOf(database: Database): SeenMark {
   let seen = seenMarks.get(database);
   if (seen === undefined) {
-    seen = { mark: undefined, seals: new Map() };
+    seen = { mark: undefined, isPending: false, seals: new Map() };
     seenMarks.set(database, seen);
   }
   return seen;
@@ -240,7 +258,6 @@ function* holdsValues(): Tx<boolean> {
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_session_turn)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_process)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_effect)
-      UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_effect_group)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_await_event)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_queue_batch)
       UNION ALL SELECT 1 WHERE EXISTS (SELECT 1 FROM holdfast_schedule)

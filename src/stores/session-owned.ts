@@ -1,6 +1,5 @@
 import { awaitsOwned } from "./effect/await/event-row.ts";
 import { effectsOwned } from "./effect/effect-row.ts";
-import { groupsOwned } from "./effect/groups/group-row.ts";
 import { leaseOwned } from "./lease/lease-row.ts";
 import { queueOwned } from "./queue/batch-row.ts";
 import type { OwnedRows } from "./removal.ts";
@@ -13,7 +12,6 @@ import { triggersOwned } from "./trigger/subscription-row.ts";
 export const ownedBySessions: readonly OwnedRows[] = [
   ...queueOwned,
   ...effectsOwned,
-  ...groupsOwned,
   ...awaitsOwned,
   ...triggersOwned,
   ...leaseOwned,

@@ -63,6 +63,25 @@ describe("an encrypted database without its codec", () => {
       expect((copy.json() as { items: unknown[] }).items).toHaveLength(3);
     }));
 
+  test("is shown and checked with a wrong key too, which the output names", () =>
+    withFolder(async (folder) => {
+      const args = await withSealedRuns(folder);
+      const codec = new URL("../fixtures/keyed-codec.ts", import.meta.url).href;
+      writeFileSync(
+        folder.file("wrong.mjs"),
+        `import { keyedCodec } from ${JSON.stringify(codec)};
+         export const options = { payload: keyedCodec("two") };`,
+      );
+      const wrong = [...args, "--config", folder.file("wrong.mjs")];
+      const named = 'The payload codec "keyed two" cannot read the first value that "keyed one"';
+      const shown = await holdfastCli(["show", "ended", ...wrong]);
+      expect(shown.stdout).toContain('result    "sealed"');
+      expect(shown.stderr).toContain(named);
+      const checked = await holdfastCli(["check", ...wrong]);
+      expect(checked.code).toBe(exitCodes.ok);
+      expect(checked.stdout).toContain(`Values are sealed and were not read. ${named}`);
+    }));
+
   test("takes commands that touch no value, and refuses those that do", () =>
     withFolder(async (folder) => {
       const args = await withSealedRuns(folder);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
-import { awaitEvents, effectGroups, effects, processEffects } from "../../src/effects.ts";
+import { awaitEvents, effects, processEffects } from "../../src/effects.ts";
 import { executions } from "../../src/executions.ts";
 import { processes } from "../../src/processes.ts";
 import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
@@ -142,7 +142,6 @@ const facades = [
   effects,
   processEffects,
   awaitEvents,
-  effectGroups,
   triggers,
   schedules,
 ] as readonly ((...given: unknown[]) => unknown)[];
@@ -211,7 +210,6 @@ async function everything(database: Database): Promise<unknown> {
         yield* rows(sql`SELECT * FROM holdfast_session ORDER BY key`),
         yield* rows(sql`SELECT * FROM holdfast_effect ORDER BY key`),
         yield* rows(sql`SELECT * FROM holdfast_await_event ORDER BY key`),
-        yield* rows(sql`SELECT * FROM holdfast_effect_group ORDER BY key`),
         yield* rows(sql`SELECT * FROM holdfast_schedule ORDER BY key`),
         yield* rows(sql`SELECT * FROM holdfast_trigger_subscription ORDER BY key`),
         yield* rows(sql`SELECT * FROM holdfast_trigger_occurrence ORDER BY key`),

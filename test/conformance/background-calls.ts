@@ -1,4 +1,4 @@
-import { awaitEvents, effectGroups, effects, processEffects } from "../../src/effects.ts";
+import { awaitEvents, effects, processEffects } from "../../src/effects.ts";
 import { processes } from "../../src/processes.ts";
 import { schedules, triggers, type Triggers } from "../../src/triggers.ts";
 import type { Database } from "../../src/sql/database.ts";
@@ -177,9 +177,7 @@ function commandCalls(database: Database): readonly Call[] {
 
 function awaitCalls(database: Database): readonly Call[] {
   const own = methodsOf(awaitEvents(database));
-  const groups = methodsOf(effectGroups(database));
   const slices = ["signal", "rowsPerSlice", "onProgress"];
-  const members: Position = ["list", [{ effect: "e" }]];
   return [
     call("open await", own.open, [scope, key, more], [...wait, "answerWithin"]),
     call("wait", own.wait, [scope, key, more], wait),
@@ -191,11 +189,6 @@ function awaitCalls(database: Database): readonly Call[] {
     call("list awaits", own.list, [owner, more], [...pages, "after", "scope", "state"]),
     call("revokeAll", own.revokeAll, [owner, more], [...slices, "scope"]),
     call("forget awaits", own.forget, [scope, more], slices),
-    call("open group", groups.open, [scope, key, ["text", "all"], members, more], wait),
-    call("race", groups.race, [scope, key, members, more], wait),
-    call("all", groups.all, [scope, key, members, more], wait),
-    call("drain", groups.drain, [scope, key, more], wait),
-    call("list groups", groups.list, [owner, more], [...pages, "after"]),
   ];
 }
 

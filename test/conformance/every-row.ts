@@ -9,7 +9,7 @@ import { namedJoinSet } from "../../src/model/ids/join-set-id.ts";
 import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import type { PayloadCodec } from "../../src/model/values/payload-codec.ts";
 import { artifacts, blobKinds, blobs } from "../../src/blobs.ts";
-import { awaitEvents, effectGroups, effects } from "../../src/effects.ts";
+import { awaitEvents, effects } from "../../src/effects.ts";
 import { executions } from "../../src/executions.ts";
 import { processes } from "../../src/processes.ts";
 import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
@@ -247,10 +247,6 @@ async function writeEffects(database: Database, environment: Environment): Promi
   ] as const)
     await answer((await awaited.open(turn, key)).token);
   await awaited.open({ kind: "operation", id: "o" }, "open");
-  await effectGroups(database, environment).all(turn, "both", [
-    { effect: "ask" },
-    { awaitEvent: "yes" },
-  ]);
 }
 
 async function writeTriggers(

@@ -35,14 +35,14 @@ export class Child {
     });
   }
 
-  /** What it said on standard error, without Node's own warnings. */
+  /** What it said on standard error. */
   get errors(): string {
-    return this.#errors.replaceAll(/^.*(ExperimentalWarning|node --trace-warnings).*$\n?/gm, "");
+    return this.#errors;
   }
 
   /** The same without those of the runtime: that the database was away, or the machine slow. */
   get failures(): string {
-    return this.errors.replaceAll(/^.*HoldfastWarning:.*$\n?/gm, "");
+    return this.errors.replaceAll(/^.*(HoldfastWarning:|node --trace-warnings).*$\n?/gm, "");
   }
 
   /** Waits for so many lines, or the end of the process. */

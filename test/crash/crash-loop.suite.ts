@@ -28,6 +28,11 @@ export interface CrashLoopPlan {
 const innocents = isDeep ? 60 : 12;
 const stepMs = isDeep ? 1_000 : 200;
 
+/** One seed in four has a place for each run; with the others 1 to 3 runs take all places. */
+function placesOf(number: number): number {
+  return (number >> 1) % 4 || 100;
+}
+
 /** Outlasts what a busy machine needs to hear of a step and to kill its process. */
 const longMs = 3_000;
 
@@ -172,7 +177,7 @@ async function killers(plan: CrashLoopPlan): Promise<readonly string[]> {
   writeFileSync(plan.effects, "");
   const results = startInnocents(plan);
   await holdfast.start(killer, 0, { id: "killer" });
-  const workers = new Workers(plan, 1 + (seed % 2));
+  const workers = new Workers(plan, 1 + (seed % 2), { concurrency: placesOf(seed) });
   const guilty = async (): Promise<string> => {
     await untilSo(async () => (await kindsAndCounts(holdfast, "killer")).includes("aloneDeath"));
     await holdfast.start(calling, 50, { id: "calling" });

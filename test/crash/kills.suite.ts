@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import { processes } from "../../src/stores/process/processes.ts";
 import { triggers } from "../../src/stores/trigger/triggers.ts";
@@ -9,7 +8,6 @@ import { consumedWakes, executedAfter, workedAfter } from "./outcomes.ts";
 import { scope } from "./actions/effects.ts";
 import { found, foundWhole } from "./kill-matrix.ts";
 import type { KillFixture } from "./kill-matrix.ts";
-import { members } from "./prepare-actions.ts";
 
 /** Kills processes at every statement of what is one transaction, or a few, and looks at what they leave. */
 export function killSuite(
@@ -94,7 +92,7 @@ function otherKills(fixture: () => KillFixture): void {
       expect(states).toEqual(entirely);
     });
 
-    test("[A82] an answer with the groups that it settles", async () => {
+    test("[A82] an answer from outside", async () => {
       const answers = { old: { kind: "accepted" }, new: { kind: "replayed" } };
       const states = await foundWhole(fixture(), "answer", answers, isAnswered);
       expect(states).toEqual(entirely);
@@ -156,12 +154,6 @@ async function hasToDo(database: Database, count: number): Promise<void> {
 }
 
 async function isAnswered(database: Database): Promise<void> {
-  // The other one had timed out before.
-  const race = effectGroups(database).race(scope, "g", members);
-  expect(await race).toMatchObject({
-    ordinal: 0,
-    outcome: { kind: "timedOut" },
-  });
   expect(await awaitEvents(database).wait(scope, "b")).toEqual({
     kind: "resolved",
     value: { from: "outside" },

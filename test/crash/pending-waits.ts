@@ -2,7 +2,6 @@ import type { Duration } from "../../src/model/time/durations.ts";
 import { idSource } from "../../src/model/ids/id-source.ts";
 import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
 import type { Database, WaitOptions } from "../../src/sql/database.ts";
-import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";
 import { effects } from "../../src/stores/effect/effects.ts";
 import { processEffects } from "../../src/stores/effect/commands/process-effects.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
@@ -108,14 +107,6 @@ export const pendingWaits: Readonly<Record<string, PendingWait>> = {
       return () => awaitEvents(database).resolve(token, 1);
     },
     wait: (database, wait) => awaitEvents(database).wait(scope, "answer", wait),
-  },
-  "effectGroups.race": {
-    async prepare(database) {
-      const { token } = await awaitEvents(database).open(scope, "member");
-      return () => awaitEvents(database).resolve(token, 1);
-    },
-    wait: (database, wait) =>
-      effectGroups(database).race(scope, "group", [{ awaitEvent: "member" }], wait),
   },
   "effects.execute, which another process runs": {
     async prepare(database) {

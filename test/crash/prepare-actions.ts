@@ -2,12 +2,10 @@ import type { Holder } from "../../src/model/execution/event.ts";
 import { idSource } from "../../src/model/ids/id-source.ts";
 import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import { processes } from "../../src/stores/process/processes.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import { triggers } from "../../src/stores/trigger/triggers.ts";
-import { rejection } from "../conformance/backend.ts";
 import { scope } from "./actions/effects.ts";
 import { occurrence } from "./actions/triggers.ts";
 import { preparedTurn } from "./turn.ts";
@@ -22,9 +20,6 @@ export interface Orders {
   readonly holder: Pick<Holder, "executor" | "run">;
   readonly version: number;
 }
-
-/** The members of the group "g". */
-export const members = [{ awaitEvent: "a" }, { awaitEvent: "b" }];
 
 /** Makes a database at the instant 1,000 in which each of the actions can be done at 2,000. */
 export async function prepareActions(database: Database): Promise<Orders> {
@@ -61,15 +56,11 @@ export async function prepareActions(database: Database): Promise<Orders> {
   await store.subscribe({ key: "own", registrant: "chat", source, target });
   await store.subscribe({ key: "host", source, target });
   await store.subscribe({ key: "clock", source: { every: 1_000 }, target });
-  return { turn, token: await prepareRace(database), holder, version: 2 };
+  return { turn, token: await prepareAnswer(database), holder, version: 2 };
 }
 
-/** A race of two await-events, one of which has timed out unnoticed by 2,000; the token of the other. */
-async function prepareRace(database: Database): Promise<string> {
-  const events = awaitEvents(database);
-  await events.open(scope, "a", { answerWithin: 500 });
-  const { token } = await events.open(scope, "b");
-  const groups = effectGroups(database);
-  await rejection(groups.race(scope, "g", members, { timeout: 0 }));
+/** An await-event that somebody outside may answer; its token. */
+async function prepareAnswer(database: Database): Promise<string> {
+  const { token } = await awaitEvents(database).open(scope, "b");
   return token;
 }

@@ -4,15 +4,17 @@ import { isHoldfastError } from "../../src/model/errors.ts";
 import type { Holdfast } from "../../src/runtime/client/holdfast.ts";
 import type { Run } from "../../src/runtime/client/run-handle.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
+import { whenLogStands } from "../conformance/runtime/log-growth.ts";
 import { seed, seededRandom } from "../depth.ts";
 import { Child } from "./child.ts";
 
-/** Only its name matters here: the processes have the code. */
+/** Only their names matter here: the processes have the code. */
 const tenSteps = workflow("ten-steps", async (_, start: number) => start);
+const guilty = workflow("guilty", async () => undefined);
 const stepsPerRun = 10;
 const workersMax = 3;
-/** So many runs a process has in hand, each with one step that may be cut off. */
-const runsPerWorker = 20;
+/** Few places, so that hundreds of runs ask for each; each run in hand has one step that may be cut off. */
+const placesPerWorker = 1 + (seed % 3);
 
 export interface KillPlan {
   readonly holdfast: Holdfast;
@@ -28,33 +30,15 @@ export interface KillPlan {
 }
 
 /**
- * Three processes work; again and again one of them is killed and replaced.
- * All runs end with the right result, no step that was recorded ran again, and
- * what was interrupted ran once more for each kill at most. Tells how many
- * ended.
+ * Three processes with 1 to 3 places work; again and again one of them is
+ * killed, and one run kills each process that begins it. Whoever dies is
+ * replaced. All other runs end with the right result, no step that was recorded
+ * ran again, and what was interrupted ran once more for each death at most.
+ * Tells how many ended.
  */
 export async function survivesKills(plan: KillPlan): Promise<number> {
-  const { place, effects, pauseMs } = plan;
+  const { holdfast, effects, runs } = plan;
   writeFileSync(effects, "");
-  const newWorker = (): Child => new Child("runtime-worker.ts", [place, effects, pauseMs]);
-  const workers = Array.from({ length: workersMax }, newWorker);
-  try {
-    await Promise.all(workers.map((worker) => worker.reported(1)));
-    return await endedRightly(plan, workers, newWorker);
-  } finally {
-    for (const worker of workers) {
-      worker.kill();
-      await worker.ended;
-    }
-  }
-}
-
-async function endedRightly(
-  { holdfast, effects, runs, kills, after }: KillPlan,
-  workers: Child[],
-  newWorker: () => Child,
-): Promise<number> {
-  const random = seededRandom(seed);
   const started = await holdfast.startMany(
     tenSteps,
     Array.from({ length: runs }, (_, index) => ({
@@ -62,40 +46,96 @@ async function endedRightly(
       id: `run-${index}`,
     })),
   );
-  const ended = Promise.all(started.map(resultOf));
-  let interruptions = 0;
-  for (let kill = 0; kill < kills; kill += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 50 + random() * 150));
-    const victim = Math.floor(random() * workers.length);
-    workers[victim]?.kill();
-    await workers[victim]?.ended;
-    workers[victim] = newWorker();
-    const isForAll = (await after?.(kill)) ?? false;
-    interruptions += isForAll ? workersMax : 1;
-  }
-  const sumOfSteps = (stepsPerRun * (stepsPerRun - 1)) / 2;
+  const killer = await holdfast.start(guilty);
+  const workers = new Workers(plan);
   const letGoOn = unparking(holdfast);
+  let stopWatching = (): void => undefined;
   try {
-    expect(await ended).toEqual(started.map((_, index) => index + sumOfSteps));
+    const stands = new Promise<never>((_, reject) => {
+      const { database } = holdfast;
+      stopWatching = whenLogStands(database, () => reject(new Error("No log grows any more.")));
+    });
+    const ended = Promise.all([
+      Promise.all(started.map(resultOf)),
+      killedAgainAndAgain(plan, workers),
+    ]);
+    const [results, lostForAll] = await Promise.race([ended, stands, workers.failed]);
+    const sumOfSteps = (stepsPerRun * (stepsPerRun - 1)) / 2;
+    expect(results).toEqual(started.map((_, index) => index + sumOfSteps));
+    await workers.end();
+    const { times, repeated } = readEffects(effects);
+    expect(repeated).toEqual([]);
+    expect(times.size).toBe(runs * stepsPerRun);
+    const again = [...times.values()].reduce((sum, count) => sum + count - 1, 0);
+    const interruptions = workers.deaths + lostForAll * workersMax;
+    expect(again).toBeLessThanOrEqual(interruptions * placesPerWorker);
   } finally {
+    stopWatching();
     await letGoOn.stop();
+    await workers.end();
   }
-  for (const worker of workers) {
-    worker.kill();
-    await worker.ended;
-    expect(worker.failures).toBe("");
-  }
-  const { times, repeated } = readEffects(effects);
-  expect(repeated).toEqual([]);
-  expect(times.size).toBe(runs * stepsPerRun);
-  const again = [...times.values()].reduce((sum, count) => sum + count - 1, 0);
-  expect(again).toBeLessThanOrEqual(interruptions * runsPerWorker);
+  await killer.cancel({ force: true });
   // The log has each step once.
   for (const run of started.slice(0, 50)) {
     const { items } = await run.events({ kinds: ["stepFinished"] });
     expect(items).toHaveLength(stepsPerRun);
   }
   return started.length;
+}
+
+/** Processes that are replaced whenever they die. */
+class Workers {
+  readonly #args: readonly (string | number)[];
+  readonly #living: (Child | undefined)[] = [];
+  readonly #lanes: readonly Promise<void>[];
+  /** Rejects when a process said that something went wrong. */
+  readonly failed: Promise<never>;
+  #fail: (error: Error) => void = () => undefined;
+  #isOver = false;
+  deaths = 0;
+
+  constructor({ place, effects, pauseMs }: KillPlan) {
+    this.#args = [place, effects, pauseMs, placesPerWorker];
+    this.failed = new Promise((_, reject) => (this.#fail = reject));
+    this.failed.catch(() => undefined);
+    this.#lanes = Array.from({ length: workersMax }, (_, index) => this.#lane(index));
+  }
+
+  /** Kills one that works. */
+  async kill(index: number): Promise<void> {
+    const victim = this.#living[index];
+    await victim?.reported(1);
+    victim?.kill();
+    await victim?.ended;
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    for (const child of this.#living) child?.kill();
+    await Promise.all(this.#lanes);
+  }
+
+  async #lane(index: number): Promise<void> {
+    while (!this.#isOver) {
+      const child = new Child("runtime-worker.ts", this.#args);
+      this.#living[index] = child;
+      await child.ended;
+      this.deaths += 1;
+      if (child.failures !== "") this.#fail(new Error(child.failures));
+    }
+  }
+}
+
+/** Tells how often the locks of all may have been lost. */
+async function killedAgainAndAgain({ kills, after }: KillPlan, workers: Workers): Promise<number> {
+  const random = seededRandom(seed);
+  let lostForAll = 0;
+  for (let kill = 0; kill < kills; kill += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50 + random() * 150));
+    await workers.kill(Math.floor(random() * workersMax));
+    if ((await after?.(kill)) === true) lostForAll += 1;
+  }
+  return lostForAll;
 }
 
 /**
@@ -107,7 +147,7 @@ function unparking(holdfast: Holdfast): { stop(): Promise<void> } {
   let isOver = false;
   const going = (async () => {
     while (!isOver) {
-      await holdfast.runs.unparkAll({});
+      await holdfast.runs.unparkAll({ function: tenSteps.name });
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   })();

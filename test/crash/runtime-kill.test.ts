@@ -37,7 +37,7 @@ describe("workers on one file that are killed with SIGKILL", () => {
         holdfast: await holdfastOn(await folder.open()),
         place: folder.file(),
         effects: path.join(folder.path, "effects.txt"),
-        pauseMs: isDeep ? 1_500 : 150,
+        pauseMs: isDeep ? 600 : 150,
         runs,
         kills,
       });

@@ -9,9 +9,10 @@ import { leaseOn, openTold } from "./told-database.ts";
 /**
  * Runs workflows of ten steps until it is killed. Each step writes a line to a
  * file outside the database before it is recorded, `<run> <step>`, and another
- * when its code is given the outcome, `<run> <step> recorded`.
+ * when its code is given the outcome, `<run> <step> recorded`. A run of
+ * `guilty` kills its process.
  */
-const [place = "", effects = "", pauseMs = ""] = process.argv.slice(2);
+const [place = "", effects = "", pauseMs = "", concurrency = "20"] = process.argv.slice(2);
 
 const tenSteps = workflow("ten-steps", async (ctx, start: number) => {
   let sum = start;
@@ -28,9 +29,16 @@ const tenSteps = workflow("ten-steps", async (ctx, start: number) => {
   return sum;
 });
 
+const guilty = workflow("guilty", async (ctx) =>
+  ctx.step("kill", () => {
+    process.kill(process.pid, "SIGKILL");
+    return new Promise(() => undefined);
+  }),
+);
+
 const holdfast = await holdfastOn(await opened());
-await holdfast.work([tenSteps], {
-  concurrency: 20,
+await holdfast.work([tenSteps, guilty], {
+  concurrency: Number(concurrency),
   lease: leaseOn(place, "4s"),
 });
 console.log("ready");

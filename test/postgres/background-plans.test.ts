@@ -6,7 +6,7 @@ import { planOf, plans } from "./plans.ts";
 
 const spawned = 20_000;
 
-/** Running processes of which nearly all run as executions, most of the others begun, few of a kind beside many that have ended, many handles of one session, and many groups that are settled. */
+/** Running processes of which nearly all run as executions, most of the others begun, few of a kind beside many that have ended, and many handles of one session. */
 async function fill(shell: Shell): Promise<void> {
   await shell.unsafe(`
     INSERT INTO holdfast_process
@@ -26,13 +26,6 @@ async function fill(shell: Shell): Promise<void> {
       CASE WHEN v % 20 > 0 THEN v END, 1, 1, 1, 'completed', 1, 1, 1, 1, 0
     FROM generate_series(1, ${spawned}) AS numbers (v)`);
   await shell.unsafe(`
-    INSERT INTO holdfast_effect_group (session, scope_kind, scope, name, kind, opened_at)
-    SELECT 7, 'turn', 't' || v % 20, 'g' || v, 'all', 1 FROM generate_series(1, 2000) AS numbers (v)`);
-  await shell.unsafe(`
-    INSERT INTO holdfast_effect_group_member (effect_group, ordinal, kind, name, attempts, place, succeeded, settled_at)
-    SELECT g.key, v, 'awaitEvent', 'e' || v, 1, CASE WHEN g.key % 200 > 0 THEN v END, 1, 1
-    FROM holdfast_effect_group g, generate_series(0, 19) AS numbers (v)`);
-  await shell.unsafe(`
     INSERT INTO holdfast_process_lease (process, fence, given_back)
     SELECT key, 1, 0 FROM holdfast_process WHERE key % 2 = 0`);
   await shell.unsafe(`
@@ -44,7 +37,7 @@ async function fill(shell: Shell): Promise<void> {
   await shell.unsafe("ANALYZE");
 }
 
-test("worklists, handles and the groups that wait are found by indexes", () =>
+test("worklists and handles are found by indexes", () =>
   withNewPlace(async (place) => {
     await place.open();
     const shell = place.shell();

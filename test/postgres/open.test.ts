@@ -142,6 +142,26 @@ describe("a server that does not let us in", () => {
     expect(shown(error)).not.toContain(new URL(serverUrl()).password);
   });
 
+  test.each([
+    ["08P01", "DATABASE_UNREACHABLE", /pooler.*`ignore_startup_parameters`/],
+    ["28P01", "DATABASE_ACCESS_DENIED", /user and password/],
+    ["3D000", "DATABASE_NOT_FOUND", /no database/],
+  ])("a pooler's refusal %s, which has one severity alone, is %s", async (sqlstate, code, says) => {
+    const fields = ["SFATAL", `C${sqlstate}`, "Mno", ""];
+    const body = Buffer.from(fields.map((field) => `${field}\0`).join(""));
+    const head = Buffer.from("E\0\0\0\0");
+    head.writeInt32BE(body.length + 4, 1);
+    const server = createServer((socket) => socket.end(Buffer.concat([head, body]))).listen(0);
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const error = await rejection(
+      openPostgres(`postgres://user:${password}@127.0.0.1:${port}/app`),
+    );
+    server.close();
+    expect(error).toMatchObject({ code, message: expect.stringMatching(says) });
+    expect(Object.values(error.details ?? {})).toEqual([sqlstate]);
+  });
+
   test("a server that hangs up during the greeting is unreachable", async () => {
     const server = createServer((socket) => socket.destroy()).listen(0);
     await once(server, "listening");

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import type { PostgresOptions } from "../../src/postgres.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
+import type { RuntimeEvent } from "../../src/runtime/runtime-event.ts";
 import type { Database, Warning } from "../../src/sql/database.ts";
 import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
@@ -34,6 +35,16 @@ async function withPooler(body: (given: Given) => Promise<void>): Promise<void> 
       await pooler.close();
     }
   });
+}
+
+/** Opening may meet the fault already. */
+async function untilOpened(open: () => Promise<Database>): Promise<Database> {
+  for (;;) {
+    const database = await open().catch((error: unknown) => {
+      expect(error).toMatchObject({ code: "PREPARED_STATEMENT_LOST" });
+    });
+    if (database !== undefined) return database;
+  }
 }
 
 async function runSome(database: Database): Promise<void> {
@@ -76,6 +87,37 @@ describe("a pooler that lends sessions", () => {
       expect(error).toMatchObject({ code: "PREPARED_STATEMENT_LOST", retryable: false });
       expect(error.message).toContain("pooler");
       expect(error.message).toContain("prepare: false");
+    }));
+
+  test("against prepared statements fails and parks no run: the worker stops and says why", () =>
+    withPooler(async ({ place, open }) => {
+      const books = workflow("books", async (ctx) => {
+        await ctx.step("first", () => 1);
+        await ctx.sleep(20);
+        await ctx.transaction("look", () => row(sql`SELECT ${1}::int8 AS one`));
+        return "done";
+      });
+      const direct = await holdfastOn(await place.open(), {}, () => undefined);
+      const runs = await direct.startMany(
+        books,
+        Array.from({ length: 20 }, () => ({})),
+      );
+      const told: RuntimeEvent[] = [];
+      const wrong = await untilOpened(() => open({ prepare: true }));
+      const holdfast = await holdfastOn(wrong, {}, (event) => void told.push(event));
+      const worked = holdfast.work([books], { lease: "2s" }).catch(() => undefined);
+      await until(() => told.some(({ message }) => message.startsWith("This worker stops.")));
+      await worked;
+      expect(told.find(({ message }) => message.startsWith("This worker stops."))).toMatchObject({
+        message: expect.stringMatching(
+          /^This worker stops\. .*pooler.*`postgres: \{ prepare: false \}`/,
+        ),
+        details: { code: "PREPARED_STATEMENT_LOST" },
+      });
+      await holdfast.close({ timeout: 0 });
+      await direct.work([books], { lease: "2s" });
+      for (const each of runs) expect(await each.result()).toBe("done");
+      await direct.close();
     }));
 
   test("is asked for no notifications, which would go to others", () =>

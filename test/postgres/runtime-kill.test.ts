@@ -49,7 +49,7 @@ describe("workers on one server that are killed with SIGKILL", () => {
           holdfast: await holdfastOn(database),
           place: `${place.url}#${place.schema}`,
           effects: path.join(folder.path, "effects.txt"),
-          pauseMs: isDeep ? 1_500 : 150,
+          pauseMs: isDeep ? 600 : 150,
           runs,
           kills,
           async after(kill) {

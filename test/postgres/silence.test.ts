@@ -1,5 +1,11 @@
 import { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
+import {
+  identityColumns,
+  statesText,
+  terminateText,
+  type Backend,
+} from "../../src/backends/postgres/silence/backend-states.ts";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
 import type { Database, Warning } from "../../src/sql/database.ts";
@@ -34,6 +40,11 @@ const spells: readonly (readonly [string, number, number])[] = isDeep
 function silenceFor(cable: Cable, ms: number): void {
   const resume = cable.silence();
   if (Number.isFinite(ms)) setTimeout(resume, ms).unref();
+}
+
+interface BackendRow {
+  readonly kind: string;
+  readonly waitsFor: string;
 }
 
 function one(database: Database): Promise<unknown> {
@@ -322,6 +333,28 @@ describe("a statement that takes longer than the time limit", () => {
       await shell`ALTER SYSTEM RESET synchronous_standby_names`;
       await shell`SELECT pg_reload_conf()`;
       expect(await written).toBe(1);
+    }));
+});
+
+describe("backends that are to end", () => {
+  test("are ended when they wait for their client, and left alone while they work", () =>
+    withPlace(async (place) => {
+      const [working, idle, other] = [place.shell(), place.shell(), place.shell()];
+      const identity = async (shell: Shell): Promise<Backend> =>
+        (await shell.unsafe<Backend[]>(`SELECT ${identityColumns}`))[0] ?? { pid: 0, since: "" };
+      const both = [await identity(working), await identity(idle)];
+      await other`SELECT pg_advisory_lock(1)`;
+      const locked = working`SELECT pg_advisory_lock(1) IS NULL AS is_null`.execute();
+      const waits = async (): Promise<boolean> => {
+        const states = await other.unsafe<BackendRow[]>(statesText(both));
+        return states.some(({ kind, waitsFor }) => kind === "working" && waitsFor !== "");
+      };
+      await until(waits);
+      expect(await other.unsafe(terminateText(both))).toHaveLength(1);
+      await until(async () => (await other.unsafe(statesText(both))).length === 1);
+      expect(await waits()).toBe(true);
+      await other`SELECT pg_advisory_unlock(1)`;
+      expect(await locked).toHaveLength(1);
     }));
 });
 

@@ -4,7 +4,7 @@ import { sql } from "../../src/sql/statement.ts";
 import { backgroundPaths, statementsOf } from "../fixtures/background-paths.ts";
 import { withFolder } from "./place.ts";
 
-test("worklists, handles and the groups that wait are found by indexes", () =>
+test("worklists and handles are found by indexes", () =>
   withFolder(async (folder) => {
     const database = await folder.open();
     for (const path of backgroundPaths)

@@ -174,7 +174,7 @@ describe("a backup is refused", () => {
 describe("a backup that is given up", () => {
   test.each([
     ["by its signal", "ABORTED"],
-    ["by the listener of its progress", "enough"],
+    ["by the listener of its progress", "OPTION_INVALID"],
   ])("%s leaves nothing, and the database works", (how, expected) =>
     withHeavyReads(async ({ heavy, folder, database }) => {
       fill(folder, 20_000);

@@ -80,6 +80,8 @@ describe("an app that was bundled", () => {
         const output = execFileSync(binary(), [bundleOf(format), database, copy], {
           cwd: folder.path,
           encoding: "utf8",
+          // The better-sqlite3 here is built for this Node, which Holdfast says on another.
+          stdio: "pipe",
           env: { ...process.env, NODE_OPTIONS: nodeOptions },
         });
         return JSON.parse(output) as Record<string, unknown>;

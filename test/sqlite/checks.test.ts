@@ -62,11 +62,6 @@ const unsound: Readonly<Record<string, readonly Statement[]>> = {
     sql`UPDATE holdfast_await_event SET state = 'open', settled_at = 1`,
     sql`UPDATE holdfast_await_event SET state = 'resolved', settled_at = 1, hash = NULL`,
   ],
-  holdfast_effect_group: [sql`UPDATE holdfast_effect_group SET kind = 'odd'`],
-  holdfast_effect_group_member: [
-    sql`UPDATE holdfast_effect_group_member SET kind = 'odd'`,
-    sql`UPDATE holdfast_effect_group_member SET place = 1, succeeded = NULL`,
-  ],
   holdfast_schedule: [
     sql`UPDATE holdfast_schedule SET catch_up = 'odd'`,
     sql`UPDATE holdfast_schedule SET catch_up_max = 0`,

@@ -1,22 +1,35 @@
+import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { nodeOf } from "../../scripts/node-of.ts";
+import { driverFlaw } from "../../src/backends/sqlite/drivers/driver-flaws.ts";
 import { loadBetterSqlite3, loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
+import type { Driver } from "../../src/backends/sqlite/drivers/drivers.ts";
+import type { Warning } from "../../src/sql/database.ts";
+import { compiled } from "../compile-children.ts";
 import { rejection } from "../conformance/backend.ts";
-import { withFolder } from "./place.ts";
+import { driverName, withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
+
+/** The loaders of an app in this folder, with this for node:sqlite. */
+const loadersIn = (folder: Folder, nodeSqlite: () => Driver) => ({
+  "better-sqlite3": () => loadBetterSqlite3(createRequire(folder.file("app.js"))),
+  "node:sqlite": nodeSqlite,
+});
 
 /** Refuses as an app in this folder would be refused, on a Node without node:sqlite. */
 const refusalIn = (folder: Folder) =>
   rejection(
     (async () =>
-      loadDriver(undefined, {
-        "better-sqlite3": () => loadBetterSqlite3(createRequire(folder.file("app.js"))),
-        "node:sqlite": () => {
+      loadDriver(
+        undefined,
+        undefined,
+        loadersIn(folder, () => {
           throw new Error("No such built-in module: node:sqlite");
-        },
-      }))(),
+        }),
+      ))(),
   );
 
 /** A package that fails as the real one does when its first connection loads the addon. */
@@ -37,6 +50,8 @@ function install(
   );
 }
 
+const isOldNode = Number.parseInt(process.versions.node, 10) < 22;
+
 const rebuild =
   "Run `npm rebuild better-sqlite3` (with `--ignore-scripts=false` where npm is set to skip install scripts), or use Node 22.13 or newer, which has node:sqlite built in.";
 
@@ -48,9 +63,24 @@ describe("a missing driver", () => {
         code: "DRIVER_MISSING",
         message:
           "No SQLite driver could be loaded (better-sqlite3: not installed; node:sqlite: No such built-in module: node:sqlite). " +
-          "Run `npm install better-sqlite3`, or use Node 22.13 or newer, which has node:sqlite built in.",
+          `Run \`npm install better-sqlite3${isOldNode ? "@12" : ""}\`, or use Node 22.13 or newer, which has node:sqlite built in.`,
       });
     }));
+
+  test.each([
+    ["20.19.0", "Run `npm install better-sqlite3@12`"],
+    ["22.12.0", "Run `npm install better-sqlite3`"],
+    ["26.0.0", "Run `npm install better-sqlite3`"],
+  ])("is to be installed on Node %s in a version that runs there: %s", (node, remedy) => {
+    const error = Object.assign(new Error("Cannot find module 'better-sqlite3'"), {
+      code: "MODULE_NOT_FOUND",
+    });
+    expect(driverFlaw("better-sqlite3", error, node)).toEqual({
+      isAbsent: true,
+      reason: "not installed",
+      remedy,
+    });
+  });
 
   test("whose install script was skipped is to be built", () =>
     withFolder(async (folder) => {
@@ -116,3 +146,86 @@ describe("a missing driver", () => {
       expect(message).toContain("Run `npm install better-sqlite3@12`, or use");
     }));
 });
+
+const otherBuild = {
+  code: "ERR_DLOPEN_FAILED",
+  message:
+    "The module '/app/better_sqlite3.node'\nwas compiled against a different Node.js version using\nNODE_MODULE_VERSION 108. This version of Node.js requires\nNODE_MODULE_VERSION 137. Please try re-compiling",
+};
+
+describe("a driver that node:sqlite replaces", () => {
+  test("was built for another Node: a warning says so once, with the command", () =>
+    withFolder(async (folder) => {
+      install(folder, otherBuild);
+      const warnings: Warning[] = [];
+      const loaders = loadersIn(folder, () => loadDriver(driverName));
+      loadDriver(undefined, undefined, loaders);
+      const load = () => loadDriver(undefined, (warning) => warnings.push(warning), loaders);
+      expect(load().name).toBe(driverName);
+      load();
+      expect(warnings).toEqual([
+        {
+          code: "DRIVER_UNUSABLE",
+          message:
+            "The slower node:sqlite is used, because better-sqlite3 is installed and cannot be loaded: " +
+            "its addon was built for another Node (NODE_MODULE_VERSION 108, this one has 137). " +
+            'Run `npm rebuild better-sqlite3` (with `--ignore-scripts=false` where npm is set to skip install scripts), or set `driver: "node:sqlite"`.',
+        },
+      ]);
+    }));
+
+  test("is not installed: there is nothing to say", () =>
+    withFolder(async (folder) => {
+      const warnings: Warning[] = [];
+      const driver = loadDriver(
+        undefined,
+        (warning) => warnings.push(warning),
+        loadersIn(folder, () => loadDriver(driverName)),
+      );
+      expect(driver.name).toBe(driverName);
+      expect(warnings).toEqual([]);
+    }));
+
+  test("was built for this Node and not for the one of the app: it is told once, to onEvent", () =>
+    withFolder(async (folder) => {
+      const { stderr, said } = onOtherNode(isNode22 ? 24 : 22, folder);
+      expect(said).toMatchObject({
+        isOwnKept: true,
+        emitted: ["The app is an experimental feature"],
+        events: [
+          {
+            message: expect.stringContaining("its addon was built for another Node") as string,
+            details: { code: "DRIVER_UNUSABLE" },
+          },
+        ],
+      });
+      expect(stderr).toBe("");
+    }));
+});
+
+test.each([22, 24])(
+  "node:sqlite of Node %i, chosen by the app, says nothing: not on its thread, and not to the app's own emitWarning",
+  (major) =>
+    withFolder(async (folder) => {
+      const { stderr, said } = onOtherNode(major, folder, "node:sqlite");
+      expect(said).toEqual({
+        isOwnKept: true,
+        emitted: ["The app is an experimental feature"],
+        events: [],
+      });
+      expect(stderr).toBe("");
+    }),
+);
+
+const isNode22 = process.versions.node.startsWith("22.");
+
+/** Runs the app of open-on-other-node.ts. */
+function onOtherNode(major: number, folder: Folder, ...driver: readonly string[]) {
+  const app = compiled("sqlite/open-on-other-node.ts");
+  const { stdout, stderr } = spawnSync(nodeOf(major), [app, folder.file(), ...driver], {
+    encoding: "utf8",
+    env: { ...process.env, NODE_OPTIONS: "" },
+  });
+  if (stdout === "") throw new Error(stderr);
+  return { stderr, said: JSON.parse(stdout) as object };
+}

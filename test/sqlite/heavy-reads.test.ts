@@ -83,14 +83,30 @@ describe("a quick check", () => {
       expect(await heavy.check()).toMatchObject({ ok: true });
     }));
 
-  test("passes on what the listener of its progress throws", () =>
-    withHeavyReads(async ({ heavy }) => {
-      const onProgress = (): never => {
-        throw new Error("enough");
+  test("ends with a code when the listener of its progress throws, and refuses one that is no function", () =>
+    withHeavyReads(async ({ heavy, folder }) => {
+      const calls = [
+        (onProgress: never) => heavy.check({ onProgress }),
+        (onProgress: never) => heavy.check({ full: true, onProgress }),
+        (onProgress: never) => heavy.sizes({ onProgress }),
+        (onProgress: never) => heavy.backup(folder.file("copy.db"), { onProgress }),
+      ];
+      const thrown = new Error("enough");
+      const throws = (): never => {
+        throw thrown;
       };
-      expect(await rejection(heavy.check({ onProgress }))).toMatchObject({
-        message: "enough",
-      });
+      for (const call of calls)
+        expect(await rejection(call(throws as never))).toMatchObject({
+          code: "OPTION_INVALID",
+          details: { option: "onProgress", report: { done: expect.any(Number) } },
+          cause: thrown,
+        });
+      for (const call of calls)
+        expect(await rejection(call(5 as never))).toMatchObject({
+          code: "OPTION_INVALID",
+          message: "Expected onProgress to be a function; got a number.",
+        });
+      expect(existsSync(folder.file("copy.db"))).toBe(false);
     }));
 });
 

@@ -227,7 +227,7 @@ describe("opening a file", () => {
       throw new Error(`${reason}\nand a stack`);
     };
     const load = () =>
-      loadDriver(undefined, {
+      loadDriver(undefined, undefined, {
         "better-sqlite3": failing("built for another Node"),
         "node:sqlite": failing("no such module"),
       });
@@ -244,7 +244,7 @@ describe("opening a file", () => {
   });
 
   test("takes the next driver when the first cannot be loaded", () => {
-    const driver = loadDriver(undefined, {
+    const driver = loadDriver(undefined, undefined, {
       "better-sqlite3": () => {
         throw new Error("not installed");
       },

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { brokenMap, conformanceIds, errorDocumentation, readmeSnippets } from "./documents.ts";
+import {
+  absentFromRecipes,
+  brokenMap,
+  conformanceIds,
+  errorDocumentation,
+  readmeSnippets,
+} from "./documents.ts";
 import { treeOf } from "./tree.ts";
 
 test("codes and sections that do not match are reported", () => {
@@ -51,6 +57,7 @@ test("missing documents are reported", () => {
   expect(errorDocumentation(nothing)).toHaveLength(1);
   expect(conformanceIds(nothing)).toHaveLength(1);
   expect(readmeSnippets(nothing)).toHaveLength(1);
+  expect(absentFromRecipes(nothing)).toHaveLength(1);
 });
 
 test("a file that the map names and that is gone is reported", () => {
@@ -62,5 +69,21 @@ test("a file that the map names and that is gone is reported", () => {
   });
   expect(brokenMap(tree)).toEqual([
     "ARCHITECTURE.md names gone.ts, which is not there: name the file that has it now.",
+  ]);
+});
+
+test("a file, a folder or a script that a recipe names and that is gone is reported", () => {
+  const tree = treeOf({
+    "CONTRIBUTING.md":
+      "Edit `src/sql/a.sql` and `src/gone.ts`, then `npm test -- test/cli test/old/a.test.ts -t gone.ts`.\n" +
+      "\n```sh\nnpm run check && npm run lost\n```\n\nA name such as `NNNN_name/sqlite.sql` or `count.ts` is no path.\n",
+    "package.json": '{ "scripts": { "check": "" } }',
+    "src/sql/a.sql": "",
+    "test/cli/a.test.ts": "",
+  });
+  expect(absentFromRecipes(tree)).toEqual([
+    "CONTRIBUTING.md names src/gone.ts, which is not there: name the file that has it now.",
+    "CONTRIBUTING.md names test/old/a.test.ts, which is not there: name the file that has it now.",
+    'CONTRIBUTING.md names "npm run lost", which package.json does not have.',
   ]);
 });

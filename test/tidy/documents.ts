@@ -110,3 +110,32 @@ export function brokenMap(tree: Tree): readonly string[] {
     .filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))
     .map((name) => `${mapPage} names ${name}, which is not there: name the file that has it now.`);
 }
+
+const recipePage = "CONTRIBUTING.md";
+
+/** Paths and scripts of the recipes exist: paths are written from the root, in backquotes or commands. */
+export function absentFromRecipes(tree: Tree): readonly string[] {
+  const page = tree.get(recipePage);
+  if (page === undefined)
+    return [`${recipePage} is missing: give each recipe its files and the command that proves it.`];
+  const quoted = [...page.matchAll(/^```\w*\n(.*?)^```$|`([^`\n]+)`/gms)]
+    .map(([, block, span]) => block ?? span ?? "")
+    .join("\n");
+  const paths = quoted.match(/(?<=^|\s)(?:src|test|docs|scripts|bench|examples)\/[\w./-]+/gm) ?? [];
+  const files = [...tree.keys()];
+  const { scripts = {} } = JSON.parse(tree.get("package.json") ?? "{}") as {
+    readonly scripts?: Readonly<Record<string, string>>;
+  };
+  const commands = [...quoted.matchAll(/npm run ([\w:-]+)/g)].map((match) => match[1] ?? "");
+  return [
+    ...[...new Set(paths)]
+      .map((path) => path.replace(/\/$/, ""))
+      .filter((path) => !files.some((file) => file === path || file.startsWith(`${path}/`)))
+      .map(
+        (path) => `${recipePage} names ${path}, which is not there: name the file that has it now.`,
+      ),
+    ...[...new Set(commands)]
+      .filter((name) => !Object.hasOwn(scripts, name))
+      .map((name) => `${recipePage} names "npm run ${name}", which package.json does not have.`),
+  ];
+}

@@ -20,16 +20,19 @@ test("one aggregate reaches into another through its page, rows, parts and topic
   ]);
 });
 
-test("two folders of stores that import each other are reported, but for the end of an execution", () => {
+test("two folders of stores or of the runtime that import each other are reported, but for the end of an execution", () => {
   const tree = treeOf({
     "src/stores/queue/a.ts": 'import { x } from "../session/session-row.ts";',
     "src/stores/session/b.ts": 'import { y } from "../queue/batch-row.ts";',
     "src/stores/execution/log/end.ts": 'import { z } from "../../process/parts.ts";',
     "src/stores/process/spawn.ts": 'import { z } from "../execution/parts.ts";',
     "src/stores/blob/keep.ts": 'import { z } from "../queue/batch-row.ts";',
+    "src/runtime/run/hot-run.ts": 'import { z } from "../worker/run-log.ts";',
+    "src/runtime/worker/worker.ts": 'import { z } from "../run/hot-run.ts";',
   });
   expect(mutualImports(tree)).toEqual([
-    "src/stores/queue and src/stores/session import each other (src/stores/queue/a.ts, src/stores/session/b.ts): move what both need to the row file of one, or to the substrate.",
+    "src/stores/queue and src/stores/session import each other (src/stores/queue/a.ts, src/stores/session/b.ts): move what both need to one of them, or below both.",
+    "src/runtime/run and src/runtime/worker import each other (src/runtime/run/hot-run.ts, src/runtime/worker/worker.ts): move what both need to one of them, or below both.",
   ]);
 });
 

@@ -11,31 +11,40 @@ import type { Tree } from "./tree.ts";
  */
 const openFiles = /(-row|^parts|^topics|^session-name|^table-checks(-beside)?|^context)$/;
 
-/** The end of an execution ends the process that stands for it, in one transaction. */
-const allowedPairs: ReadonlySet<string> = new Set(["execution process"]);
+/**
+ * Folders that may import each other. The end of an execution ends the process that stands for it,
+ * in one transaction. A client starts schedules, which start runs through it, and a handle exports
+ * the history that a replay reads.
+ */
+const allowedPairs: ReadonlySet<string> = new Set([
+  "stores/execution stores/process",
+  "runtime/client runtime/schedules",
+  "runtime/client runtime/history",
+]);
 
-/** `queue` of src/stores/queue/claim.ts; undefined for the substrate and everything else. */
-function aggregateOf(file: string): string | undefined {
-  const parts = file.split("/");
-  return parts[1] === "stores" && parts.length > 3 ? parts[2] : undefined;
+/** `stores/queue` of src/stores/queue/claim.ts; undefined for files directly in src/stores. */
+function partOf(file: string): string | undefined {
+  const [, floor, folder, ...rest] = file.split("/");
+  const isDivided = floor === "stores" || floor === "runtime";
+  return isDivided && rest.length > 0 ? `${floor}/${folder}` : undefined;
 }
 
-interface StoreImport {
+interface PartImport {
   readonly file: string;
   readonly target: string;
   readonly from: string;
   readonly to: string;
 }
 
-function* importsBetweenStores(tree: Tree): Generator<StoreImport, void> {
+function* importsBetweenParts(tree: Tree): Generator<PartImport, void> {
   for (const [file, text] of tree) {
-    const from = aggregateOf(file);
+    const from = partOf(file);
     if (from === undefined || !isCode(file) || isTest(file)) continue;
     for (const node of parse(file, text).children("body")) {
       const specifier = node.child("source")?.value("value");
       if (typeof specifier !== "string" || !specifier.startsWith(".")) continue;
       const target = path.posix.join(path.posix.dirname(file), specifier);
-      const to = aggregateOf(target);
+      const to = partOf(target);
       if (to !== undefined && to !== from) yield { file, target, from, to };
     }
   }
@@ -44,7 +53,8 @@ function* importsBetweenStores(tree: Tree): Generator<StoreImport, void> {
 /** One aggregate sees of another its page and its rows, not how it works. */
 export function closedDoors(tree: Tree): readonly string[] {
   const problems: string[] = [];
-  for (const { file, target } of importsBetweenStores(tree)) {
+  for (const { file, target, from } of importsBetweenParts(tree)) {
+    if (!from.startsWith("stores/")) continue;
     const name = path.posix.basename(target, ".ts");
     if (openFiles.test(name) || isPage(target, tree.get(target) ?? "")) continue;
     problems.push(
@@ -54,10 +64,10 @@ export function closedDoors(tree: Tree): readonly string[] {
   return problems;
 }
 
-/** No two folders of stores import each other: then neither could be read alone. */
+/** No two folders of a floor import each other: then neither could be read without the other. */
 export function mutualImports(tree: Tree): readonly string[] {
   const pairs = new Map<string, string>();
-  for (const { file, from, to } of importsBetweenStores(tree)) pairs.set(`${from} ${to}`, file);
+  for (const { file, from, to } of importsBetweenParts(tree)) pairs.set(`${from} ${to}`, file);
   const problems: string[] = [];
   for (const [pair, file] of pairs) {
     const [from, to] = pair.split(" ");
@@ -65,7 +75,7 @@ export function mutualImports(tree: Tree): readonly string[] {
     if (back === undefined || String(from) > String(to)) continue;
     if (allowedPairs.has(pair) || allowedPairs.has(`${to} ${from}`)) continue;
     problems.push(
-      `src/stores/${from} and src/stores/${to} import each other (${file}, ${back}): move what both need to the row file of one, or to the substrate.`,
+      `src/${from} and src/${to} import each other (${file}, ${back}): move what both need to one of them, or below both.`,
     );
   }
   return problems;

@@ -11,7 +11,7 @@ test.each([
   [".ci/run", "cd /work/main", "/work/"],
   ["docs/a.md", "see /root/.npmrc", "/root"],
   ["a.json", '"https://registry.example.org/a.tgz"', "//registry."],
-  ["package-lock.json", '"resolved": "x"', '"resolved":'],
+  ["package-lock.json", '"resolved": "https://example.org/x.tgz"', '"resolved": "https:'],
 ])("%s with %s is reported", (file, line, found) => {
   const problems = leftBehind(treeOf({ [file]: `first line\n${line}` }));
   expect(problems).toHaveLength(1);
@@ -20,6 +20,7 @@ test.each([
 
 test.each([
   "registry.get(key)",
+  '"resolved": "test/drivers"',
   "`${folder}/root`",
   "network/work/done",
   "test.skipIf(windows)('a', f)",

@@ -24,7 +24,7 @@ const leftovers: readonly Leftover[] = [
     fix: "name paths from the root of the project",
   },
   {
-    pattern: /\/\/[\w.-]*registry[\w-]*\.|\bregistry\.(npm|yarn)|"resolved":/,
+    pattern: /\/\/[\w.-]*registry[\w-]*\.|\bregistry\.(npm|yarn)|"resolved": "\w+:/,
     codeOnly: false,
     fix: "registries are the installer's business: keep omit-lockfile-registry-resolved in .npmrc",
   },

@@ -6,7 +6,10 @@ import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
  */
 interface ServerError {
   readonly code: string;
-  readonly severity: string;
+  /** Absent from a pooler, which sends `severity_local` alone. */
+  readonly severity?: string;
+  /** In the server's language. */
+  readonly severity_local?: string;
   readonly message: string;
   readonly constraint_name?: string;
   readonly table_name?: string;
@@ -100,6 +103,7 @@ export function connectFailure(error: unknown): HoldfastError {
         { sqlstate },
       );
     if (sqlstate === "53300") return noConnectionLeft(sqlstate);
+    if (sqlstate === "08P01") return refusedByPooler(sqlstate);
     // Starting up or shutting down: it may answer soon.
     if (/^(08|53|57P)/.test(sqlstate)) return unreachable(sqlstate);
     return statementFailed(error);
@@ -184,6 +188,17 @@ function unreachable(reason: string): HoldfastError {
   return new HoldfastError(
     "DATABASE_UNREACHABLE",
     `The server does not accept a connection (${reason}). Check that it runs, that host and port of the URL are right, and that it speaks TLS if the URL asks for it (sslmode).`,
+    { reason },
+  );
+}
+
+/** PgBouncer answers so to all that it refuses, and when it cannot reach the server. */
+function refusedByPooler(reason: string): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_UNREACHABLE",
+    `The server, or a pooler in front of it, refuses the connection (SQLSTATE ${reason}). Look into its log. ` +
+      "A pooler may know no database or user of that name, may not reach the server, or may not know a parameter of the URL, such as search_path: " +
+      "PgBouncer accepts those of its `ignore_startup_parameters`, and `ALTER ROLE … SET` gives them to the server.",
     { reason },
   );
 }
@@ -304,7 +319,7 @@ function isServerError(error: unknown): error is ServerError {
   return (
     typeof error === "object" &&
     error !== null &&
-    "severity" in error &&
+    ("severity" in error || "severity_local" in error) &&
     "code" in error &&
     typeof error.code === "string"
   );
@@ -314,7 +329,7 @@ function isServerError(error: unknown): error is ServerError {
  * True for severities with which the server ends the session. The code does not matter: functions
  * may raise any code, and end nothing.
  */
-function isFatal({ severity }: ServerError): boolean {
+function isFatal({ severity_local, severity = severity_local }: ServerError): boolean {
   return severity === "FATAL" || severity === "PANIC";
 }
 

@@ -25,10 +25,11 @@ export async function openSqliteWith(
   options: SqliteOptions,
   seams: SqliteSeams,
 ): Promise<SqliteDatabase> {
-  const settings = settingsOf(options);
+  const settings = settingsOf(options, seams.onWarning);
   if (path === ":memory:" && settings.readOnly)
     throw optionInvalid("readOnly", true, "false for a database in memory, which starts empty");
-  const opening = new Opening(path, settings, loadDriver(settings.driver), seams.isMover);
+  const driver = loadDriver(settings.driver, settings.warn);
+  const opening = new Opening(path, settings, driver, seams.isMover);
   try {
     if (path === ":memory:") return await opening.memory();
     const database = await opening.file(seams);

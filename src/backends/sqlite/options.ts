@@ -37,7 +37,7 @@ interface SqliteLimits {
 const cacheBytesMax = 2 ** 40;
 
 export interface SqliteOptions {
-  /** Defaults to better-sqlite3 when it is installed, else node:sqlite. */
+  /** Defaults to better-sqlite3 when it is installed and works here, else node:sqlite. */
   readonly driver?: DriverName;
   /** `full` (the default) acknowledges after the flush, `normal` at COMMIT. */
   readonly durability?: "full" | "normal";
@@ -68,6 +68,8 @@ export interface SqliteSeams {
    * moved.
    */
   readonly isMover?: boolean;
+  /** Receives warnings when the options have no listener. */
+  readonly onWarning?: (warning: Warning) => void;
   readonly flush?: FlushTuning;
   readonly fileSystem?: FileSystemProbe;
   /** The parent folder of the peers' socket folder. Defaults to the system's temporary folder. */
@@ -108,13 +110,17 @@ const defaultLimits: SqliteLimits = {
   cacheBytes: 16 * 1_048_576,
 };
 
-export function settingsOf(options: SqliteOptions): SqliteSettings {
+export function settingsOf(
+  options: SqliteOptions,
+  fallback?: SqliteOptions["onWarning"],
+): SqliteSettings {
   refuseUnknown(options, optionNames);
   const {
     clock = systemClock,
     busyTimeout = "15s",
     queueCallsMax = 100_000,
     limits: given = {},
+    onWarning = fallback,
   } = options;
   if (!isRecord(given)) throw optionInvalid("limits", given, "an object with limits");
   refuseUnknown(given, Object.keys(defaultLimits), "limits.");
@@ -129,6 +135,6 @@ export function settingsOf(options: SqliteOptions): SqliteSettings {
     busyBudgetMs: durationMs(busyTimeout, "busyTimeout"),
     queueCallsMax: wholeNumber("queueCallsMax", queueCallsMax),
     limits,
-    warn: warner(options.onWarning),
+    warn: warner(onWarning),
   };
 }

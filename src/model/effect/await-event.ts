@@ -46,8 +46,7 @@ export function decideAwait(
     const isSame = wish.kind === state && (!("hash" in wish) || wish.hash === hash);
     return { kind: isSame ? "replayed" : "late" };
   }
-  // The instant of the timeout, not the instant at which it was noticed: groups order their members
-  // by it.
+  // The instant of the timeout, not the instant at which it was noticed.
   if (dueAt !== null && dueAt <= now) return { kind: "settle", end: "timedOut", at: dueAt };
   return wish.kind === "timedOut" ? { kind: "open" } : { kind: "settle", end: wish.kind, at: now };
 }

@@ -61,6 +61,8 @@ const standing: Standing = {
   seen: null,
   inbox: null,
   ordinal: null,
+  isClosing: null,
+  finishedAt: null,
   resultKind: null,
   deadline: null,
   leaseUntil: null,

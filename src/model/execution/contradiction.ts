@@ -20,6 +20,9 @@ export interface Standing {
   readonly seen: number | null;
   readonly inbox: string | null;
   readonly ordinal: number | null;
+  /** 1 or 0, as the row has it. */
+  readonly isClosing: number | null;
+  readonly finishedAt: number | null;
   readonly resultKind: string | null;
   readonly deadline: number | null;
   readonly leaseUntil: number | null;
@@ -87,6 +90,8 @@ const compared = [
   "seen",
   "inbox",
   "ordinal",
+  "isClosing",
+  "finishedAt",
   "resultKind",
   "deadline",
 ] as const satisfies readonly (keyof Standing)[];
@@ -106,6 +111,8 @@ function standingOf(
     seen: on?.kind === "responses" ? on.seen : (sleeping?.seen ?? null),
     inbox: on?.kind === "joinSet" ? on.joinSet : null,
     ordinal: on?.kind === "joinSet" ? on.ordinal : null,
+    isClosing: on?.kind === "joinSet" ? Number(on.isClosing) : null,
+    finishedAt: pending.kind === "finished" ? pending.finishedAt : null,
     resultKind: pending.kind === "finished" ? pending.resultKind : null,
     deadline,
     leaseUntil: leaseOf(pending),

@@ -65,7 +65,7 @@ const shapes: Readonly<Record<ProcessEnd, { must: readonly string[]; may: readon
 
 const texts: ReadonlySet<string> = new Set(["code", "message", "class"]);
 
-/** True when a value has exactly the shape of an output. */
+/** True when a value has exactly the shape of an output. An optional field may be undefined. */
 export function isOutput(value: unknown): value is ProcessOutput {
   if (!isFields(value)) return false;
   const { kind } = value;
@@ -73,12 +73,12 @@ export function isOutput(value: unknown): value is ProcessOutput {
   const { must, may } = shapes[kind as ProcessEnd];
   return (
     must.every((name) => Object.hasOwn(value, name)) &&
-    Object.keys(value).every(
-      (name) =>
-        name === "kind" ||
-        ((must.includes(name) || may.includes(name)) &&
-          (!texts.has(name) || typeof value[name] === "string")),
-    )
+    Object.keys(value).every((name) => {
+      if (name === "kind") return true;
+      if (may.includes(name) && value[name] === undefined) return true;
+      const isText = typeof value[name] === "string";
+      return (must.includes(name) || may.includes(name)) && (isText || !texts.has(name));
+    })
   );
 }
 

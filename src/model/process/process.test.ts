@@ -55,6 +55,7 @@ describe("what a process ends with", () => {
       { kind: "completed", value: undefined, control: { next: "stop" } },
       { kind: "failed", class: "timeout", code: "c", message: "m", raw: [1], control: null },
       { kind: "failed", code: "c", message: "m", class: "" },
+      { kind: "failed", code: "c", message: "m", class: undefined, raw: undefined },
       { kind: "cancelled", message: "m", raw: 1, control: 2 },
     ])
       expect(isOutput(output)).toBe(true);
@@ -66,6 +67,7 @@ describe("what a process ends with", () => {
       { kind: "completed", value: 1, raw: 1 },
       { kind: "failed", class: 1, code: "c", message: "m" },
       { kind: "failed", code: 1, message: "m" },
+      { kind: "failed", code: undefined, message: "m" },
       { kind: "cancelled", message: "m", class: "c" },
       { kind: "abandoned", message: "m", control: 1 },
       { kind: "constructor", message: "m" },

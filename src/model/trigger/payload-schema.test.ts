@@ -80,6 +80,43 @@ describe("holding a payload to a schema", () => {
     );
   });
 
+  test.each([
+    ["required", "a"],
+    ["type", "string"],
+    ["anyOf", { type: "string" }],
+    ["oneOf", { type: "string" }],
+  ])("a list of false length or with holes in %s is refused, not walked", (word, item) => {
+    let looks = 0;
+    const lying = new Proxy([item], {
+      get(list, name) {
+        looks += 1;
+        if (looks > 1_000) throw new Error("Walked.");
+        if (name === "length") return 2 ** 32 - 1;
+        return typeof name === "string" && /^\d+$/.test(name)
+          ? item
+          : (Reflect.get(list, name) as unknown);
+      },
+      has: () => true,
+    });
+    const sparse = new Array<unknown>(1_001);
+    sparse.fill(item, 0, 3);
+    for (const list of [lying, sparse])
+      expect(() => checkedSchema({ [word]: list }, ["schema"])).toThrow(
+        expect.objectContaining({
+          code: "PROCESS_INVALID",
+          details: expect.objectContaining({ path: `$.schema.${word}` }),
+        }),
+      );
+  });
+
+  test("a schema that names one part again and again on every level is refused, not walked", () => {
+    let schema: object = { type: "string" };
+    for (let level = 0; level < 14; level += 1) schema = { anyOf: new Array(100).fill(schema) };
+    expect(() => checkedSchema(schema, ["schema"])).toThrow(
+      expect.objectContaining({ code: "PROCESS_INVALID" }),
+    );
+  });
+
   test("a schema that holds itself is refused, not followed for ever", () => {
     const schema: Record<string, unknown> = {};
     schema["items"] = schema;

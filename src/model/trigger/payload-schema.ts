@@ -178,34 +178,53 @@ const numbers: ReadonlySet<string> = new Set([
   "maxItems",
 ]);
 const schemaDepthMax = 32;
+const schemaItemsMax = 1_000;
+/** Counted at every place: a schema that is named twice on each of 16 levels is walked 65,536 times. */
+const schemasMax = 10_000;
 
 /**
  * Checks a schema from a caller. Unknown keywords are refused, because an unchecked rule would be
- * worse than none.
+ * worse than none. Lists are measured before they are walked, since a proxy may report any length.
  *
  * @throws HoldfastError `PROCESS_INVALID`
  */
-export function checkedSchema(given: unknown, path: readonly PathStep[]): PayloadSchema {
+export function checkedSchema(
+  given: unknown,
+  path: readonly PathStep[],
+  walked: { schemas: number } = { schemas: 0 },
+): PayloadSchema {
   const at = pathText(path);
   if (!isFields(given)) throw processInvalid(at, "is not a schema object.");
   if (path.length > schemaDepthMax)
     throw processInvalid(at, `is nested deeper than ${schemaDepthMax}.`);
-  for (const [word, value] of Object.entries(given)) checkWord(word, value, [...path, word]);
+  walked.schemas += 1;
+  if (walked.schemas > schemasMax)
+    throw processInvalid(at, `follows ${schemasMax} other schemas, the most that one may have.`);
+  for (const [word, value] of Object.entries(given))
+    checkWord(word, value, [...path, word], walked);
   return given;
 }
 
-function checkWord(word: string, value: unknown, path: readonly PathStep[]): void {
+function checkWord(
+  word: string,
+  value: unknown,
+  path: readonly PathStep[],
+  walked: { schemas: number },
+): void {
   const wrong = (why: string): Error => processInvalid(pathText(path), why);
   if (numbers.has(word)) {
     if (typeof value !== "number" || !Number.isFinite(value)) throw wrong("is not a number.");
     return;
   }
+  // Only the size of a registration limits the values of an enum, which are not walked here.
+  if (Array.isArray(value) && word !== "enum" && value.length > schemaItemsMax)
+    throw wrong(`is a list of more than ${schemaItemsMax}.`);
   switch (word) {
     case "anyOf":
     case "oneOf":
       if (!Array.isArray(value) || value.length === 0)
         throw wrong("must be a list of one or more schemas.");
-      value.forEach((choice, index) => checkedSchema(choice, [...path, index]));
+      value.forEach((choice, index) => checkedSchema(choice, [...path, index], walked));
       return;
     case "enum":
       if (!Array.isArray(value)) throw wrong("is not a list of values.");
@@ -222,13 +241,14 @@ function checkWord(word: string, value: unknown, path: readonly PathStep[]): voi
       return;
     case "properties":
       if (!isFields(value)) throw wrong("is not an object of schemas.");
-      for (const [name, held] of Object.entries(value)) checkedSchema(held, [...path, name]);
+      for (const [name, held] of Object.entries(value))
+        checkedSchema(held, [...path, name], walked);
       return;
     case "items":
-      checkedSchema(value, path);
+      checkedSchema(value, path, walked);
       return;
     case "additionalProperties":
-      if (typeof value !== "boolean") checkedSchema(value, path);
+      if (typeof value !== "boolean") checkedSchema(value, path, walked);
       return;
     default:
       throw wrong("is an unknown keyword for payload schemas.");

@@ -18,6 +18,9 @@ export interface Schema<In = unknown, Out = In> {
 type Verdict<Out> =
   { readonly value: Out; readonly issues?: undefined } | { readonly issues: readonly Issue[] };
 
+/** The longest path that an issue shows. */
+const pathStepsMax = 100;
+
 interface Issue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
@@ -123,8 +126,9 @@ function accepted(what: string, verdict: Verdict<unknown>): unknown {
       `${what} could not be checked: its schema answered with neither a value nor a list of issues. Nothing was written.`,
       { issues: [] },
     );
-  const issues = (found as readonly Issue[]).map(({ message, path }) => ({
-    path: pathText(path ?? []),
+  // Cut first: the list is the schema's, and may report any length.
+  const issues = (found as readonly Issue[]).slice(0, 20).map(({ message, path }) => ({
+    path: pathText((path ?? []).slice(0, pathStepsMax)),
     message,
   }));
   const spoken = issues
@@ -134,7 +138,7 @@ function accepted(what: string, verdict: Verdict<unknown>): unknown {
   throw new HoldfastError(
     "INPUT_INVALID",
     `${what} does not fit its schema: ${spoken}. Nothing was written.`,
-    { issues: issues.slice(0, 20) },
+    { issues },
   );
 }
 

@@ -80,6 +80,16 @@ test("a look that finds nothing is not repeated for 50 ms, and cancels what was 
   expect(at(1_050, 2)).toEqual(["looked", "resumed"]);
 });
 
+test("a look that finds nothing cancels the debt that it was given, and what came to it meanwhile", () => {
+  const shares = new Shares(["f"]);
+  for (let n = 0; n < 3; n += 1) shares.owe("f");
+  shares.looking();
+  for (let n = 0; n < 3; n += 1) shares.owe("f");
+  shares.looked(["f"], [], 1_000);
+  expect(shares.debtOf("f")).toEqual({ begun: 0, new: 0 });
+  expect(shares.next(["f"], 1_050)?.kind).toBe("resumed");
+});
+
 test("a clock that was set back does not stop looks", () => {
   const shares = new Shares(["f"]);
   for (let n = 0; n < 3; n += 1) shares.owe("f");

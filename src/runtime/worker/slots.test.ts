@@ -116,3 +116,36 @@ test("a worker with no free place claims only those that are kept, for the funct
   expect(claim?.count).toBe(1);
   expect([...(claim?.functions ?? [])]).toEqual(["g"]);
 });
+
+test("nothing is started here while resumed runs ask, also by a run that has just got its place", () => {
+  const slots = placesOf(2);
+  const free: number[] = [];
+  slots.keepOut();
+  for (let n = 0; n < 2; n += 1) slots.again("f", () => free.push(slots.free));
+  slots.letIn();
+  expect(free).toEqual([0, 0]);
+});
+
+test("a look is for the functions that its own places are kept for, and not for those of the look before", () => {
+  const slots = placesOf(1);
+  slots.take("f");
+  void slots.freed(lasting());
+  for (let n = 0; n < 10; n += 1) slots.again("f", () => undefined);
+  slots.give("f");
+  const looks: string[][] = [];
+  while (looks.length < 5) {
+    void slots.freed(lasting());
+    const claim = slots.claim(1);
+    if (claim === undefined) {
+      slots.give("f");
+      continue;
+    }
+    looks.push([...claim.functions]);
+    const name = claim.functions.has("g") ? "g" : "f";
+    slots.begin(name);
+    slots.looked(claim, [{ name, hasBegun: false }]);
+    slots.give(name);
+  }
+  // They take turns, and after three resumed runs of `f` its due work is owed a place.
+  expect(looks).toEqual([["g"], ["g"], ["g"], ["f", "g"], ["f"]]);
+});

@@ -2,6 +2,8 @@ import type { LoadedBlob } from "./read.ts";
 
 /** The largest total size in bytes. */
 const bytesMax = 16_777_216;
+/** A blob takes some hundred bytes of memory besides its content, which small ones would add up. */
+const blobsMax = 1_000;
 
 /**
  * Verified blobs by hash. A hash names the same bytes forever, so they need not be read, inflated
@@ -25,7 +27,7 @@ export class VerifiedBlobs {
     this.#blobs.set(blob.hash, copyOf(blob));
     this.#bytes += blob.size;
     for (const [hash, { size }] of this.#blobs) {
-      if (this.#bytes <= bytesMax) return;
+      if (this.#bytes <= bytesMax && this.#blobs.size <= blobsMax) return;
       this.#blobs.delete(hash);
       this.#bytes -= size;
     }

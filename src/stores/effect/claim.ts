@@ -20,7 +20,7 @@ import { isRecord } from "../../model/values/spoken-kind.ts";
 import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row, run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import {
@@ -168,32 +168,31 @@ export type ClaimEffectOutcome =
  * Claims an effect to run it, or returns the recorded result or the worker that runs it.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const claimEffect: StoreOperation<EffectContext, ClaimEffect, ClaimEffectOutcome> =
-  storeOperation("claimEffect", {
-    key: (input: ClaimEffect) => aggregateOf(input.effect),
-    *one({ clock }: EffectContext, input) {
-      const { effect } = input;
-      const { dueAt } = effect;
-      const { session, scope } = yield* keptScope(effect.scope);
-      const first = { ...input, now: instantOf(() => clock.now()) };
-      const decision = decideEffect({ kind: "absent" }, questionOf(first));
-      const claim = decision.kind === "claim" ? newClaim(decision, first) : undefined;
-      const key = yield* insertEffect(session, first, claim);
-      if (key !== undefined)
-        return claim === undefined
-          ? { kind: "notDue", key, dueAt: dueAt ?? first.now }
-          : {
-              kind: "claimed",
-              claim: claimed(scope, effect, key, claim, dueAt),
-            };
-      const found = yield* row<EffectRow>(sql`
+export const claimEffect = storeOperation("claimEffect", {
+  key: (input) => aggregateOf(input.effect),
+  *one({ clock }: EffectContext, input: ClaimEffect): Tx<ClaimEffectOutcome> {
+    const { effect } = input;
+    const { dueAt } = effect;
+    const { session, scope } = yield* keptScope(effect.scope);
+    const first = { ...input, now: instantOf(() => clock.now()) };
+    const decision = decideEffect({ kind: "absent" }, questionOf(first));
+    const claim = decision.kind === "claim" ? newClaim(decision, first) : undefined;
+    const key = yield* insertEffect(session, first, claim);
+    if (key !== undefined)
+      return claim === undefined
+        ? { kind: "notDue", key, dueAt: dueAt ?? first.now }
+        : {
+            kind: "claimed",
+            claim: claimed(scope, effect, key, claim, dueAt),
+          };
+    const found = yield* row<EffectRow>(sql`
       SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
-      if (found === undefined) throw removedMeanwhile(effect);
-      // The transaction that had locked the row may have taken longer than its claim lasts.
-      const then = { ...input, now: instantOf(() => clock.now()) };
-      return yield* claimRecorded(scope, found, then);
-    },
-  });
+    if (found === undefined) throw removedMeanwhile(effect);
+    // The transaction that had locked the row may have taken longer than its claim lasts.
+    const then = { ...input, now: instantOf(() => clock.now()) };
+    return yield* claimRecorded(scope, found, then);
+  },
+});
 
 /**
  * Maps the outcome of a claim to the caller's answer.

@@ -124,44 +124,6 @@ export function corruptEffect(
   );
 }
 
-/** A settled attempt of an effect. */
-interface SettledAttempt extends SettledEffect {
-  readonly attempt: number;
-}
-
-/**
- * Either one recorded attempt, or the first final one: a transient failure below the given attempt
- * is retried, so it is not final.
- */
-type WhichAttempt = { readonly recorded: number } | { readonly retriedBelow: number };
-
-/**
- * The outcome of an effect for a group, or undefined while it may still change. Later attempts do
- * not matter: the outcome of the first attempt that counts was visible before they started.
- *
- * @throws HoldfastError `CORRUPT_ROW`
- */
-export function* settledAttempt(
-  session: number,
-  { scope, replayKey }: Pick<EffectRef, "scope" | "replayKey">,
-  which: WhichAttempt,
-): Tx<SettledAttempt | undefined> {
-  const isCounted =
-    "recorded" in which
-      ? sql`attempt = ${which.recorded}`
-      : sql`(status <> 'failed' OR COALESCE(is_transient, 0) = 0 OR attempt >= ${which.retriedBelow})`;
-  const found = yield* row<EffectRow & { readonly attempt: number }>(sql`
-    SELECT attempt, ${effectColumns} FROM holdfast_effect
-    WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id} AND replay_key = ${replayKey}
-      AND status <> 'inProgress' AND ${isCounted}
-    ORDER BY attempt LIMIT 1`);
-  if (found === undefined) return undefined;
-  const { key, attempt } = found;
-  const state = stateOf(found);
-  if (state.kind !== "settled") throw corruptEffect(key, "is not settled");
-  return { ...state.outcome, settledAt: state.settledAt, key, attempt };
-}
-
 /** The effects that a session owns, which are removed with it. */
 export const effectsOwned: readonly OwnedRows[] = [
   {

@@ -163,9 +163,10 @@ export interface Effects {
    */
   readonly renew: Method<[claim: EffectClaim, options?: RenewEffectOptions], EffectClaim>;
   /**
-   * Records the value of an effect. It may be repeated with the same claim. A value above the size
-   * limit is recorded as a failure, and this call throws that failure. Prepared, the call throws
-   * and records nothing.
+   * Records the value of an effect. It may be repeated with the same claim; the first value stays.
+   * A value above the size limit is recorded as a failure. This call throws the failure that is
+   * recorded, also when the same claim has recorded it before. Prepared, the call throws and
+   * records nothing.
    *
    * @throws HoldfastError `EFFECT_LEASE_LOST`, `EFFECT_RESULT_UNSTORABLE`, `VALUE_TOO_LARGE`,
    *   `SESSION_NOT_FOUND`, `SESSION_DELETED`

@@ -8,15 +8,7 @@ import { givenFlag } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import { isSameToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  afterwards,
-  announce,
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { afterwards, announce, row, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
 import { isLivingSession } from "../session-row.ts";
@@ -94,27 +86,25 @@ export function outcomeOf(
 }
 
 /**
- * Throws the recorded failure to a caller whose value was recorded as a failure. In the caller's
- * own transaction this rolls back the work done beside it.
+ * Throws the recorded failure to a caller that had a value to record, which would take that value
+ * for recorded. In the caller's own transaction this rolls back the work done beside it.
  *
- * @throws HoldfastError `VALUE_TOO_LARGE`, `CORRUPT_ROW`
+ * @throws HoldfastError `VALUE_TOO_LARGE`, `CORRUPT_ROW`, or the error that the claim has recorded
  */
 export function refuseFailed(
   context: Pick<EffectContext, "codec" | "database">,
-  draft: EffectOutcome,
   recorded: Pick<SettledEffect, "key" | "status" | "value" | "isTransient">,
 ): void {
-  if (draft.status === "failed" && recorded.status === "failed")
-    throw readFailure(context, recorded);
+  if (recorded.status === "failed") throw readFailure(context, recorded);
 }
 
-/** @throws HoldfastError `VALUE_TOO_LARGE`, `CORRUPT_ROW` */
+/** @throws HoldfastError those of `refuseFailed` */
 export function shownComplete(
   context: EffectContext,
   { outcome }: FinishedEffect,
-  { claim: { key }, outcome: draft }: FinishEffect,
+  { claim: { key } }: FinishEffect,
 ): void {
-  refuseFailed(context, draft, { ...outcome, key });
+  refuseFailed(context, { ...outcome, key });
 }
 
 export interface FailEffectOptions extends WaitOptions {
@@ -170,28 +160,27 @@ function checkedClaim(claim: EffectClaim): EffectClaim {
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const finishEffect: StoreOperation<EffectContext, FinishEffect, FinishedEffect> =
-  storeOperation("finishEffect", {
-    key: (input: FinishEffect) => aggregateOf(input.claim),
-    *one(context: EffectContext, { claim, outcome }) {
-      const { clock } = context;
-      const settledAt = instantOf(() => clock.now());
-      const written = yield* writeEnd(claim, outcome, settledAt);
-      const then = Math.max(
-        settledAt,
-        instantOf(() => clock.now()),
-      );
-      if (written !== undefined) {
-        const { token, expires_at: expiresAt } = written;
-        if (isSameToken(token, claim.token) && expiresAt > then) {
-          yield* announce(effectChanged, String(claim.key));
-          return { outcome, settledAt };
-        }
-        yield* takeBack(claim.key);
+export const finishEffect = storeOperation("finishEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim, outcome }: FinishEffect): Tx<FinishedEffect> {
+    const { clock } = context;
+    const settledAt = instantOf(() => clock.now());
+    const written = yield* writeEnd(claim, outcome, settledAt);
+    const then = Math.max(
+      settledAt,
+      instantOf(() => clock.now()),
+    );
+    if (written !== undefined) {
+      const { token, expires_at: expiresAt } = written;
+      if (isSameToken(token, claim.token) && expiresAt > then) {
+        yield* announce(effectChanged, String(claim.key));
+        return { outcome, settledAt };
       }
-      return yield* finishLate(context, claim, then, outcome);
-    },
-  });
+      yield* takeBack(claim.key);
+    }
+    return yield* finishLate(context, claim, then, outcome);
+  },
+});
 
 /**
  * Finishes an effect in one statement, since the claim is nearly always still held. Only this
@@ -285,12 +274,12 @@ interface EndClaim {
  * Records that a claim had expired at an instant, unless it was taken over, settled or renewed in
  * the meantime.
  */
-const endClaim: StoreOperation<EffectContext, EndClaim, void> = storeOperation("endEffectClaim", {
-  key: ({ claim }: EndClaim) => aggregateOf(claim),
-  *one(_: EffectContext, { claim: { key, fence }, at }) {
+const endClaim = storeOperation("endEffectClaim", {
+  key: ({ claim }) => aggregateOf(claim),
+  *one(_: EffectContext, { claim: { key, fence }, at }: EndClaim): Tx<void> {
     const ended = yield* run(sql`
-        UPDATE holdfast_effect SET renewed_at = ${at}
-        WHERE key = ${key} AND fence = ${fence} AND status = 'inProgress' AND expires_at <= ${at} AND renewed_at < ${at}`);
+      UPDATE holdfast_effect SET renewed_at = ${at}
+      WHERE key = ${key} AND fence = ${fence} AND status = 'inProgress' AND expires_at <= ${at} AND renewed_at < ${at}`);
     if (ended > 0) yield* announce(effectChanged, String(key));
   },
 });
@@ -327,27 +316,26 @@ export function givenRenew(
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const renewEffect: StoreOperation<EffectContext, RenewEffect, EffectRenewal> =
-  storeOperation("renewEffect", {
-    key: (input: RenewEffect) => aggregateOf(input.claim),
-    *one(context: EffectContext, { claim, leaseMs }) {
-      yield* livingSessionOf(claim.scope);
-      const state = stateOf(yield* lockedEffect(claim.key));
-      const now = instantOf(() => context.clock.now());
-      const standing = standingOf(state, claim, now);
-      if (standing.kind === "settled") return { kind: "over" };
-      if (standing.kind === "lost") {
-        if (standing.reason === "released") return { kind: "over" };
-        throw yield* lossOf(context, claim, standing.reason, now);
-      }
-      const held = extended(standing.claim, now, leaseMs);
-      yield* writeClaim(claim.key, held);
-      return {
-        kind: "renewed",
-        claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
-      };
-    },
-  });
+export const renewEffect = storeOperation("renewEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim, leaseMs }: RenewEffect): Tx<EffectRenewal> {
+    yield* livingSessionOf(claim.scope);
+    const state = stateOf(yield* lockedEffect(claim.key));
+    const now = instantOf(() => context.clock.now());
+    const standing = standingOf(state, claim, now);
+    if (standing.kind === "settled") return { kind: "over" };
+    if (standing.kind === "lost") {
+      if (standing.reason === "released") return { kind: "over" };
+      throw yield* lossOf(context, claim, standing.reason, now);
+    }
+    const held = extended(standing.claim, now, leaseMs);
+    yield* writeClaim(claim.key, held);
+    return {
+      kind: "renewed",
+      claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
+    };
+  },
+});
 
 /** @throws HoldfastError `EFFECT_LEASE_LOST` */
 export function shownRenewal(
@@ -377,23 +365,20 @@ export function givenRelease(
  * it was no longer held. An expired claim is cleared anyway: its holder was told, and a clock that
  * is set back must not revive it.
  */
-export const releaseEffect: StoreOperation<EffectContext, ReleaseEffect, boolean> = storeOperation(
-  "releaseEffect",
-  {
-    key: (input: ReleaseEffect) => aggregateOf(input.claim),
-    *one({ clock }: EffectContext, { claim }) {
-      const state = stateOf(yield* lockedEffect(claim.key));
-      const now = instantOf(() => clock.now());
-      const standing = standingOf(state, claim, now);
-      const isHeld = standing.kind === "held";
-      const isExpired = standing.kind === "lost" && standing.reason === "expired";
-      if (!isHeld && !isExpired) return false;
-      yield* run(sql`
+export const releaseEffect = storeOperation("releaseEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one({ clock }: EffectContext, { claim }: ReleaseEffect): Tx<boolean> {
+    const state = stateOf(yield* lockedEffect(claim.key));
+    const now = instantOf(() => clock.now());
+    const standing = standingOf(state, claim, now);
+    const isHeld = standing.kind === "held";
+    const isExpired = standing.kind === "lost" && standing.reason === "expired";
+    if (!isHeld && !isExpired) return false;
+    yield* run(sql`
       UPDATE holdfast_effect SET process = NULL, token = NULL, claimed_at = NULL, renewed_at = NULL,
         expires_at = NULL
       WHERE key = ${claim.key}`);
-      yield* announce(effectChanged, String(claim.key));
-      return isHeld;
-    },
+    yield* announce(effectChanged, String(claim.key));
+    return isHeld;
   },
-);
+});

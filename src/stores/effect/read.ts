@@ -100,13 +100,9 @@ function* effectAnswer(
  * @throws HoldfastError `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const replayEffect: StoreOperation<
-  EffectContext,
-  { readonly effect: EffectRequest },
-  Unclaimed
-> = storeOperation("replayEffect", {
-  key: ({ effect }: { readonly effect: EffectRequest }) => aggregateOf(effect),
-  *one(context: EffectContext, { effect }) {
+export const replayEffect = storeOperation("replayEffect", {
+  key: ({ effect }) => aggregateOf(effect),
+  *one(context: EffectContext, { effect }: { readonly effect: EffectRequest }): Tx<Unclaimed> {
     const answer = yield* effectAnswer(context, { effect, isStrict: true });
     if (answer.kind === "missing") throw effectNotRecorded(namesOf(effect));
     if (answer.kind === "unfinished" || answer.kind === "free")
@@ -191,17 +187,16 @@ export function* lockReadEffect(ref: EffectRef): Tx<void> {
  * Reads one effect, or undefined.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const readEffect: StoreOperation<EffectContext, EffectRef, StoredEffect | undefined> =
-  storeOperation("readEffect", {
-    key: (ref: EffectRef) => aggregateOf(ref),
-    *one(_: EffectContext, ref) {
-      const session = yield* livingSessionOf(ref.scope);
-      const found = yield* row<FullRow>(sql`
+export const readEffect = storeOperation("readEffect", {
+  key: (ref) => aggregateOf(ref),
+  *one(_: EffectContext, ref: EffectRef): Tx<StoredEffect | undefined> {
+    const session = yield* livingSessionOf(ref.scope);
+    const found = yield* row<FullRow>(sql`
       SELECT ${effectColumns}, replay_key, attempt, kind, created_at, envelope
       FROM holdfast_effect WHERE ${whichEffect(session, ref)}`);
-      return found === undefined ? undefined : storedOf(found);
-    },
-  });
+    return found === undefined ? undefined : storedOf(found);
+  },
+});
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function shownEffect(

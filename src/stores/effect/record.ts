@@ -5,14 +5,7 @@ import type { ProvenDeath } from "../../model/lease.ts";
 import { isSameToken, newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import {
-  announce,
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { announce, row, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import {
@@ -84,32 +77,31 @@ export type RecordEffectOutcome =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const recordEffect: StoreOperation<EffectContext, RecordEffect, RecordEffectOutcome> =
-  storeOperation("recordEffect", {
-    snapshotSafe: true,
-    key: (input: RecordEffect) => aggregateOf(input.effect),
-    *one({ clock }: EffectContext, input) {
-      const { effect, outcome } = input;
-      const { session } = yield* keptScope(effect.scope);
-      const settledAt = instantOf(() => clock.now());
-      const key = yield* insertSettled(session, input, settledAt);
-      if (key !== undefined) return { kind: "recorded", effect: { ...outcome, key, settledAt } };
-      const found = yield* row<EffectRow>(sql`
+export const recordEffect = storeOperation("recordEffect", {
+  snapshotSafe: true,
+  key: (input) => aggregateOf(input.effect),
+  *one({ clock }: EffectContext, input: RecordEffect): Tx<RecordEffectOutcome> {
+    const { effect, outcome } = input;
+    const { session } = yield* keptScope(effect.scope);
+    const settledAt = instantOf(() => clock.now());
+    const key = yield* insertSettled(session, input, settledAt);
+    if (key !== undefined) return { kind: "recorded", effect: { ...outcome, key, settledAt } };
+    const found = yield* row<EffectRow>(sql`
       SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
-      if (found === undefined) throw removedMeanwhile(effect);
-      const now = instantOf(() => clock.now());
-      return yield* recordFound(found, input, now);
-    },
-  });
+    if (found === undefined) throw removedMeanwhile(effect);
+    const now = instantOf(() => clock.now());
+    return yield* recordFound(found, input, now);
+  },
+});
 
 /** @throws HoldfastError `EFFECT_CONFLICT`, `VALUE_TOO_LARGE`, `CORRUPT_ROW` */
 export function shownRecorded(
   context: EffectContext,
   answer: RecordEffectOutcome,
-  { effect, outcome }: Pick<RecordEffect, "effect" | "outcome">,
+  { effect }: Pick<RecordEffect, "effect">,
 ): RecordedEffect {
   if (answer.kind !== "recorded") return shownAnswer(context, answer, effect);
-  refuseFailed(context, outcome, answer.effect);
+  refuseFailed(context, answer.effect);
   return { kind: "recorded" };
 }
 

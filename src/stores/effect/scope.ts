@@ -80,7 +80,7 @@ export function checkedEffect(scope: EffectScope, key: string, attempt: number =
   return { scope: named.scope, replayKey: named.key, attempt };
 }
 
-/** The scope and key of an effect, an await-event or a group. */
+/** The scope and key of an effect or an await-event. */
 export interface ScopedPlace {
   readonly scope: EffectScopeRef;
   readonly key: string;
@@ -88,7 +88,7 @@ export interface ScopedPlace {
 
 /** @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED` */
 export function checkedPlace(
-  subject: "effect" | "await-event" | "group",
+  subject: "effect" | "await-event",
   scope: EffectScope,
   key: string,
 ): ScopedPlace {

@@ -3,15 +3,13 @@ import type { Encoded } from "../../model/values/encoded.ts";
 import type { PayloadCodec } from "../../model/values/payload-codec.ts";
 import { sealedView } from "../../model/values/payload-mark.ts";
 import { valueCodec } from "../../model/values/value-codec.ts";
-import { plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import { plainOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { appMigrationChecks } from "../app-migration/table-checks.ts";
 import { attachmentChecks } from "../attachment/table-checks.ts";
 import { awaitChecks } from "../effect/await/table-checks.ts";
 import { blobChecks } from "../blob/table-checks.ts";
 import type { Database } from "../../sql/database.ts";
-import { effectGroupChecks } from "../effect/groups/table-checks.ts";
 import { effectChecks } from "../effect/table-checks.ts";
 import { executionChecks } from "../execution/table-checks.ts";
 import { suspiciousExecutions, type Suspicious } from "../execution/parts.ts";
@@ -53,7 +51,7 @@ export interface MaintenanceCheckReport {
    * the table, with an empty key.
    */
   readonly isComplete: boolean;
-  /** True when values were not checked, because their payload codec was not given. */
+  /** True when values were not checked, because their payload codec is missing or wrong. */
   readonly isSealed: boolean;
 }
 
@@ -104,7 +102,6 @@ const allChecks: readonly TableCheck[] = [
   ...processChecks,
   ...effectChecks,
   ...awaitChecks,
-  ...effectGroupChecks,
   ...scheduleChecks,
   ...triggerChecks,
   ...ownerChecks,
@@ -124,16 +121,16 @@ interface SkipRow {
   readonly after: object | undefined;
 }
 
-const skipRow: Operation<SkipRow, SkippedRow | undefined> = plainOperation("skipTableRow", {
-  key: (input: SkipRow) => input.check.table,
-  *one({ check, after }) {
+const skipRow = plainOperation("skipTableRow", {
+  key: (input) => input.check.table,
+  *one({ check, after }: SkipRow): Tx<SkippedRow | undefined> {
     return yield* check.skipped(after);
   },
 });
 
-const checkSlice: Operation<CheckSlice, CheckedSlice> = plainOperation("checkTableSlice", {
-  key: (input: CheckSlice) => input.check.table,
-  *one({ check, after, rowsMax, bytesMax }) {
+const checkSlice = plainOperation("checkTableSlice", {
+  key: (input) => input.check.table,
+  *one({ check, after, rowsMax, bytesMax }: CheckSlice): Tx<CheckedSlice> {
     return yield* check.slice(after, { rowsMax, bytesMax });
   },
 });

@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../../sql/database.ts";
-import { lockRow } from "../../sql/dialect.ts";
-import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { lockRow, takeName } from "../../sql/dialect.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { StoreContext } from "../context.ts";
 import { list, pageOf, sliced, type List, type PageOptions } from "../list.ts";
@@ -23,22 +23,33 @@ export function givenRead(
   return { input: scheduleNamed(kind, name), wait: onlyWait(wait) };
 }
 
-/** Locks the schedule that a read is about, if it exists. */
+/** A schedule has a revision of 1 or more. */
+const takeScheduleName = takeName({
+  table: "holdfast_schedule",
+  unique: "kind, name",
+  others: "cadence, catch_up, catch_up_max, revision, failures, changed_at",
+  placeholder: "'', '', 0, 0, 0, 0",
+});
+
+/** Locks the name that a read is about, also a free one: a put would overwrite another's. */
 export function* lockReadSchedule({ kind, name }: ScheduleName): Tx<void> {
-  yield* row(sql`
+  const found = yield* row(sql`
     SELECT key FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name} ${lockRow}`);
+  if (found !== undefined) return;
+  yield* row(takeScheduleName(sql`${kind}, ${name}`));
+  yield* run(sql`
+    DELETE FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name} AND revision = 0`);
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-export const readSchedule: StoreOperation<object, ScheduleName, Schedule | undefined> =
-  storeOperation("readSchedule", {
-    key: (input: ScheduleName) => input.name,
-    *one(_, { kind, name }) {
-      const found = yield* row<ScheduleRow>(sql`
+export const readSchedule = storeOperation("readSchedule", {
+  key: (input) => input.name,
+  *one(_: object, { kind, name }: ScheduleName): Tx<Schedule | undefined> {
+    const found = yield* row<ScheduleRow>(sql`
       SELECT ${scheduleColumns} FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
-      return found && scheduleOf(found);
-    },
-  });
+    return found && scheduleOf(found);
+  },
+});
 
 /** The schedules of a kind, by name. */
 export const scheduleList: List<StoreContext, [kind: string, options?: PageOptions], Schedule> =

@@ -189,8 +189,12 @@ export class EffectModel {
     if (known.settled === undefined && live?.claim.token === claim.token) {
       await call;
       known.settled = { by: claim.token, value };
-    } else if (known.settled?.by === claim.token) await call;
-    else {
+    } else if (known.settled?.by === claim.token) {
+      // What was recorded first stays, and nobody takes a value for recorded beside a failure.
+      const { value: first } = known.settled;
+      if (how === "fail" || first.startsWith("completed")) await call;
+      else assert.equal((await rejection(call)).message, first);
+    } else {
       assert.equal((await rejection(call)).code, "EFFECT_LEASE_LOST");
       this.#tell(known, claim);
     }

@@ -172,6 +172,14 @@ function keptTests(fixture: InFixture): void {
       expect(await rejection(effects.record(turn, "recorded", ask, large))).toMatchObject({
         code: "VALUE_TOO_LARGE",
       });
+      // What fits comes too late: nobody must take it for recorded.
+      expect(await rejection(effects.complete(claim, "fits"))).toMatchObject({
+        code: "VALUE_TOO_LARGE",
+      });
+      const late = effects.complete.prepare(claim, "fits");
+      expect(
+        await refused(at, () => database.write("bill", late, { isolation: "readCommitted" })),
+      ).toMatchObject({ code: "VALUE_TOO_LARGE" });
       for (const key of ["claimed", "recorded"])
         expect(await rejection(effects.execute(turn, key, ask, never))).toMatchObject({
           code: "VALUE_TOO_LARGE",

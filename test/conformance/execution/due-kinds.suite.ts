@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PlaceDebt } from "../../../src/model/execution/place-debt.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type { FunctionDraft } from "../../../src/stores/execution/lock/places.ts";
+import type { FunctionDraft } from "../../../src/stores/execution/lock/limits.ts";
 import type { Backend } from "../backend.ts";
 import { pastChecks } from "../past-checks.ts";
 import { attemptFailed } from "./execution-events.ts";
@@ -199,6 +199,18 @@ export function executionDueKindsSuite(backend: Backend): void {
           WHERE execution = (SELECT key FROM holdfast_execution WHERE id = 'b10')`;
         await fixture.database.write("tear", () => pastChecks(fixture.database, tear));
         expect(await taken(fixture, 4)).toEqual(["b11", "b12", "b13", "n10"]);
+      }),
+    );
+
+    test(
+      "[E23] share the places of damaged ones as well, with the debt of the places already given",
+      onExecutions(backend, async (fixture) => {
+        await createNew(fixture, { count: 5 });
+        await createBegun(fixture, { count: 6 });
+        const tear = sql`UPDATE holdfast_execution_event SET body = 'torn' WHERE execution IN
+          (SELECT key FROM holdfast_execution WHERE id IN ('b12', 'n10'))`;
+        await fixture.database.write("tear", () => pastChecks(fixture.database, tear));
+        expect(await taken(fixture, 4)).toEqual(["b10", "b11", "b13", "n11"]);
       }),
     );
 

@@ -119,6 +119,12 @@ export const example: readonly Step[] = [
   step("create", "", { index: 1, fence: "right", set: 1 }),
   step("cancelByForce", "run-2"),
 
+  // A run whose worker knows its key, and whose end takes along the delay that it left open.
+  step("createLocked", "", { index: 4, inMs: 10 }),
+  append("run-4", draft("delayRequested", { inMs: 60_000 })),
+  step("append", "run-4", { events: [draft("stepFinished")], fence: "right", flag: true }),
+  step("finish", "run-4", { fence: "right", index: 2 }),
+
   // A run that is too late.
   step("create", "", { index: 3, seen: 1, inMs: 100 }),
   step("clock", "", { inMs: 1_000 }),

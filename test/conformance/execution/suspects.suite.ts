@@ -107,6 +107,22 @@ function taking(backend: Backend): void {
   );
 
   test(
+    "is told of while it is due and was not locked",
+    onExecutions(backend, async (fixture) => {
+      for (const id of ["a", "b"]) await diedBeside(fixture, id, 3);
+      const options = { ...byBob, functions: ["f"], limit: 10, ...alone };
+      for (const [id, hasSuspects] of [
+        ["a", true],
+        ["b", false],
+      ])
+        expect(await fixture.store.lockPending(options)).toMatchObject({
+          locked: [{ id }],
+          hasSuspects,
+        });
+    }),
+  );
+
+  test(
     "is locked alone, that with most deaths first, and nothing beside it",
     onExecutions(backend, async (fixture) => {
       const { store, database } = fixture;
@@ -207,6 +223,23 @@ function taking(backend: Backend): void {
       clock.advance(60_000);
       await later;
       expect(await waited("none")).toBe("DEADLINE_EXCEEDED");
+    }),
+  );
+
+  test(
+    "is not waited for while it has no place, also at the very instant at which it is due",
+    onExecutions(backend, async (fixture) => {
+      const { store } = fixture;
+      await diedBeside(fixture, "a", 3);
+      expect((await standing(fixture, "a")).pending).toMatchObject({ dueAt: T0 });
+      await store.create({ id: "b", function: "f" });
+      await store.lock("b", 1, byBob);
+      const functions = [{ name: "f", concurrencyMax: 1 }];
+      const options = { suspects: "alone", timeout: 0 } as const;
+      const error = await rejection(store.waitForPending(functions, options));
+      expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      await store.unlock("b", 2, { holder: byBob.holder, reason: "closed", after: "1 day" });
+      await store.waitForPending(functions, options);
     }),
   );
 
@@ -324,6 +357,24 @@ function convicting(backend: Backend): void {
       ]);
       expect(await deathsOf(fixture, "a")).toEqual([3, 0, 0]);
     }),
+  );
+
+  test.each([
+    [500, 1],
+    [501, 0],
+  ])(
+    "counts a lock that ran out unless another of its worker's lasts half a lease longer: %i ms of 1,000",
+    (longerMs, deaths) =>
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        for (const id of ["a", "other"]) await store.create({ id, function: "f" });
+        await store.lock("a", 1, { ...byAnn, retry: atOnce });
+        clock.advance(longerMs);
+        await store.lock("other", 1, byAnn);
+        clock.set(T0 + 1_000);
+        expect((await store.expireTimers()).locks).toBe(1);
+        expect(await deathsOf(fixture, "a")).toEqual([deaths, 0, 0]);
+      })(),
   );
 
   test(

@@ -7,6 +7,22 @@ import type { Database } from "../../../src/sql/database.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 
+/** A list that says that it goes on for ever. */
+function lying<T>(item: T): readonly T[] {
+  let looks = 0;
+  return new Proxy([item], {
+    get(list, name) {
+      looks += 1;
+      if (looks > 1_000) throw new Error("Walked.");
+      if (name === "length") return 2 ** 32 - 1;
+      return typeof name === "string" && /^\d+$/.test(name)
+        ? item
+        : (Reflect.get(list, name) as unknown);
+    },
+    has: () => true,
+  });
+}
+
 export function valuesSuite(backend: Backend): void {
   const onValues = (body: (database: Database) => Promise<void>) => () =>
     withDatabase(backend, async (database) => {
@@ -116,6 +132,10 @@ export function valuesSuite(backend: Backend): void {
       ["a number among texts", () => textsOf(["a", 2 as never])],
       ["text with U+0000", () => textsOf(["a", "b\0"])],
       ["text with a lone surrogate", () => textsOf(["\ud800", "b"])],
+      ["holes", () => textsOf(["a"].concat(new Array(2)))],
+      ["nothing but holes", () => integersOf(new Array(2))],
+      ["a false length", () => textsOf(lying("a"))],
+      ["a false length of numbers", () => integersOf(lying(1))],
     ])("a list with %s is refused before it is bound", (_, list) => {
       expect(list).toThrow(expect.objectContaining({ code: "PARAMETER_INVALID" }));
     });

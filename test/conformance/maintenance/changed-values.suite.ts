@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { awaitEvents, effectGroups, effects } from "../../../src/effects.ts";
+import { awaitEvents, effects } from "../../../src/effects.ts";
 import { executions } from "../../../src/executions.ts";
 import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
 import type { HoldfastError } from "../../../src/model/errors.ts";
@@ -251,9 +251,6 @@ function ofProcesses(database: Database, context: Context): readonly Delivered[]
 function ofEffects(database: Database, context: Context): readonly Delivered[] {
   const outside = effects(database, context);
   const awaited = awaitEvents(database, context);
-  const groups = effectGroups(database, context);
-  const members = [{ effect: "ask" }, { awaitEvent: "yes" }] as const;
-  const both = (): Promise<unknown> => groups.all(turn, "both", members);
   const outcome = { table: "holdfast_effect", column: "outcome" };
   const answer = { table: "holdfast_await_event", column: "payload" };
   return [
@@ -262,7 +259,7 @@ function ofEffects(database: Database, context: Context): readonly Delivered[] {
       ...outcome,
       where: "replay_key = 'ask'",
       instead: { answer: 2 },
-      reads: [() => outside.get(turn, "ask"), both],
+      reads: [() => outside.get(turn, "ask")],
       repeats: [
         () => outside.claim(turn, "ask", asked),
         () => outside.execute(turn, "ask", asked, () => 1),
@@ -288,7 +285,7 @@ function ofEffects(database: Database, context: Context): readonly Delivered[] {
       ...answer,
       where: "name = 'yes'",
       instead: { agreed: false },
-      reads: [() => awaited.wait(turn, "yes"), () => awaited.get(turn, "yes"), both],
+      reads: [() => awaited.wait(turn, "yes"), () => awaited.get(turn, "yes")],
     },
     {
       name: "a refusal from outside",

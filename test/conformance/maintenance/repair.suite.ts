@@ -3,12 +3,22 @@ import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import { delayId } from "../../../src/model/ids/delay-id.ts";
 import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { namedJoinSet } from "../../../src/model/ids/join-set-id.ts";
+import { parseOwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { maintenance } from "../../../src/blobs.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { spelled, sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
+import { overlaid } from "../../../src/testing/overlaid.ts";
 import { Meddling } from "../runtime/meddling.ts";
-import { ann, byAnn, onExecutions, T0, type ExecutionFixture } from "../execution/fixture.ts";
+import {
+  ann,
+  byAnn,
+  byBob,
+  onExecutions,
+  T0,
+  type ExecutionFixture,
+} from "../execution/fixture.ts";
 import { pastChecks } from "../past-checks.ts";
 import { rejection, type Backend } from "../backend.ts";
 
@@ -121,6 +131,63 @@ function heldTests(backend: Backend): void {
   );
 
   test(
+    "leaves a run that a living process runs, however long ago its lease ended",
+    onExecutions(backend, async (fixture) => {
+      const { database, clock } = fixture;
+      await shapes.locked(fixture, "a");
+      await editRow(database, "a", "lifecycle = 'paused'");
+      const edited = await allRows(database);
+      const meddling = new Meddling(database);
+      meddling.liveness = "alive";
+      const care = maintenance(meddling.database, { clock });
+      clock.advance(3_600_000);
+      expect(outcomesOf(await care.repair({ apply: true }))).toEqual([["a", "held"]]);
+      expect(await allRows(database)).toEqual(edited);
+      meddling.liveness = "unknown";
+      expect(outcomesOf(await care.repair({ apply: true }))).toEqual([["a", "repaired"]]);
+    }),
+  );
+
+  test(
+    "leaves a run that a process has taken since the run's last holder was found dead",
+    onExecutions(backend, async (fixture) => {
+      const { database, clock, store } = fixture;
+      await shapes.locked(fixture, "a");
+      await editRow(database, "a", "deadline_at = 5");
+      const meddling = new Meddling(database);
+      meddling.liveness = "dead";
+      const care = maintenance(meddling.database, { clock });
+      const repair = meddling.holdNext("repairState", "call");
+      const repaired = care.repair({ apply: true });
+      await repair.reached;
+      await store.unlock("a", 2, { holder: ann, reason: "closed" });
+      const another = overlaid(database, { owner: parseOwnerId("Own_01BX5ZZKBKACTAV9WEVGEMMVRZ") });
+      await executions(another, { clock }).lock("a", 3, byBob);
+      const before = await allRows(database);
+      repair.release();
+      expect(outcomesOf(await repaired)).toEqual([["a", "held"]]);
+      expect(await allRows(database)).toEqual(before);
+    }),
+  );
+
+  test(
+    "judges a lease at the instant at which the repair gets its turn",
+    onExecutions(backend, async (fixture) => {
+      const { database, clock } = fixture;
+      await shapes.kept(fixture, "a");
+      await editRow(database, "a", "seen = 9");
+      const meddling = new Meddling(database);
+      meddling.liveness = "unknown";
+      const repair = meddling.holdNext("repairState", "call");
+      const repaired = maintenance(meddling.database, { clock }).repair({ apply: true });
+      await repair.reached;
+      clock.advance(1_000);
+      repair.release();
+      expect(outcomesOf(await repaired)).toEqual([["a", "repaired"]]);
+    }),
+  );
+
+  test(
     "takes the lock of a row that has lost it from its log, so that it expires as any other",
     onExecutions(backend, async (fixture) => {
       const { database, clock, store } = fixture;
@@ -162,6 +229,26 @@ function heldTests(backend: Backend): void {
       expect(await locked()).toEqual(["a"]);
     }),
   );
+
+  test(
+    "frees the place of a run that only its row says is locked, and those that wait for one are told",
+    onExecutions(backend, async (fixture) => {
+      const { database, clock, store } = fixture;
+      await shapes.blocked(fixture, "a");
+      await editRow(database, "a", `state = 'locked', lock_version = 1, lease_until = ${far}`);
+      await store.create({ id: "b", function: "f" });
+      const functions = [{ name: "f", concurrencyMax: 1 }];
+      const meddling = new Meddling(database);
+      const looking = meddling.holdNext("findLockable", "answer");
+      const waiting = executions(meddling.database, { clock }).waitForPending(functions);
+      await looking.reached;
+      looking.release();
+      await maintenance(database, { clock }).repair({ apply: true });
+      await waiting;
+      const { locked } = await store.lockPending({ ...byAnn, functions, limit: 1 });
+      expect(locked.map(({ id }) => id)).toEqual(["b"]);
+    }),
+  );
 }
 
 function logTests(backend: Backend): void {
@@ -169,8 +256,9 @@ function logTests(backend: Backend): void {
     "reports a run whose log is damaged or ends elsewhere, and leaves it",
     onExecutions(backend, async (fixture) => {
       const { database, clock } = fixture;
-      for (const id of ["a", "b", "c", "d", "e"]) await shapes.blocked(fixture, id);
-      for (const id of ["a", "b", "c", "d", "e"]) await editRow(database, id, "seen = 9");
+      const ids = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+      for (const id of ids) await shapes.blocked(fixture, id);
+      for (const id of ids) await editRow(database, id, "seen = 9");
       const event = (id: string, version: number): string =>
         `execution = (SELECT key FROM holdfast_execution WHERE id = '${id}') AND version = ${version}`;
       for (const text of [
@@ -179,12 +267,16 @@ function logTests(backend: Backend): void {
         `UPDATE holdfast_execution_event SET body = 'odd' WHERE ${event("c", 2)}`,
         "UPDATE holdfast_execution SET version = version - 1 WHERE id = 'd'",
         "UPDATE holdfast_execution SET history_from = 1 WHERE id = 'e'",
+        `UPDATE holdfast_execution_event SET kind = 'parked' WHERE ${event("f", 1)}`,
+        `UPDATE holdfast_execution_event SET body = '{}' WHERE ${event("g", 2)}`,
+        `UPDATE holdfast_execution_event SET kind = 'odd' WHERE ${event("h", 1)}`,
+        `UPDATE holdfast_execution_event SET body = '{}' WHERE ${event("i", 0)}`,
       ])
         await shell(database, text);
       const edited = await allRows(database);
       const report = await maintenance(database, { clock }).repair({ apply: true });
-      expect(report).toMatchObject({ runs: 5, repaired: 0, left: 5 });
-      expect(outcomesOf(report)).toEqual(["a", "b", "c", "d", "e"].map((id) => [id, "logDamaged"]));
+      expect(report).toMatchObject({ runs: 9, repaired: 0, left: 9 });
+      expect(outcomesOf(report)).toEqual(ids.map((id) => [id, "logDamaged"]));
       expect(await allRows(database)).toEqual(edited);
     }),
   );
@@ -273,6 +365,8 @@ const edits: readonly (readonly [keyof typeof shapes, string])[] = [
   ["done", "state = 'blocked', finished_at = NULL, result_kind = NULL"],
   ["done", "state = 'pending', due_at = 5"],
   ["done", "result_kind = 'failed'"],
+  ["done", "finished_at = 5"],
+  ["done", "finished_at = NULL"],
   ["done", "lifecycle = 'parked'"],
   ["done", `lease_until = ${far}`],
   ["blocked", `state = 'locked', lock_version = 1, lease_until = ${far}`],
@@ -286,6 +380,7 @@ const edits: readonly (readonly [keyof typeof shapes, string])[] = [
   ["blocked", "lifecycle = 'cancelling'"],
   ["blocked", "lifecycle = 'odd'"],
   ["blocked", "state = 'odd'"],
+  ["blocked", "finished_at = 5"],
   ["blocked", "seen = 7"],
   ["blocked", "seen = NULL"],
   ["blocked", "seen = NULL, inbox = 'n:other', ordinal = 1, is_closing = 0"],
@@ -293,6 +388,8 @@ const edits: readonly (readonly [keyof typeof shapes, string])[] = [
   ["blocked", `state = 'pending', wake_at = ${far}, due_at = ${far}`],
   ["joined", "inbox = 'n:other'"],
   ["joined", "ordinal = 5"],
+  ["joined", "is_closing = 1"],
+  ["joined", "is_closing = NULL"],
   ["joined", "inbox = NULL, ordinal = NULL, is_closing = NULL"],
   ["asleep", `wake_at = ${far}, due_at = ${far}`],
   ["asleep", `due_at = ${far}`],

@@ -102,17 +102,6 @@ function* noEffect(): Generator<never, number> {
   return 1;
 }
 
-export function groupCalls(): Calls {
-  const members = [{ effect: "e" }, { awaitEvent: "open" }];
-  return calls({
-    open: [scope, "g", "race", members, {}],
-    race: { ...waits(scope, "g", members), mayWrite: true },
-    all: { ...waits(scope, "g", members), mayWrite: true },
-    drain: waits(scope, "g"),
-    list: ["s", {}],
-  });
-}
-
 export function awaitCalls({ token }: Rows): Calls {
   return calls({
     open: [scope, "new", {}],

@@ -3,7 +3,7 @@ import { manualClock } from "../../../src/model/time/clock.ts";
 import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { idSource } from "../../../src/model/ids/id-source.ts";
 import { artifacts, blobs, maintenance } from "../../../src/blobs.ts";
-import { awaitEvents, effectGroups, effects, processEffects } from "../../../src/effects.ts";
+import { awaitEvents, effects, processEffects } from "../../../src/effects.ts";
 import { executions } from "../../../src/executions.ts";
 import { processes } from "../../../src/processes.ts";
 import { attachments, leases, queue, sessions } from "../../../src/sessions.ts";
@@ -23,7 +23,6 @@ export const pageMakers = {
   leases,
   processes,
   effects,
-  effectGroups,
   awaitEvents,
   processEffects,
   triggers,

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "vitest";
+import { artifacts } from "../../../src/blobs.ts";
 import { isHoldfastError } from "../../../src/model/errors.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import type { Isolation } from "../../../src/sql/isolation.ts";
+import type { Tx } from "../../../src/sql/operation.ts";
+import { schedules } from "../../../src/triggers.ts";
 import { withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
+import { bytesOf } from "../blob/owners.ts";
 import { preparedReads, stands } from "./reads-in-writes.ts";
 import type { PreparedRead } from "./reads-in-writes.ts";
 
@@ -58,6 +62,73 @@ export function readsInWritesSuite(backend: Backend): void {
         });
       }),
     );
+  });
+}
+
+/** Bodies that put what they have found missing: each must see what another has put before. */
+export function missingNamesSuite(backend: Backend): void {
+  const callers = 20;
+
+  describe("a prepared read of a name that is missing", () => {
+    test("keeps it free: of many callers that count up an artifact none is lost", () =>
+      withDatabase(backend, async (database) => {
+        const page = artifacts(database);
+        for (const name of ["apples", "pears", "plums", "cherries"]) {
+          const puts = Array.from({ length: callers }, (_, count) =>
+            page.put.prepare("space", name, bytesOf(String(count + 1))),
+          );
+          const get = page.get.prepare("space", name);
+          const raise = function* (): Tx<void> {
+            const found = yield* get();
+            const count = found === undefined ? 0 : Number(new TextDecoder().decode(found.content));
+            yield* puts[count]?.() ?? fail();
+          };
+          await Promise.all(
+            puts.map(() => database.write("raise", raise, { isolation: "readCommitted" })),
+          );
+          const { content } = await page.load("space", name);
+          expect(content).toEqual(bytesOf(String(callers)));
+        }
+      }));
+
+    test("keeps it free: of many callers that put a schedule one does", () =>
+      withDatabase(backend, async (database) => {
+        const page = schedules(database);
+        for (const name of ["daily", "weekly", "monthly", "yearly"]) {
+          const get = page.get.prepare("report", name);
+          const puts = Array.from({ length: callers }, (_, hours) =>
+            page.put.prepare("report", name, { every: `${hours + 1} hours` }),
+          );
+          let putCount = 0;
+          const putIfMissing = function* (put: () => Tx<unknown>): Tx<boolean> {
+            const isMissing = (yield* get()) === undefined;
+            if (isMissing) yield* put();
+            return isMissing;
+          };
+          await Promise.all(
+            puts.map(async (put) => {
+              const isPut = await database.write("put if missing", () => putIfMissing(put), {
+                isolation: "readCommitted",
+              });
+              if (isPut) putCount += 1;
+            }),
+          );
+          expect(putCount).toBe(1);
+          expect(await page.get("report", name)).toMatchObject({ revision: 1 });
+        }
+      }));
+
+    test("leaves no trace of it, whether or not anything is put", () =>
+      withDatabase(backend, async (database) => {
+        const look = (name: string, part: () => Tx<unknown>): Promise<unknown> =>
+          database.write(name, part, { isolation: "readCommitted" });
+        const artifact = artifacts(database).get.prepare("space", "none");
+        expect(await look("artifact", artifact)).toBeUndefined();
+        const schedule = schedules(database).get.prepare("report", "none");
+        expect(await look("schedule", schedule)).toBeUndefined();
+        expect(await artifacts(database).list("space")).toMatchObject({ items: [] });
+        expect(await schedules(database).list("report")).toMatchObject({ items: [] });
+      }));
   });
 }
 

@@ -79,7 +79,6 @@ export const stands: Readonly<Record<string, Stand>> = {
   "replayedEffects.record": settled,
   "replayedEffects.get": locks("holdfast_effect"),
   "replayedEffects.list": refused,
-  "effectGroups.list": refused,
   "awaitEvents.list": refused,
   "triggers.get": locks("holdfast_trigger_subscription"),
   "triggers.occurrence": locks("holdfast_trigger_occurrence"),

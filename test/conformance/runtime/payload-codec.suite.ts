@@ -2,12 +2,16 @@ import { describe, expect, test } from "vitest";
 import type { PayloadCodec } from "../../../src/model/values/payload-codec.ts";
 import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
+import { schedule } from "../../../src/runtime/schedules/schedule.ts";
 import { holdfastOn } from "../../../src/open/open-holdfast.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
+import { awaitEvents } from "../../../src/stores/effect/await/await-events.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
+import { payloadSeal } from "../../../src/stores/payload-seal.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
+import { schedules } from "../../../src/stores/schedule/schedules.ts";
 import { overlaid } from "../../../src/testing/overlaid.ts";
 import { keyedCodec } from "../../fixtures/keyed-codec.ts";
 import { rejection, withPlace } from "../backend.ts";
@@ -107,6 +111,42 @@ function attempts(holdfast: Holdfast): Readonly<Record<string, () => Promise<unk
       holdfast.processes.register({ id: "p", kind: "k", input: 1, events: {} } as never),
   };
 }
+
+const operation = { kind: "operation", id: "o" } as const;
+
+/** Each way to give a database its first value in the clear. */
+const firstValues: Readonly<Record<string, (plain: Holdfast) => Promise<unknown>>> = {
+  "a run": ({ executions: page }) => page.create({ id: "a", function: "f", input: "clear" }),
+  "a turn": async ({ sessions, leases }) => {
+    await sessions.create("s");
+    const handle = await sessions.open("s");
+    if (handle === undefined) throw new Error("The session is there.");
+    const taken = await leases.acquire("s", { owner: "ada", incarnation: "1" });
+    if (taken.kind !== "acquired") throw new Error("The lease is free.");
+    const nodes = [{ kind: "message", role: "user", payload: "clear" }] as const;
+    await sessions.commit(handle, { turn: "t", fence: taken.lease, nodes });
+  },
+  "a queued item": async (plain) => {
+    await plain.sessions.create("s");
+    await plain.queue.enqueue("s", { items: [{ kind: "input", payload: "clear" }] });
+  },
+  "a process": ({ processes }) => processes.register({ id: "p", kind: "tool", input: "clear" }),
+  "an effect": ({ effects }) =>
+    effects.execute(operation, "k", { kind: "llm", input: "clear" }, () => "clear"),
+  "an answer from outside": ({ database }) => awaitEvents(database).open(operation, "e"),
+  "a schedule": ({ database }) => schedules(database).put("report", "hourly", { every: "1h" }),
+  "a schedule of runs": (plain) =>
+    plain.work([patient, schedule("nightly", { cron: "0 2 * * *" }, patient, "clear")]),
+  "a subscription": ({ triggers }) => triggers.subscribe({ key: "k", ...subscribed }),
+  "an occurrence": ({ triggers }) =>
+    triggers.record({ key: "o", source: subscribed.source, payload: "clear" }),
+};
+
+const subscribed = {
+  source: { type: "webhook", key: "w" },
+  target: { kind: "tool" },
+  grant: { label: "mine" },
+} as const;
 
 /** What is refused before the codec is asked says nothing here. */
 const touching = ["work", "start", "startMany", "signal", "result", "history", "events", "create"];
@@ -256,6 +296,46 @@ export function runtimePayloadCodecSuite(backend: Backend): void {
     );
 
     test(
+      "is not forgotten when a read answers late that began before the codec was there",
+      onProcesses(backend, async ({ database }) => {
+        const own = database();
+        const plain = payloadSeal(own, undefined);
+        const late = plain.learn("read");
+        const asked = late.next();
+        if (asked.done === true) throw new Error("It reads the row.");
+        const answer = await own.read("asked", function* () {
+          return yield asked.value;
+        });
+        const page = executions(own, { payload: keyedCodec("one") });
+        await page.create({ id: "a", function: "f", input: "secret" });
+        late.next(answer);
+        expect(plain.refusal).toMatchObject({ code: "PAYLOAD_CODEC_MISSING" });
+      }),
+    );
+
+    test(
+      "is not taken as stored when the transaction that brought it was rolled back",
+      onProcesses(backend, async ({ database }) => {
+        const own = database();
+        const page = executions(own, { payload: keyedCodec("one") });
+        const part = page.create.prepare({ id: "a", function: "f", input: "secret" });
+        const write = own.write(
+          "rolled back",
+          function* () {
+            yield* part();
+            throw new Error("no");
+          },
+          { isolation: "readCommitted" },
+        );
+        expect((await rejection(write)).message).toBe("no");
+        expect(payloadSeal(own, undefined).refusal).toBeUndefined();
+        await page.create({ id: "b", function: "f", input: "secret" });
+        const forgetful = executions(database()).create({ id: "c", function: "f", input: "clear" });
+        expect(await rejection(forgetful)).toMatchObject({ code: "PAYLOAD_CODEC_MISSING" });
+      }),
+    );
+
+    test(
       "belongs to the one of two first processes that came first, and the other is refused",
       onProcesses(backend, async ({ database }) => {
         const one = executions(database(), { payload: keyedCodec("one") });
@@ -299,6 +379,21 @@ export function runtimePayloadCodecSuite(backend: Backend): void {
         await plain.executions.create({ id: "b", function: "f", input: "clear too" });
         expect((await plain.runs.list()).items).toHaveLength(2);
       }),
+    );
+
+    test.each(Object.keys(firstValues))(
+      "refuses a codec that cannot read them when all that it holds is %s",
+      (first) =>
+        onProcesses(backend, async ({ open }) => {
+          const plain = await open();
+          await firstValues[first]?.(plain);
+          const late = await open(keyedCodec("one"));
+          const created = late.executions.create({ id: "b", function: "f", input: "secret" });
+          expect(await rejection(created)).toMatchObject({
+            code: "PAYLOAD_CODEC_WRONG",
+            details: { codec: "keyed one", expected: null },
+          });
+        })(),
     );
 
     test(

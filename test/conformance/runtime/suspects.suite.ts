@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
-import type { LockPending } from "../../../src/stores/execution/lock/lock-pending.ts";
+import type {
+  LockPending,
+  LockPendingOutcome,
+} from "../../../src/stores/execution/lock/lock-pending.ts";
 import type { RenewRuns } from "../../../src/stores/execution/lock/renew.ts";
 import { manualClock, type ManualClock } from "../../../src/model/time/clock.ts";
 import { byAnn, T0 } from "../execution/fixture.ts";
@@ -236,6 +239,35 @@ function aloneTests(backend: Backend): void {
   );
 
   test(
+    "is taken alone as soon as it can be, when another process had its row as an idle worker looked",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside, meddling } = await suspicious(fixture);
+      const { executions } = holdfast;
+      const { flow, began, mayEnd } = gated("suspect");
+      await executions.create({ id: "suspect", function: "suspect" });
+      await dieBeside("suspect", 3);
+      await executions.pause("suspect");
+      const looked = gate();
+      let looks = 0;
+      meddling.on("lockPending", async (go) => {
+        const outcome = (await go()) as LockPendingOutcome;
+        looks += 1;
+        if (looks > 1) return outcome;
+        looked.open();
+        return { ...outcome, hasSuspects: true };
+      });
+      await holdfast.work([flow]);
+      await looked.opened;
+      await settled();
+      await executions.unpause("suspect");
+      await began.opened;
+      expect(await isAlone(holdfast, "suspect")).toBe(true);
+      mayEnd.open();
+      await holdfast.get(flow, "suspect").result();
+    }),
+  );
+
+  test(
     "is warned about when a process died while it ran alone",
     onRuntime(backend, async (fixture) => {
       const { holdfast, dieBeside, dieAlone } = await suspicious(fixture);
@@ -267,6 +299,57 @@ function aloneTests(backend: Backend): void {
       expect(await (await holdfast.start(other)).result()).toBe("other");
       await run.signal(go);
       expect(await run.result()).toBe("asked");
+    }),
+  );
+
+  test(
+    "runs alone until its attempt ends, if it is an activity",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside } = await suspicious(fixture);
+      const brief = activity("brief", async () => "brief");
+      const other = workflow("other", async () => "other");
+      const run = await holdfast.start(brief, undefined, { id: "brief" });
+      await dieBeside("brief", 3);
+      await holdfast.work([brief, other]);
+      expect(await run.result()).toBe("brief");
+      expect(fixture.said).toMatchObject([{ level: "info", details: { id: "brief" } }]);
+      expect(await (await holdfast.start(other)).result()).toBe("other");
+    }),
+  );
+
+  test(
+    "runs alone for 30 s of its own behind another one, whose late renewal lets nothing in either",
+    onRuntime(backend, async (fixture) => {
+      const { clock, holdfast, dieBeside, meddling } = await suspicious(fixture);
+      const flows = [gated("first"), gated("second"), gated("third")] as const;
+      const [first, second, third] = flows;
+      const tally = new Tally();
+      const other = workflow("other", async (ctx) => ctx.step("s", () => tally.count("other")));
+      for (const [place, id] of ["first", "second", "third"].entries()) {
+        await holdfast.executions.create({ id, function: id });
+        await dieBeside(id, 5 - place);
+      }
+      await holdfast.work([...flows.map(({ flow }) => flow), other], { lease: "1 hour" });
+      await first.began.opened;
+      clock.advance(10_000);
+      first.mayEnd.open();
+      await second.began.opened;
+      clock.advance(29_999);
+      await settled();
+      expect(await isAlone(holdfast, "second")).toBe(true);
+      const renewal = meddling.holdNext("renewLeases", "call", ({ beside }: RenewRuns) => beside);
+      clock.advance(1);
+      await renewal.reached;
+      second.mayEnd.open();
+      await third.began.opened;
+      const waiting = await holdfast.start(other);
+      renewal.release();
+      await settled();
+      expect(tally.all).toEqual({});
+      expect(await isAlone(holdfast, "third")).toBe(true);
+      third.mayEnd.open();
+      await waiting.result();
+      for (const { flow } of flows) await holdfast.get(flow, flow.name).result();
     }),
   );
 
@@ -464,6 +547,35 @@ function cancelledTests(backend: Backend): void {
       const run = holdfast.get(deadly, "r");
       expect((await rejection(run.result())).message).toContain("it kills");
       expect(tally.all).toEqual({ cleanup: 1 });
+    }),
+  );
+
+  test(
+    "[RT10] begins no children that its log does not have, and ends them",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside } = await suspicious(fixture);
+      const tally = new Tally();
+      const killing = activity("killing", async () => tally.count("activity"));
+      const below = workflow("below", async (ctx) => ctx.step("s", () => tally.count("below")));
+      const deadly = workflow("deadly", async (ctx) => {
+        await ctx.step("before", () => tally.count("before"));
+        try {
+          await Promise.all([ctx.call(killing), ctx.call(below), ctx.sleep("1 hour")]);
+        } finally {
+          await ctx.step("cleanup", () => tally.count("cleanup"));
+        }
+      });
+      const { executions } = holdfast;
+      await executions.createLocked({ id: "r", function: "deadly" }, { ...byAnn, retry: atOnce });
+      await executions.append("r", 2, [stepDone(1, "before", 1)], { fence: byAnn.holder });
+      await executions.unlock("r", 3, { holder: byAnn.holder, reason: "its worker closed" });
+      await dieBeside("r", 1);
+      await executions.cancel("r", { reason: "it kills" });
+      await holdfast.work([deadly, killing, below]);
+      expect((await rejection(holdfast.get(deadly, "r").result())).message).toContain("it kills");
+      expect(tally.all).toEqual({ cleanup: 1 });
+      const { items } = await executions.list({ parent: "r" });
+      expect(items.map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
     }),
   );
 

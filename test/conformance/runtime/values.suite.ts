@@ -237,6 +237,31 @@ export function runtimeValuesSuite(backend: Backend): void {
     );
 
     test(
+      "a schema that answers with issues of a false length refuses the input, and twenty are shown",
+      onRuntime(backend, async ({ holdfast }) => {
+        let looks = 0;
+        const issues = new Proxy([], {
+          get(list, name) {
+            looks += 1;
+            if (looks > 1_000) throw new Error("Walked.");
+            if (name === "length") return 2 ** 32 - 1;
+            const isItem = typeof name === "string" && /^\d+$/.test(name);
+            return isItem ? { message: "no", path: ["n"] } : (Reflect.get(list, name) as unknown);
+          },
+          has: () => true,
+        });
+        const schema = {
+          "~standard": { version: 1 as const, vendor: "test", validate: () => ({ issues }) },
+        } as unknown as Schema;
+        const odd = workflow("odd", { input: schema }, async () => 1);
+        expect(await rejection(holdfast.start(odd, 1))).toMatchObject({
+          code: "INPUT_INVALID",
+          details: { issues: Array.from({ length: 20 }, () => ({ path: "n", message: "no" })) },
+        });
+      }),
+    );
+
+    test(
       "a promise is no input: it is refused where a run is started as where a workflow calls",
       onRuntime(backend, async ({ holdfast }) => {
         const plain = workflow("plain", async (_, n: unknown) => n);

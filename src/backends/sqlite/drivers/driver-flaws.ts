@@ -1,5 +1,7 @@
 /** The reason why a driver could not be loaded, and its remedy. */
 export interface DriverFlaw {
+  /** True for an optional package that is absent, which is no fault. */
+  readonly isAbsent?: boolean;
   readonly reason: string;
   readonly remedy: string;
 }
@@ -29,7 +31,14 @@ export function refuseWrongNode(
   );
 }
 
-export function driverFlaw(driver: "better-sqlite3" | "node:sqlite", error: unknown): DriverFlaw {
+/** The first Node for which the newest better-sqlite3 is made. */
+const newestNeedsNode = 22;
+
+export function driverFlaw(
+  driver: "better-sqlite3" | "node:sqlite",
+  error: unknown,
+  node: string = process.versions.node,
+): DriverFlaw {
   const message = error instanceof Error ? error.message : String(error);
   if (driver === "node:sqlite")
     return {
@@ -40,8 +49,9 @@ export function driverFlaw(driver: "better-sqlite3" | "node:sqlite", error: unkn
   const versions = [...message.matchAll(/NODE_MODULE_VERSION (\d+)/g)];
   if (code === "MODULE_NOT_FOUND" && /'better-sqlite3'/.test(message))
     return {
+      isAbsent: true,
       reason: "not installed",
-      remedy: "Run `npm install better-sqlite3`",
+      remedy: `Run \`npm install better-sqlite3${Number.parseInt(node, 10) < newestNeedsNode ? "@12" : ""}\``,
     };
   if (code === "WRONG_NODE")
     return {

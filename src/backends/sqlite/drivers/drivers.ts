@@ -1,9 +1,11 @@
 import { createRequire } from "node:module";
 import { isAbsolute, join } from "node:path";
 import { HoldfastError } from "../../../model/errors.ts";
+import type { Warning } from "../../../sql/database.ts";
 import type { SqlValue } from "../../../sql/statement.ts";
 import { driverFlaw, refuseWrongNode } from "./driver-flaws.ts";
-import type { PackageInfo } from "./driver-flaws.ts";
+import type { DriverFlaw, PackageInfo } from "./driver-flaws.ts";
+import { loadModule } from "./load-module.js";
 
 export type DriverName = "better-sqlite3" | "node:sqlite";
 
@@ -78,30 +80,52 @@ function ownPlace(): string {
 
 /**
  * Loads the requested driver, or the fastest one that works here. better-sqlite3 is about 1.4 times
- * as fast as node:sqlite and needs a compiled addon.
+ * as fast as node:sqlite. It is a package with a compiled addon, so an app installs it on purpose.
+ * If it is installed and unusable, a warning says so once per process.
  */
 export function loadDriver(
   wanted: DriverName | undefined,
+  warn?: (warning: Warning) => void,
   loaders: Readonly<Record<DriverName, () => Driver>> = realLoaders,
 ): Driver {
-  const reasons: string[] = [];
-  const remedies: string[] = [];
+  const flaws: (DriverFlaw & { readonly name: DriverName })[] = [];
   const names: readonly DriverName[] =
     wanted === undefined ? ["better-sqlite3", "node:sqlite"] : [wanted];
   for (const name of names) {
     try {
-      return loaders[name]();
+      const driver = loaders[name]();
+      const unusable = flaws.find(({ isAbsent = false }) => !isAbsent);
+      if (unusable !== undefined && warn !== undefined && !reported.has(loaders)) {
+        reported.add(loaders);
+        warn(driverUnusable(unusable));
+      }
+      return driver;
     } catch (error) {
-      const { reason, remedy } = driverFlaw(name, error);
-      reasons.push(`${name}: ${reason}`);
-      remedies.push(remedy);
+      flaws.push({ name, ...driverFlaw(name, error) });
     }
   }
+  const reasons = flaws.map(({ name, reason }) => `${name}: ${reason}`);
+  const remedies = flaws.map(({ remedy }) => remedy);
   throw new HoldfastError(
     "DRIVER_MISSING",
     `No SQLite driver could be loaded (${reasons.join("; ")}). ${remedies.join(", or ")}.`,
     { reasons, node: process.version },
   );
+}
+
+/**
+ * The loaders whose outcome was reported, so that a process is told once. The driver's own reason
+ * changes when it is loaded again.
+ */
+const reported = new WeakSet<object>();
+
+function driverUnusable({ reason, remedy }: DriverFlaw): Warning {
+  return {
+    code: "DRIVER_UNUSABLE",
+    message:
+      `The slower node:sqlite is used, because better-sqlite3 is installed and cannot be loaded: ${reason}. ` +
+      `${remedy}, or set \`driver: "node:sqlite"\`.`,
+  };
 }
 
 /** Loads better-sqlite3 as resolved from this module, or from another location in tests. */
@@ -125,7 +149,7 @@ export function loadBetterSqlite3(require: Requires): Driver {
 }
 
 function loadNodeSqlite(): Driver {
-  const { DatabaseSync } = createRequire(ownPlace())("node:sqlite") as NodeSqlite;
+  const { DatabaseSync } = loadModule("node:sqlite") as NodeSqlite;
   return {
     name: "node:sqlite",
     modulePath: "node:sqlite",

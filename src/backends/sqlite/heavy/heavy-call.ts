@@ -9,7 +9,7 @@ export interface Progress {
 export interface HeavyOptions extends WaitOptions {
   /**
    * Called now and then, and at the end with `done` equal to `total`. An error that it throws ends
-   * the call.
+   * the call with `OPTION_INVALID`, and is its cause.
    */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../../model/errors.ts";
+import { givenFunction, tellProgress } from "../../../model/shape.ts";
 import { tracedFailure } from "../../../model/traced-failure.ts";
 import { onGiveUp } from "../../give-up.ts";
 import { refuseUnknown, wholeNumber } from "../../option-checks.ts";
@@ -142,11 +143,12 @@ export class HeavyReads {
   ): Promise<T> {
     if (this.#closing !== undefined) throw closed();
     if (this.#calls.size >= callsMax) throw queueFull();
+    givenFunction("onProgress", options.onProgress);
     const abandoned = new AbortController();
     const stop = onGiveUp(what, options, (error) => abandoned.abort(error));
     const call: HeavyCall = {
       signal: abandoned.signal,
-      onProgress: options.onProgress ?? (() => undefined),
+      onProgress: (progress) => tellProgress(options.onProgress, progress),
     };
     const working = work(call);
     this.#calls.set(abandoned, working);

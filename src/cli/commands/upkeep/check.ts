@@ -13,7 +13,7 @@ export function addCheck(program: Command, cli: Cli): void {
     .option("--full", "also read every page and index of a SQLite file, in one long snapshot")
     .action(
       cli.action(async (context, options: { full?: true }) => {
-        const { file, pages } = await context.openForReading();
+        const { file, pages, sealed } = await context.openForReading();
         const progress = new ProgressLine(context);
         const signal = context.stop;
         const read = async () => {
@@ -35,7 +35,7 @@ export function addCheck(program: Command, cli: Cli): void {
               context.note("Stopped before all rows were read. The rest is unchecked.");
             throw error;
           });
-        const { damaged, moreDamaged, isComplete, isSealed, tables } = checked;
+        const { damaged, moreDamaged, isComplete, tables } = checked;
         const problems = stored?.problems ?? [];
         const isSound = problems.length === 0 && damaged.length === 0 && isComplete;
         const rows = tables.reduce((sum, each) => sum + each.rows, 0);
@@ -44,9 +44,9 @@ export function addCheck(program: Command, cli: Cli): void {
             ...problems.map((problem) => `file: ${problem}`),
             ...damaged.map(({ table, key, reason }) => `${table} ${key}: ${reason}`),
             ...(moreDamaged > 0 ? [`and ${moreDamaged} more rows`] : []),
-            ...(isSealed
-              ? ["Values are sealed and were not read, because their payload codec is missing."]
-              : []),
+            ...(sealed === undefined
+              ? []
+              : [`Values are sealed and were not read. ${sealed.message}`]),
             isSound
               ? `No damage: ${rows} rows of ${tables.length} tables.`
               : "Damage was found. holdfast repair fixes rows of runs that contradict their logs. For other damage, stop the workers, keep a copy of the file, and restore a backup. Inspect the named rows with a database shell.",

@@ -27,39 +27,3 @@ CREATE TABLE holdfast_await_event (
 CREATE UNIQUE INDEX holdfast_await_event_id ON holdfast_await_event (id);
 CREATE UNIQUE INDEX holdfast_await_event_name ON holdfast_await_event (session, scope_kind, scope, name);
 CREATE INDEX holdfast_await_event_order ON holdfast_await_event (session, key);
-
--- Effects and await-events of one scope that are waited for together.
-CREATE TABLE holdfast_effect_group (
-  key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  session BIGINT NOT NULL,
-  scope_kind TEXT COLLATE "C" NOT NULL,
-  scope TEXT COLLATE "C" NOT NULL,
-  name TEXT COLLATE "C" NOT NULL,
-  kind TEXT COLLATE "C" NOT NULL,
-  opened_at BIGINT NOT NULL
-);
-
-CREATE UNIQUE INDEX holdfast_effect_group_name ON holdfast_effect_group (session, scope_kind, scope, name);
-CREATE INDEX holdfast_effect_group_order ON holdfast_effect_group (session, key);
-
--- Its members in the order in which they were given. `place` is the order in
--- which they were settled, written once with the `attempt` by which an effect
--- was: what the group answers follows from these, whatever is attempted later.
-CREATE TABLE holdfast_effect_group_member (
-  effect_group BIGINT NOT NULL,
-  ordinal BIGINT NOT NULL,
-  kind TEXT COLLATE "C" NOT NULL,
-  name TEXT COLLATE "C" NOT NULL,
-  attempts BIGINT NOT NULL,
-  place BIGINT,
-  attempt BIGINT,
-  succeeded BIGINT,
-  settled_at BIGINT,
-  CONSTRAINT holdfast_effect_group_member_pkey PRIMARY KEY (effect_group, ordinal)
-);
-
-CREATE UNIQUE INDEX holdfast_effect_group_member_place ON holdfast_effect_group_member (effect_group, place)
-  WHERE place IS NOT NULL;
--- With its place, so that SQLite need not look at the row. Names repeat from scope to scope, so they do not lead.
-CREATE INDEX holdfast_effect_group_member_open ON holdfast_effect_group_member (effect_group, kind, name, place)
-  WHERE place IS NULL;

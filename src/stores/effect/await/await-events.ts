@@ -118,9 +118,8 @@ export interface AwaitEvents {
     options?: RevokeAwaitEventsOptions,
   ): Promise<{ readonly revoked: number }>;
   /**
-   * Removes the await-events and groups of a finished scope, in small transactions. Call this
-   * before forgetting the effects of the scope, since groups refer to them. The await-events and
-   * groups of a session are removed with the session. Tokens that were handed out stop working,
+   * Removes the await-events of a finished scope, in small transactions. The await-events of a
+   * session are removed with the session. Tokens that were handed out stop working,
    * even if the same key is opened again.
    *
    * @throws HoldfastError `ABORTED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`

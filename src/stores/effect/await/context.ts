@@ -19,7 +19,7 @@ import {
 import { changedRow, readValue } from "../../damage.ts";
 import { awaitEventTable, type AwaitRecord } from "./event-row.ts";
 
-/** The context of operations on await-events and groups. */
+/** The context of operations on await-events. */
 export interface AwaitContext extends StoreContext {
   /** For the store's own values, which have no size limit. */
   readonly ownCodec: ValueCodec;

@@ -1,14 +1,13 @@
-import { isAwaitState, isOverdue, type AwaitState } from "../../../model/effect/await-event.ts";
+import { isAwaitState, type AwaitState } from "../../../model/effect/await-event.ts";
 import { instantOf, type Clock } from "../../../model/time/clock.ts";
 import type { AwaitEventId } from "../../../model/effect/await-token.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { HoldfastError, type ErrorDetails } from "../../../model/errors.ts";
 import { excerpt } from "../../../model/values/excerpt.ts";
-import { lockRow, textsOf } from "../../../sql/dialect.ts";
-import { row, rows, run, type Tx } from "../../../sql/operation.ts";
+import { lockRow } from "../../../sql/dialect.ts";
+import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
-import { undamaged } from "../../damage.ts";
 import type { OwnedRows } from "../../removal.ts";
 import type { EffectScopeRef, ScopedPlace } from "../scope.ts";
 
@@ -86,14 +85,14 @@ export function recordOf(found: EventRow): AwaitRecord {
 /** The scope and key of an await-event, as callers from inside name it. */
 export type AwaitPlace = ScopedPlace;
 
-function whichEvent(session: number, { scope, key }: AwaitPlace): Statement {
+function whichEvent({ session, scope, key }: AwaitAddress): Statement {
   return sql`SELECT ${eventColumns} FROM holdfast_await_event
     WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id} AND name = ${key}`;
 }
 
 /** Reads the await-event of a scope and key. @throws HoldfastError `CORRUPT_ROW` */
 export function* eventAt(session: number, place: AwaitPlace): Tx<AwaitRecord | undefined> {
-  const found = yield* row<EventRow>(whichEvent(session, place));
+  const found = yield* row<EventRow>(whichEvent({ ...place, session }));
   return found && recordOf(found);
 }
 
@@ -116,35 +115,17 @@ export function* addressOf(
 }
 
 /**
- * Locks an await-event until the transaction ends, and with it those of `others` that are overdue.
- * The end of the event must not overtake their timeouts, so all events that may time out are locked
- * together, in the order of their keys. Their session is already held. Unreadable rows among the
- * others are skipped.
+ * Locks an await-event until the transaction ends, and reads the time once it is locked. Its session
+ * is already held.
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export function* lockedEvents(
+export function* lockedEvent(
   { clock }: { readonly clock: Clock },
-  { session, scope, key }: AwaitAddress,
-  others: readonly string[],
-): Tx<{
-  readonly now: number;
-  readonly event: AwaitRecord | undefined;
-  readonly overdue: readonly AwaitRecord[];
-}> {
-  const found = yield* rows<EventRow>(sql`
-    SELECT ${eventColumns} FROM holdfast_await_event
-    WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
-      AND name IN ${textsOf([key, ...others])}
-      AND (name = ${key} OR (state = 'open' AND due_at IS NOT NULL))
-    ORDER BY key ${lockRow}`);
-  const now = instantOf(() => clock.now());
-  const own = found.find(({ name }) => name === key);
-  const overdue = found.flatMap((other) => {
-    const read = other === own ? undefined : undamaged(() => recordOf(other));
-    return read !== undefined && isOverdue(read, now) ? [read] : [];
-  });
-  return { now, event: own && recordOf(own), overdue };
+  address: AwaitAddress,
+): Tx<{ readonly now: number; readonly event: AwaitRecord | undefined }> {
+  const found = yield* row<EventRow>(sql`${whichEvent(address)} ${lockRow}`);
+  return { now: instantOf(() => clock.now()), event: found && recordOf(found) };
 }
 
 /** The await-events that a session owns, which are removed with it. */

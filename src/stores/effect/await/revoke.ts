@@ -1,17 +1,16 @@
 import { instantOf } from "../../../model/time/clock.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { SessionName } from "../../session-name.ts";
 import type { SessionRef } from "../../session-row.ts";
-import { placeInGroups } from "../groups/place.ts";
 import { keptSessionOf, sessionOrNone } from "../scope.ts";
 import type { AwaitContext } from "./context.ts";
 import { eventColumns, recordOf, type AwaitScope, type EventRow } from "./event-row.ts";
 import { inScope, scopeFilter } from "./read.ts";
-import { settleAlone } from "./settle.ts";
+import { settle } from "./settle.ts";
 
 /** The result of a revocation. */
 interface RevokeAwaitEventsReport {
@@ -67,22 +66,21 @@ interface RevokedSlice extends RevokeAwaitEventsReport {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-const revokeAwaitSlice: StoreOperation<AwaitContext, RevokeSlice, RevokedSlice> = storeOperation(
-  "revokeAwaitSlice",
-  {
-    key: (input: RevokeSlice) => input.session?.id ?? "",
-    *one({ clock }: AwaitContext, { scope, after, rowsMax, ...filter }) {
-      const session = yield* keptSessionOf(filter);
-      const found = yield* rows<EventRow>(sql`
+const revokeAwaitSlice = storeOperation("revokeAwaitSlice", {
+  key: (input) => input.session?.id ?? "",
+  *one(
+    { clock }: AwaitContext,
+    { scope, after, rowsMax, ...filter }: RevokeSlice,
+  ): Tx<RevokedSlice> {
+    const session = yield* keptSessionOf(filter);
+    const found = yield* rows<EventRow>(sql`
       SELECT ${eventColumns} FROM holdfast_await_event
       WHERE session = ${session} AND key > ${after} AND revoked_at IS NULL${inScope(scope)}
       ORDER BY key LIMIT ${rowsMax} ${lockRow}`);
-      const events = found.flatMap((stored) => undamaged(() => recordOf(stored)) ?? []);
-      const now = instantOf(() => clock.now());
-      for (const event of events) yield* settleAlone(event, { kind: "revoked" }, now);
-      yield* placeInGroups(events);
-      const next = found.length < rowsMax ? undefined : found.at(-1)?.key;
-      return { revoked: events.length, next };
-    },
+    const events = found.flatMap((stored) => undamaged(() => recordOf(stored)) ?? []);
+    const now = instantOf(() => clock.now());
+    for (const event of events) yield* settle(event, { kind: "revoked" }, now);
+    const next = found.length < rowsMax ? undefined : found.at(-1)?.key;
+    return { revoked: events.length, next };
   },
-);
+});

@@ -13,24 +13,17 @@ import {
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { storedError, withoutStacks } from "../../../model/values/stored-error.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  announce,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { announce, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { isHeldLiving } from "../../session-row.ts";
-import { awaitedBeside, placeInGroups } from "../groups/place.ts";
 import { aggregateOf, checkedPlace, keptSessionOf, type EffectScope } from "../scope.ts";
 import { readOutcome, signingSecret, type AwaitContext } from "./context.ts";
 import {
   addressOf,
   awaitEventEnded,
   awaitEventNotFound,
-  lockedEvents,
+  lockedEvent,
   type AwaitAddress,
   type AwaitPlace,
   type AwaitRecord,
@@ -120,23 +113,21 @@ export function givenFail(
  *
  * @throws HoldfastError `AWAIT_TOKEN_INVALID`
  */
-export const resolveAwaitEvent: StoreOperation<AwaitContext, ResolveAwaitEvent, Settlement> =
-  storeOperation("resolveAwaitEvent", {
-    key: (input: ResolveAwaitEvent) => input.id,
-    *one(context: AwaitContext, { id, token, answer }) {
-      const { bytes } = context.database;
-      const secret = yield* signingSecret(context);
-      const address = yield* addressOf(id);
-      // No row has the key 0, so no token is genuine for it.
-      const rowKey = address?.rowKey ?? 0;
-      if (secret === undefined || !isGenuine(bytes, secret, rowKey, token)) throw tokenInvalid();
-      if (address === undefined || !(yield* isReachable(address))) throw tokenInvalid();
-      const locked = yield* lockedTogether(context, address);
-      const { event } = locked;
-      if (event?.rowKey !== rowKey || event.revokedAt !== null) throw tokenInvalid();
-      return yield* settle({ ...locked, event }, answer);
-    },
-  });
+export const resolveAwaitEvent = storeOperation("resolveAwaitEvent", {
+  key: (input) => input.id,
+  *one(context: AwaitContext, { id, token, answer }: ResolveAwaitEvent): Tx<Settlement> {
+    const { bytes } = context.database;
+    const secret = yield* signingSecret(context);
+    const address = yield* addressOf(id);
+    // No row has the key 0, so no token is genuine for it.
+    const rowKey = address?.rowKey ?? 0;
+    if (secret === undefined || !isGenuine(bytes, secret, rowKey, token)) throw tokenInvalid();
+    if (address === undefined || !(yield* isReachable(address))) throw tokenInvalid();
+    const { now, event } = yield* lockedEvent(context, address);
+    if (event?.rowKey !== rowKey || event.revokedAt !== null) throw tokenInvalid();
+    return yield* settle(event, answer, now);
+  },
+});
 
 /**
  * True if the scope has no session, or its session is not deleted. The session is held before the
@@ -144,15 +135,6 @@ export const resolveAwaitEvent: StoreOperation<AwaitContext, ResolveAwaitEvent, 
  */
 function* isReachable({ session }: AwaitAddress): Tx<boolean> {
   return session === 0 || (yield* isHeldLiving(session));
-}
-
-/** Locks an await-event together with the overdue ones that a group awaits beside it. */
-function* lockedTogether(
-  context: AwaitContext,
-  address: AwaitAddress,
-): ReturnType<typeof lockedEvents> {
-  const beside = yield* awaitedBeside(address);
-  return yield* lockedEvents(context, address, beside);
 }
 
 interface EndAwaitEvent extends AwaitPlace {
@@ -194,47 +176,19 @@ export function givenRevoke(
  * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND` or
  *   `SESSION_DELETED`.
  */
-export const endAwaitEvent: StoreOperation<AwaitContext, EndAwaitEvent, Settlement> =
-  storeOperation("endAwaitEvent", {
-    key: (input: EndAwaitEvent) => aggregateOf(input),
-    *one(context: AwaitContext, input) {
-      const { scope, key, end } = input;
-      const session = yield* keptSessionOf(scope);
-      const locked = yield* lockedTogether(context, { session, scope, key });
-      const { event } = locked;
-      if (event === undefined) throw awaitEventNotFound(input);
-      return yield* settle({ ...locked, event }, { kind: end });
-    },
-  });
+export const endAwaitEvent = storeOperation("endAwaitEvent", {
+  key: (input) => aggregateOf(input),
+  *one(context: AwaitContext, input: EndAwaitEvent): Tx<Settlement> {
+    const { scope, key, end } = input;
+    const session = yield* keptSessionOf(scope);
+    const { now, event } = yield* lockedEvent(context, { session, scope, key });
+    if (event === undefined) throw awaitEventNotFound(input);
+    return yield* settle(event, { kind: end }, now);
+  },
+});
 
-/**
- * Await-events that are locked at an instant: the one to end, and those that were overdue before.
- */
-interface LockedEvents {
-  readonly now: number;
-  readonly event: AwaitRecord;
-  readonly overdue: readonly AwaitRecord[];
-}
-
-/** Writes all ends before groups read them, so that groups see the order in which they happened. */
-function* settle(
-  { now, event, overdue }: LockedEvents,
-  wish: AwaitWish | AwaitAnswer,
-): Tx<Settlement> {
-  yield* timeOut(overdue);
-  const settlement = yield* settleAlone(event, wish, now);
-  const isNew = settlement.event.state !== event.state;
-  yield* placeInGroups(isNew ? [event, ...overdue] : overdue);
-  return settlement;
-}
-
-/** Records that these events timed out. The caller has locked them. */
-export function* timeOut(overdue: readonly AwaitRecord[]): Tx<void> {
-  for (const event of overdue) yield* writeEnd(event, "timedOut", event.dueAt ?? 0, undefined);
-}
-
-/** Ends one locked event. The caller updates the groups that wait for it. */
-export function* settleAlone(
+/** Ends a locked event. */
+export function* settle(
   event: AwaitRecord,
   wish: AwaitWish | AwaitAnswer,
   now: number,

@@ -4,11 +4,19 @@ import {
   type Contradiction,
   type Standing,
 } from "../../../model/execution/contradiction.ts";
-import type { Created, LoggedResponse } from "../../../model/execution/event.ts";
+import {
+  isControlKind,
+  type Created,
+  type LoggedResponse,
+} from "../../../model/execution/event.ts";
+import { payloadField } from "../../../model/execution/event-payload.ts";
 import type { FoldedEvent } from "../../../model/execution/fold-pending.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
+import { isHistoryKind } from "../../../model/execution/history-event.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import { eventOf, responseOf, type EventRow, type ResponseRow } from "../event-row.ts";
+import { eventFault } from "../log/event-fields.ts";
 import { stateColumns, type StateRow } from "../state-row.ts";
 
 /** The row of an execution beside the part of its log that determines the row. */
@@ -58,7 +66,8 @@ export class Story {
   /** `created` is the event at version 0. */
   constructor(row: StandingRow, created: StandingEvent | undefined) {
     const first = created && undamaged(() => foldedOf(created));
-    this.#created = first?.event.kind === "created" ? first.event : undefined;
+    this.#created =
+      first?.event.kind === "created" && isCreation(first.event) ? first.event : undefined;
     this.#start = row;
     // The event of a later start has not been read yet.
     this.#isStart = row.history_from === 0 && row.responses_from === 0;
@@ -121,15 +130,36 @@ export class Story {
     if (row.version === start)
       this.#isStart = row.kind === "continued" && row.responses === responsesFrom;
     else if (row.kind === "continued") this.#isStart = false;
-    if (!standingKinds.includes(row.kind)) return;
+    if (!standingKinds.includes(row.kind)) {
+      this.#isWhole &&= isHistoryKind(row.kind) || isControlKind(row.kind);
+      return;
+    }
     const folded = undamaged(() => foldedOf(row));
-    if (folded === undefined) this.#isWhole = false;
+    if (folded === undefined || isFaulty(row)) this.#isWhole = false;
     else this.#events.push(folded);
   }
 }
 
 function foldedOf(row: StandingEvent): FoldedEvent {
   return { ...eventOf({ ...row, payload: null }), responses: row.responses };
+}
+
+/** True if the fields that decide a state are those of a creation. */
+function isCreation({ isPaused, scheduledAt, deadlineAt }: Created): boolean {
+  return (
+    typeof isPaused === "boolean" &&
+    Number.isSafeInteger(scheduledAt) &&
+    (deadlineAt === null || Number.isSafeInteger(deadlineAt))
+  );
+}
+
+/** True for an event that no operation writes. Folding it would give a state of any kind. */
+function isFaulty(row: StandingEvent): boolean {
+  // It is written by `fork` alone, so its fields are not described.
+  if (row.kind === "forked") return false;
+  // The value was not read. Any text stands for it.
+  const payload = payloadField(row.kind) === undefined ? null : ("" as Encoded);
+  return eventFault(eventOf({ ...row, payload }).event) !== undefined;
 }
 
 function loggedOf(row: StandingResponse): LoggedResponse {
@@ -145,6 +175,8 @@ function standingOf(row: StandingRow): Standing {
     seen: row.seen,
     inbox: row.inbox,
     ordinal: row.ordinal,
+    isClosing: row.is_closing,
+    finishedAt: row.finished_at,
     resultKind: row.result_kind,
     deadline: row.deadline_at,
     leaseUntil: row.lease_until,
@@ -174,6 +206,8 @@ const spoken: Readonly<Record<keyof Standing, string>> = {
   seen: "seen",
   inbox: "inbox",
   ordinal: "ordinal",
+  isClosing: "is_closing",
+  finishedAt: "finished_at",
   resultKind: "result_kind",
   deadline: "deadline_at",
   leaseUntil: "lease_until",

@@ -4,8 +4,6 @@ import { rememberPayloadMark } from "../../../../src/stores/payload-seal.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import type { AwaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../../../src/sql/database.ts";
-import { effectGroups } from "../../../../src/stores/effect/groups/effect-groups.ts";
-import type { EffectGroups } from "../../../../src/stores/effect/groups/effect-groups.ts";
 import { effects } from "../../../../src/stores/effect/effects.ts";
 import type { Effects } from "../../../../src/stores/effect/effects.ts";
 import type { EffectScope } from "../../../../src/stores/effect/scope.ts";
@@ -23,7 +21,6 @@ export interface AwaitFixture {
   readonly database: Database;
   readonly clock: CountingClock;
   readonly events: AwaitEvents;
-  readonly groups: EffectGroups;
   readonly effects: Effects;
   readonly store: Sessions;
   readonly session: string;
@@ -86,7 +83,6 @@ function fixtureOf(
     database,
     clock,
     events: awaitEvents(database, { clock }),
-    groups: effectGroups(database, { clock }),
     effects: effects(database, { clock }),
     store: sessions(database, { clock }),
     session,
@@ -105,23 +101,18 @@ async function emptied(database: Database): Promise<void> {
   await database.write("empty", function* () {
     yield* run(sql`DELETE FROM holdfast_await_event`);
     yield* run(sql`DELETE FROM holdfast_await_secret`);
-    yield* run(sql`DELETE FROM holdfast_effect_group`);
-    yield* run(sql`DELETE FROM holdfast_effect_group_member`);
     yield* run(sql`DELETE FROM holdfast_payload_codec`);
   });
   // Another test's codec goes with its rows.
   rememberPayloadMark(database, undefined);
 }
 
-/** Everything that await-events and groups have stored, for tests that nothing changed. */
+/** Everything that await-events have stored, for tests that nothing changed. */
 export function storedAwaits(database: Database): Promise<readonly object[]> {
   return database.read("storedAwaits", function* () {
     return [
       ...(yield* rows(sql`SELECT * FROM holdfast_await_event ORDER BY key`)),
       ...(yield* rows(sql`SELECT * FROM holdfast_await_secret ORDER BY id`)),
-      ...(yield* rows(sql`SELECT * FROM holdfast_effect_group ORDER BY key`)),
-      ...(yield* rows(sql`
-        SELECT * FROM holdfast_effect_group_member ORDER BY effect_group, ordinal`)),
     ];
   });
 }

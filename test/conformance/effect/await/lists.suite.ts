@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { sql } from "../../../../src/sql/statement.ts";
 import type { Statement } from "../../../../src/sql/statement.ts";
 import { awaitsOwned } from "../../../../src/stores/effect/await/event-row.ts";
-import { groupsOwned } from "../../../../src/stores/effect/groups/group-row.ts";
 import { removeOwned } from "../../../../src/stores/removal.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import { inAwaitFixture, storedAwaits } from "./fixture.ts";
@@ -189,17 +188,12 @@ function damageTests(fixture: InFixture): void {
 }
 
 function deletionTests(fixture: InFixture): void {
-  /** Three await-events and a group of two of them. */
-  const filled = async (
-    { events, groups }: AwaitFixture,
-    scope: AwaitFixture["scope"],
-  ): Promise<void> => {
+  /** Three await-events, one of them answered. */
+  const filled = async ({ events }: AwaitFixture, scope: AwaitFixture["scope"]): Promise<void> => {
     for (const key of ["a", "b", "c"]) {
       const { token } = await events.open(scope, key);
       if (key === "c") await events.resolve(token, "secret");
     }
-    const members = [{ awaitEvent: "a" }, { awaitEvent: "b" }];
-    await rejection(groups.race(scope, "g", members, { timeout: 0 }));
   };
 
   test(
@@ -217,9 +211,8 @@ function deletionTests(fixture: InFixture): void {
         rowsPerSlice: 2,
         onProgress: ({ rows }) => slices.push(rows),
       });
-      // Three await-events, a group and its two members.
-      expect(report.rows).toBe(6);
-      expect(slices.length).toBeGreaterThan(3);
+      expect(report.rows).toBe(3);
+      expect(slices.length).toBeGreaterThan(1);
       expect(await storedAwaits(database)).toEqual(kept);
       expect(await store.delete(session)).toMatchObject({ rows: 0 });
     }),
@@ -228,24 +221,18 @@ function deletionTests(fixture: InFixture): void {
   test(
     "[A82] of a scope that is done with can be forgotten: who waits is told, and old tokens are not for the next ones of the same keys",
     fixture(async (at) => {
-      const { events, groups, scope, clock, database, faults } = at;
+      const { events, scope, clock, database, faults } = at;
       const other = { ...scope, id: "t2" };
       await filled(at, other);
       const kept = (await storedAwaits(database)).length;
       await filled(at, scope);
       const { token } = await events.open(scope, "a");
-      const waits = [
-        rejection(events.wait(scope, "a", { timeout: "1 day" })),
-        rejection(groups.drain(scope, "g", { timeout: "1 day" })),
-      ];
-      await faults.asleep(clock, 2);
-      expect(await events.forget(scope, { rowsPerSlice: 4 })).toEqual({
-        rows: 6,
+      const wait = rejection(events.wait(scope, "a", { timeout: "1 day" }));
+      await faults.asleep(clock, 1);
+      expect(await events.forget(scope, { rowsPerSlice: 2 })).toEqual({
+        rows: 3,
       });
-      expect(await Promise.all(waits)).toMatchObject([
-        { code: "AWAIT_EVENT_NOT_FOUND" },
-        { code: "GROUP_NOT_FOUND" },
-      ]);
+      expect(await wait).toMatchObject({ code: "AWAIT_EVENT_NOT_FOUND" });
       expect(await events.forget(scope)).toEqual({ rows: 0 });
       expect(await storedAwaits(database)).toHaveLength(kept);
       const next = await events.open(scope, "a");
@@ -265,12 +252,10 @@ function deletionTests(fixture: InFixture): void {
       const [first] = (await storedAwaits(database)) as [{ session: number }];
       const slices: number[] = [];
       for (let removed = 2; removed === 2;) {
-        removed = await database.write("forget", () =>
-          removeOwned([...groupsOwned, ...awaitsOwned], first.session, 2),
-        );
+        removed = await database.write("forget", () => removeOwned(awaitsOwned, first.session, 2));
         slices.push(removed);
       }
-      expect(slices).toEqual([2, 2, 2, 0]);
+      expect(slices).toEqual([2, 1]);
       // The secret stays: it is the database's.
       expect(await storedAwaits(database)).toHaveLength(1);
     }),

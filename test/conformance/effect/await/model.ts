@@ -3,13 +3,9 @@ import { manualClock } from "../../../../src/model/time/clock.ts";
 import type { AwaitReply } from "../../../../src/stores/effect/await/settle.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../../../src/sql/database.ts";
-import { effectGroups } from "../../../../src/stores/effect/groups/effect-groups.ts";
-import type { GroupMemberDraft } from "../../../../src/stores/effect/groups/members.ts";
-import type { EndedGroupMember } from "../../../../src/stores/effect/groups/effect-groups.ts";
-import { effects } from "../../../../src/stores/effect/effects.ts";
 import type { EffectScope } from "../../../../src/stores/effect/scope.ts";
 
-/** What somebody does next; await-events, effects and groups have numbers. */
+/** What somebody does next; await-events have numbers. */
 export type Step =
   | {
       readonly do: "open";
@@ -25,13 +21,6 @@ export type Step =
       readonly do: "cancel" | "revoke" | "read" | "wait";
       readonly event: number;
     }
-  | { readonly do: "execute"; readonly effect: number }
-  | {
-      readonly do: "race" | "all";
-      readonly group: number;
-      readonly members: readonly number[];
-    }
-  | { readonly do: "drain"; readonly group: number }
   | { readonly do: "clock"; readonly by: number };
 
 interface Event {
@@ -39,20 +28,9 @@ interface Event {
   readonly dueAt: number | null;
   /** How it ended, as soon as somebody was told; it must be so for ever. */
   end: string | undefined;
-  /** When somebody ended it, in the order of steps; undefined for one that timed out. */
-  endedIn: number | undefined;
   /** Somebody may have noticed that its time was over. */
   mayBeOver: boolean;
   isRevoked: boolean;
-}
-
-interface Group {
-  readonly kind: "race" | "all";
-  readonly members: readonly GroupMemberDraft[];
-  readonly openedIn: number;
-  /** What it answered, as soon as it did. */
-  answer: string | undefined;
-  drained: string | undefined;
 }
 
 /** Answers as one text: how it ended, and with what. */
@@ -69,29 +47,22 @@ function told(outcome: unknown): string {
 /**
  * One scope and what must be true of it, in the words of the promises: who
  * ends an await-event first wins and stays the winner, nothing is accepted
- * when its time is over or refused when it is not, and a group answers in the
- * order in which its members ended, for ever, whatever the clock does.
+ * when its time is over or refused when it is not, for ever, whatever the clock
+ * does.
  */
 export class AwaitModel {
   readonly #scope: EffectScope;
   readonly #clock = manualClock(1_000);
   readonly #events;
-  readonly #groups;
-  readonly #effects;
   readonly #opened = new Map<number, Event>();
-  readonly #raced = new Map<number, Group>();
-  #step = 0;
 
   constructor(database: Database, session: string) {
     this.#scope = { session, kind: "turn", id: "t" };
     const clock = this.#clock;
     this.#events = awaitEvents(database, { clock });
-    this.#groups = effectGroups(database, { clock });
-    this.#effects = effects(database, { clock });
   }
 
   async take(step: Step): Promise<void> {
-    this.#step += 1;
     if (step.do === "clock") {
       this.#clock.set(Math.max(0, this.#clock.now() + step.by));
       return;
@@ -100,13 +71,6 @@ export class AwaitModel {
     switch (step.do) {
       case "open":
         return this.#open(step.event, step.within);
-      case "execute":
-        return this.#execute(step.effect);
-      case "race":
-      case "all":
-        return this.#group(step.do, step.group, step.members);
-      case "drain":
-        return this.#drain(step.group);
       default:
         return this.#toEvent(step);
     }
@@ -116,10 +80,6 @@ export class AwaitModel {
   async retell(): Promise<void> {
     this.#timePasses();
     for (const number of this.#opened.keys()) await this.#toEvent({ do: "wait", event: number });
-    for (const [number, { kind, answer }] of this.#raced) {
-      if (answer !== undefined) await this.#group(kind, number, []);
-      await this.#drain(number);
-    }
   }
 
   /** From now on whatever is asked may have shown whose time is over. */
@@ -149,7 +109,6 @@ export class AwaitModel {
       token,
       dueAt,
       end: undefined,
-      endedIn: undefined,
       mayBeOver: within === 0,
       isRevoked: false,
     });
@@ -205,7 +164,6 @@ export class AwaitModel {
         "It was accepted when its time was over.",
       );
       event.end = wish;
-      event.endedIn = this.#step;
     }
   }
 
@@ -217,96 +175,6 @@ export class AwaitModel {
     }
     event.end ??= end;
     assert.equal(end, event.end);
-  }
-
-  async #execute(number: number): Promise<void> {
-    const value = await this.#effects.execute(
-      this.#scope,
-      `e${number}`,
-      { kind: "k", input: number },
-      () => number,
-    );
-    assert.equal(value, number);
-  }
-
-  async #group(kind: "race" | "all", number: number, wanted: readonly number[]): Promise<void> {
-    const known = this.#raced.get(number);
-    const members = known?.members ?? this.#membersOf(wanted);
-    if (members.length === 0) return;
-    const asked = this.#groups[kind](this.#scope, `${number}`, members, {
-      timeout: 0,
-    });
-    const { value: answer, code } = await attempt<unknown>(asked);
-    if (known !== undefined && known.kind !== kind) {
-      assert.equal(code, "GROUP_CONFLICT");
-      return;
-    }
-    const group = known ?? {
-      kind,
-      members,
-      openedIn: this.#step,
-      answer: undefined,
-      drained: undefined,
-    };
-    this.#raced.set(number, group);
-    if (answer === undefined) {
-      assert.equal(code, "DEADLINE_EXCEEDED");
-      assert.equal(group.answer, undefined);
-      const ends = members.map((member) => this.#endOf(member));
-      if (kind === "race") assert(ends.every((end) => end === undefined));
-      else assert(ends.some((end) => end === undefined));
-      return;
-    }
-    const text = JSON.stringify(answer);
-    group.answer ??= text;
-    assert.equal(text, group.answer);
-  }
-
-  async #drain(number: number): Promise<void> {
-    const group = this.#raced.get(number);
-    if (group === undefined) return;
-    const { value: drained } = await attempt(
-      this.#groups.drain(this.#scope, `${number}`, { timeout: 0 }),
-    );
-    if (drained === undefined) {
-      assert.equal(group.drained, undefined);
-      return;
-    }
-    const text = JSON.stringify(drained);
-    group.drained ??= text;
-    assert.equal(text, group.drained);
-    if (group.kind === "race" && group.answer !== undefined)
-      assert.equal(JSON.stringify(drained[0]), group.answer);
-    this.#inOrder(group, drained);
-  }
-
-  /** Those that somebody ended after the group was opened are in the order in which they did. */
-  #inOrder(group: Group, drained: readonly EndedGroupMember[]): void {
-    let last = group.openedIn;
-    for (const { member, outcome } of drained) {
-      const event = this.#eventOf(member);
-      if (event === undefined) continue;
-      this.#ended(event, outcome.kind === "revoked" ? "revoked" : told(outcome));
-      if (event.endedIn === undefined || event.endedIn < group.openedIn) continue;
-      assert(event.endedIn >= last, "The order is another one.");
-      last = event.endedIn;
-    }
-  }
-
-  /** Numbers below 4 are await-events, as far as they are open; others are effects. */
-  #membersOf(wanted: readonly number[]): readonly GroupMemberDraft[] {
-    return [...new Set(wanted)].flatMap((number): GroupMemberDraft[] => {
-      if (number >= 4) return [{ effect: `e${number - 4}` }];
-      return this.#opened.has(number) ? [{ awaitEvent: `${number}` }] : [];
-    });
-  }
-
-  #eventOf(member: GroupMemberDraft): Event | undefined {
-    return "awaitEvent" in member ? this.#opened.get(Number(member.awaitEvent)) : undefined;
-  }
-
-  #endOf(member: GroupMemberDraft): string | undefined {
-    return this.#eventOf(member)?.end;
   }
 }
 

@@ -232,7 +232,7 @@ function borderTests(fixture: InFixture): void {
 
   test(
     "is refused when its session is unknown, deleted or no session at all",
-    fixture(async ({ events, groups, store, session, scope }) => {
+    fixture(async ({ events, store, session, scope }) => {
       const unknown = { ...scope, session: "nobody" };
       expect(await rejection(events.open(unknown, "k"))).toMatchObject({
         code: "SESSION_NOT_FOUND",
@@ -244,7 +244,6 @@ function borderTests(fixture: InFixture): void {
         for (const attempt of [
           () => events.list(wrong as unknown as string),
           () => events.revokeAll(wrong as unknown as string),
-          () => groups.list(wrong as unknown as string),
         ])
           expect(await rejection(attempt())).toMatchObject({
             code: "EFFECT_SCOPE_INVALID",
