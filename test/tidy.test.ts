@@ -10,6 +10,7 @@ import {
   readmeSnippets,
 } from "./tidy/documents.ts";
 import { tooManyNames } from "./tidy/doors.ts";
+import { growthTable, partFigures, renderGrowth, unexplainedGrowth } from "./tidy/growth.ts";
 import { closedDoors, forwardingFiles, mutualImports, writingAnswers } from "./tidy/house.ts";
 import { doorsAndBarrels, importDirections } from "./tidy/imports.ts";
 import type { ImportRules } from "./tidy/imports.ts";
@@ -72,6 +73,11 @@ describe("layout", () => {
 
   test("no two folders of stores or of the runtime import each other", () => {
     expect(mutualImports(tree)).toEqual([]);
+  });
+
+  test("parts grow only with a reason", () => {
+    console.log(`${growthTable} as it would be now:\n${renderGrowth(partFigures(tree))}`);
+    expect(unexplainedGrowth(tree)).toEqual([]);
   });
 
   test("files do more than forward", () => {

@@ -81,16 +81,6 @@ export const wrongParts: readonly (readonly [string, number, readonly object[]])
   ],
   ["complete effect", 0, [forged]],
   ["renew effect", 0, [forged]],
-  [
-    "race",
-    2,
-    [
-      [{ effect: 5 }],
-      [{ effect: "e", awaitEvent: "a" }],
-      [{ effect: "e", attempts: "1" }],
-      [{ awaitEvent: null }],
-    ],
-  ],
   ["list awaits", 1, [{ scope: { kind: 5, id: "t" } }, { scope: { id: 5 } }]],
   [
     "subscribe",

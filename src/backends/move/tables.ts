@@ -16,12 +16,13 @@ export const localTables: ReadonlySet<string> = new Set([
 
 /**
  * Tables whose rows an empty target may have: opening it creates the secret and the row of the
- * payload codec. The source's rows replace them, so existing tokens stay valid and values use the
- * same codec.
+ * payload codec, and a worker that looks for work creates the rows under which limits are counted.
+ * The source's rows replace them, so existing tokens stay valid and values use the same codec.
  */
 export const replacedTables: ReadonlySet<string> = new Set([
   "holdfast_await_secret",
   "holdfast_payload_codec",
+  "holdfast_execution_limit",
 ]);
 
 export interface MovedTable {

@@ -84,6 +84,11 @@ export interface Definition {
   readonly keepFailedMs: number | undefined;
 }
 
+/** True if places of a function are counted over all workers. */
+export function hasLimit({ concurrency, concurrencyPerKey }: Definition): boolean {
+  return concurrency !== undefined || concurrencyPerKey !== undefined;
+}
+
 // Not a private field: an app may have two copies of the package, one bundled.
 const definition: unique symbol = Symbol.for("holdfast.definition") as never;
 const schemaOf: unique symbol = Symbol.for("holdfast.signal") as never;

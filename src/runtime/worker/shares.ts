@@ -32,7 +32,8 @@ export interface FoundRun {
  *
  * Debt counts the places that others got while due work of either kind was kept waiting. Three
  * of them owe one place (`PlaceDebt`), and a look is given the debt. A look that finds nothing
- * cancels the debt, so due work saves up no places while there is none.
+ * cancels the debt, so due work saves up no places while there is none. The debt to functions
+ * whose limits may keep due work waiting stays: they look in vain after every place.
  */
 export class Shares {
   readonly #names: readonly string[];
@@ -110,8 +111,8 @@ export class Shares {
     this.#debts.clear();
   }
 
-  /** Ends a look for due work of some functions. */
-  looked(names: Iterable<string>, found: readonly FoundRun[], now: number): void {
+  /** Ends a look for due work. `without` names the functions that have none if nothing was found. */
+  looked(without: Iterable<string>, found: readonly FoundRun[], now: number): void {
     for (const [name, counts] of countsOf(found)) {
       this.#known.add(name);
       const told = debtAfterAll(this.#told.get(name) ?? noDebt, counts);
@@ -120,7 +121,7 @@ export class Shares {
     this.#ended();
     if (found.length > 0) return;
     this.#quietUntil = now + lookPauseMs;
-    for (const name of names) {
+    for (const name of without) {
       this.#known.delete(name);
       this.#debts.delete(name);
     }

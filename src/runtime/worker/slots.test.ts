@@ -149,3 +149,18 @@ test("a look is for the functions that its own places are kept for, and not for 
   // They take turns, and after three resumed runs of `f` its due work is owed a place.
   expect(looks).toEqual([["g"], ["g"], ["g"], ["f", "g"], ["f"]]);
 });
+
+test("a look that finds nothing cancels what is owed, but not to functions that a limit keeps waiting", () => {
+  const slots = placesOf(8);
+  const find = (...names: readonly string[]): void => {
+    const claim = claimOf(slots, 2);
+    const found = names.map((name) => ({ name, hasBegun: true }));
+    slots.looked(claim, found, new Set(["f"]));
+  };
+  for (let n = 0; n < 2; n += 1) {
+    find("f", "g");
+    find();
+  }
+  expect(slots.debtOf("f")).toEqual({ begun: 0, new: 2 });
+  expect(slots.debtOf("g")).toEqual({ begun: 0, new: 0 });
+});

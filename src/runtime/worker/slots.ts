@@ -7,6 +7,8 @@ export interface Claim {
   readonly functions: ReadonlySet<string>;
 }
 
+const none: ReadonlySet<string> = new Set();
+
 interface Waiting {
   readonly runs: (() => void)[];
   /** The index of the next run. Removing each run from the front would move all the others. */
@@ -144,10 +146,18 @@ export class Slots {
     this.#shares.begin(name);
   }
 
-  /** Ends a look, with the runs it found; undefined if it failed. */
-  looked(claim: Claim, found: readonly FoundRun[] | undefined): void {
+  /**
+   * Ends a look, with the runs it found; undefined if it failed. Functions that are kept waiting
+   * by a limit may have due work, even if the look found none.
+   */
+  looked(
+    claim: Claim,
+    found: readonly FoundRun[] | undefined,
+    keptWaiting: ReadonlySet<string> = none,
+  ): void {
+    const without = [...claim.functions].filter((name) => !keptWaiting.has(name));
     if (found === undefined) this.#shares.notLooked(this.#now());
-    else this.#shares.looked(claim.functions, found, this.#now());
+    else this.#shares.looked(without, found, this.#now());
     this.#taken -= claim.count - (found?.length ?? 0);
     this.#assign();
     this.onFreed();

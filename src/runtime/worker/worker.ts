@@ -11,7 +11,7 @@ import type { Damaged } from "../../stores/damage.ts";
 import { retryPolicyFor } from "../../model/time/retry-policy.ts";
 import { ActivityRuns } from "./activity-runs.ts";
 import { AloneRuns } from "./alone.ts";
-import type { Definition } from "../definition/definitions.ts";
+import { hasLimit, type Definition } from "../definition/definitions.ts";
 import { HintsWhileLocking } from "./hints-while-locking.ts";
 import { HotRuns } from "./hot/hot-runs.ts";
 import { watchMove } from "./move-watch.ts";
@@ -57,6 +57,8 @@ export class Worker {
   readonly #stopLocking = new AbortController();
   readonly #stop = new AbortController();
   readonly #served: readonly FunctionDraft[];
+  /** The functions with limits. */
+  readonly #limited: ReadonlySet<string>;
   /** Starts that may bring a run with them. */
   readonly #starting = new Set<Promise<unknown>>();
   /** Unreadable rows that were reported. */
@@ -102,7 +104,9 @@ export class Worker {
       (held) => this.#holds(held),
       () => [this.#round, ...this.#starting],
     );
-    this.#served = [...functions.values()].map(servedFunction);
+    const definitions = [...functions.values()];
+    this.#served = definitions.map(servedFunction);
+    this.#limited = new Set(definitions.filter(hasLimit).map(({ name }) => name));
   }
 
   /** Resolves once the worker listens for work. */
@@ -174,16 +178,12 @@ export class Worker {
   }
 
   /** True if a run may start here. Limits of functions are counted at the lock, and a later start is not due yet. */
-  #canStart(
-    { concurrency, concurrencyPerKey }: Definition,
-    { startAt = "now" }: ExecutionDraft,
-  ): boolean {
+  #canStart(definition: Definition, { startAt = "now" }: ExecutionDraft): boolean {
     return (
       this.#closing === undefined &&
       !this.#unanswered.isLooking &&
       this.#slots.free > 0 &&
-      concurrency === undefined &&
-      concurrencyPerKey === undefined &&
+      !hasLimit(definition) &&
       startAt === "now"
     );
   }
@@ -323,7 +323,7 @@ export class Worker {
       return damaged.length > 0 ? "damage" : "nothing";
     } finally {
       this.#alone.looked(isReserved, outcome);
-      this.#slots.looked(claim, found);
+      this.#slots.looked(claim, found, outcome?.isLimited === true ? this.#limited : undefined);
     }
   }
 

@@ -46,7 +46,11 @@ class Bound {
     this.#arriving.set(id, name);
   }
 
-  /** The database knows of all that arrived. Runs that are due at one instant are ordered by id, so each may come after the others. */
+  /**
+   * The database knows of all that arrived. The order of runs that are due at one instant is their
+   * ids in the database and their wakes in memory, so each may come after all the others: also
+   * after those that arrive when some of them have a place.
+   */
   arrived(dueAt: number): void {
     for (const name of new Set(this.#arriving.values())) {
       const ids = [...this.#arriving].filter(([, of]) => of === name).map(([id]) => id);
@@ -54,7 +58,9 @@ class Bound {
       const rank = waiting.length + ids.length;
       const turns = this.#of(name);
       this.#due.set(name, [
-        ...waiting.map((one) => (one.dueAt === dueAt ? { ...one, rank } : one)),
+        ...waiting.map((one) =>
+          one.dueAt === dueAt ? { ...one, rank: one.rank + ids.length } : one,
+        ),
         ...ids.map((id) => ({ id, rank, turns, dueAt })),
       ]);
     }
@@ -90,19 +96,28 @@ class Bound {
   }
 }
 
+/** Where the runs of a load wait for their places. */
+export interface Waits {
+  readonly hotRunsMax: number;
+  /** Each function has fewer places than the worker, which therefore looks in vain while they are taken. */
+  readonly isLimited?: true;
+}
+
 /** Random loops of a few functions on 1 to 3 places: tells which got a place late, which never did, and whether more were locked than there are places. */
 export async function lateRuns(
   start: number,
-  hotRunsMax: number,
+  { hotRunsMax, isLimited }: Waits,
   database: Database,
   another: Another,
 ): Promise<readonly string[]> {
   const random = seededRandom(start);
   const upTo = (most: number): number => 1 + Math.floor(random() * most);
-  const concurrency = upTo(3);
+  const concurrency = isLimited === true ? 1 + upTo(2) : upTo(3);
   const worker = new BusyWorker(concurrency, hotRunsMax, database);
   const holdfast = await worker.open(another);
-  const functions = Array.from({ length: upTo(3) }, (_, n) => worker.loop(`loop-${n}`));
+  const functions = Array.from({ length: upTo(3) }, (_, n) =>
+    worker.loop(`loop-${n}`, isLimited && { concurrency: upTo(concurrency - 1) }),
+  );
   await holdfast.work(functions, { concurrency, hotRunsMax, lease: "1 day" });
   const results = new Set<Promise<unknown>>();
   for (let tick = 0; tick < startTicks || results.size > 0; tick += 1) {
@@ -180,8 +195,8 @@ class BusyWorker {
   }
 
   /** Works longer than it sleeps. What it does stands in steps, since its code runs again after each wait. */
-  loop(name: string) {
-    return workflow(name, async (ctx, { turns, workMs, sleepMs }: LoopTerms) => {
+  loop(name: string, limits: { readonly concurrency?: number } = {}) {
+    return workflow(name, limits, async (ctx, { turns, workMs, sleepMs }: LoopTerms) => {
       for (let turn = 1; turn < turns; turn += 1) {
         await ctx.step("work", () => this.#work(name, ctx.id, workMs, sleepMs));
         await ctx.sleep(sleepMs);

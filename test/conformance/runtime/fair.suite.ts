@@ -38,6 +38,19 @@ export function runtimeFairSuite(backend: Backend): void {
     );
 
     test(
+      "[E59] begins each of 40 loops of a function with 3 places, on a worker with 10",
+      onRuntime(backend, async ({ holdfast }) => {
+        const count = 40;
+        const loops = new Loops(count, { concurrency: 3 });
+        await holdfast.work([loops.loop], { concurrency: 10 });
+        const inputs = Array.from({ length: count }, (_, n) => ({ input: n }));
+        const runs = await holdfast.startMany(loops.loop, inputs);
+        await Promise.all(runs.map((each) => each.result()));
+        expect(loops.isSpent).toBe(false);
+      }),
+    );
+
+    test(
       "[E59] at concurrency 1 begins the children of its own function that twelve parents poll for",
       onRuntime(backend, async ({ holdfast }) => {
         const ended = new Set<string>();
@@ -59,16 +72,17 @@ export function runtimeFairSuite(backend: Backend): void {
     );
 
     test.each([
-      ["in memory", 1_000],
-      ["in the database", 0],
-      ["in memory and in the database", 2],
-    ])(
+      ["in memory", { hotRunsMax: 1_000 }],
+      ["in the database", { hotRunsMax: 0 }],
+      ["in memory and in the database", { hotRunsMax: 2 }],
+      ["in the database for places of limited functions", { hotRunsMax: 0, isLimited: true }],
+    ] as const)(
       "[E59] begins the n-th due run of a function before 4n of its places came free, and locks none that has no place, while waiting runs are %s",
-      (_, hotRunsMax) =>
+      (_, waits) =>
         onRuntime(backend, async ({ database, another }) => {
           const rounds = roundsOn(backend, { deep: 200, short: 5, least: 2 });
           for (let round = 0; round < rounds; round += 1) {
-            const late = await lateRuns(seed + round, hotRunsMax, database, another);
+            const late = await lateRuns(seed + round, waits, database, another);
             expect(late, `seed ${seed + round}`).toEqual([]);
           }
         })(),
@@ -97,17 +111,17 @@ class Loops {
   readonly #enough: number;
   #isStopped = false;
   turns = 0;
+  readonly loop;
 
   /** They stop as soon as so many of them have begun. */
-  constructor(enough = Number.POSITIVE_INFINITY) {
+  constructor(enough = Number.POSITIVE_INFINITY, limits: { readonly concurrency?: number } = {}) {
     this.#enough = enough;
+    this.loop = workflow("loop", limits, async (ctx, n: number) => {
+      this.#begun.add(n);
+      if (this.#begun.size === this.#enough) this.stop();
+      while (await ctx.step("work", () => this.#work())) await ctx.sleep(2);
+    });
   }
-
-  readonly loop = workflow("loop", async (ctx, n: number) => {
-    this.#begun.add(n);
-    if (this.#begun.size === this.#enough) this.stop();
-    while (await ctx.step("work", () => this.#work())) await ctx.sleep(2);
-  });
 
   /** Tells whether to go on. */
   async #work(): Promise<boolean> {

@@ -4,6 +4,8 @@ import { moveToPostgres } from "../../../src/open/move/move-to-postgres.ts";
 import { HoldfastError, openHoldfast } from "../../../src/index.ts";
 import { sessions } from "../../../src/sessions.ts";
 import type { Database } from "../../../src/sql/database.ts";
+import { executions } from "../../../src/executions.ts";
+import { ann } from "../../conformance/execution/fixture.ts";
 import { driverName } from "../../sqlite/place.ts";
 import type { Folder } from "../../sqlite/place.ts";
 import { until, withPlace } from "../place.ts";
@@ -50,6 +52,20 @@ describe("a target", () => {
       });
       await sessions(await folder.open()).create("goes on");
       expect(await targetFilled(place)).toEqual(["holdfast_payload_codec", "holdfast_session"]);
+    }));
+
+  test("on which a worker has counted for a limit is empty, and takes the rows of the source", () =>
+    withBoth(async (folder, place) => {
+      await small(folder);
+      const target = executions(await place.open());
+      await target.lockPending({
+        functions: [{ name: "mail", concurrencyMax: 1 }],
+        limit: 1,
+        holder: ann,
+        lease: "1 minute",
+      });
+      await move(folder, place);
+      expect(await idsOf(await place.open())).toEqual(["chat"]);
     }));
 
   test("that was only opened before is empty, and takes the secret of the source", () =>

@@ -1,5 +1,6 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { HotRun } from "../../run/hot-run.ts";
+import { hasLimit } from "../../definition/definitions.ts";
 import type { RunState } from "../../run/run-state.ts";
 import { lockOfResting, renewLocks } from "../renewals.ts";
 import type { WorkerParts } from "../worker-parts.ts";
@@ -48,9 +49,7 @@ export class PlacedRuns {
   hotUntil({ definition }: RunState, isClosing: boolean): number {
     const { context, settings } = this.#parts;
     const now = context.clock.now();
-    const { concurrency, concurrencyPerKey } = definition;
-    const isLimited = concurrency !== undefined || concurrencyPerKey !== undefined;
-    return isLimited || isClosing ? now : now + settings.leaseMs;
+    return hasLimit(definition) || isClosing ? now : now + settings.leaseMs;
   }
 
   /**

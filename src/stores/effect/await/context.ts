@@ -1,7 +1,7 @@
-import { outcomeOf, type AwaitEnd, type AwaitOutcome } from "../../../model/effect/await-event.ts";
+import { outcomeOf, type AwaitOutcome } from "../../../model/effect/await-event.ts";
 import { awaitSecretBytes, isAwaitSecret } from "../../../model/effect/await-token.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { CheckedText, Encoded } from "../../../model/values/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { hexOf } from "../../../model/values/hex.ts";
 import { isStoredError, restoredFailure } from "../../../model/values/restored-error.ts";
 import { withoutStacks } from "../../../model/values/stored-error.ts";
@@ -9,13 +9,7 @@ import type { ValueCodec } from "../../../model/values/value-codec.ts";
 import type { Database } from "../../../sql/database.ts";
 import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import {
-  isUnchanged,
-  storeCodec,
-  storeContext,
-  type StoreContext,
-  type StoreOptions,
-} from "../../context.ts";
+import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../../context.ts";
 import { changedRow, readValue } from "../../damage.ts";
 import { awaitEventTable, type AwaitRecord } from "./event-row.ts";
 
@@ -61,52 +55,22 @@ export function* ensureSecret(context: AwaitContext): Tx<string> {
   return (yield* signingSecret(context)) ?? candidate;
 }
 
-/** The outcome of an await-event; undefined while it is open, and when it was revoked. @throws HoldfastError `CORRUPT_ROW` */
-export function readOutcome(
-  context: Pick<AwaitContext, "codec" | "database">,
-  { id, state, payload, hash }: Pick<AwaitRecord, "id" | "state" | "payload" | "hash">,
-): AwaitOutcome<unknown, Error> | undefined {
-  return state === "open"
-    ? undefined
-    : readEnd(context, {
-        table: awaitEventTable,
-        row: id,
-        end: state,
-        answer: payload === null ? null : { text: payload, hash },
-      });
-}
-
 /**
- * An answer as it is stored. An await-event stores a hash of its value beside it, an effect a
- * checksum of its text.
- */
-export type StoredAnswer = CheckedText | { readonly text: Encoded; readonly hash: string | null };
-
-/**
- * The outcome of an await-event or an effect; an effect ends by returning or throwing.
+ * The outcome of an await-event; undefined while it is open, and when it was revoked.
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export function readEnd(
-  { codec, database }: Pick<AwaitContext, "codec" | "database">,
-  ended: {
-    readonly table: string;
-    readonly row: string;
-    readonly end: AwaitEnd;
-    readonly answer: StoredAnswer | null;
-  },
+export function readOutcome(
+  { codec }: Pick<AwaitContext, "codec">,
+  { id, state, payload, hash }: Pick<AwaitRecord, "id" | "state" | "payload" | "hash">,
 ): AwaitOutcome<unknown, Error> | undefined {
-  const { table, row: key, end, answer } = ended;
+  if (state === "open") return undefined;
   const read = (domain: string, hashed: (value: unknown) => unknown): unknown => {
-    if (answer === null) throw corruptRow(table, key, "has lost its value");
-    const value = readValue(table, key, () => codec.decode(answer.text));
-    const isSame =
-      "checksum" in answer
-        ? isUnchanged(database, answer)
-        : codec.agrees(domain, 1, hashed(value), answer.hash ?? "");
-    if (isSame) return value;
-    throw changedRow(table, key);
+    if (payload === null) throw corruptRow(awaitEventTable, id, "has lost its value");
+    const value = readValue(awaitEventTable, id, () => codec.decode(payload));
+    if (codec.agrees(domain, 1, hashed(value), hash ?? "")) return value;
+    throw changedRow(awaitEventTable, id);
   };
-  return outcomeOf(end, {
+  return outcomeOf(state, {
     value: () => read("await-value", (value) => value),
     error() {
       // Stacks differ between machines, so the hash leaves them out.
@@ -114,7 +78,7 @@ export function readEnd(
         isStoredError(error) ? withoutStacks(error) : error,
       );
       if (isStoredError(stored)) return restoredFailure(stored);
-      throw corruptRow(table, key, "holds no error");
+      throw corruptRow(awaitEventTable, id, "holds no error");
     },
   });
 }
