@@ -8,6 +8,7 @@ import { memoryFolder } from "./memory-folder.ts";
 import { nodeWithSqlite } from "./node-with-sqlite.ts";
 import { projectRoot } from "./project.ts";
 import { closingLine, countRun, unprovenIds } from "./test-report.ts";
+import { leftOutBy, stores } from "./turns.ts";
 import type { Counts, VitestReport } from "./test-report.ts";
 
 /**
@@ -18,21 +19,10 @@ import type { Counts, VitestReport } from "./test-report.ts";
 const [depth = "short", ...selection] = process.argv.slice(2);
 const seed = process.env["HOLDFAST_TEST_SEED"] ?? String(randomInt(1, 2 ** 31));
 
-const stores = ["executions", "sessions", "processes", "effects", "awaits", "triggers", "pages"];
 const storesInMemory = stores.map((name) => `test/backends/sqlite-memory-${name}.test.ts`);
 const storesOnFiles = stores.map((name) => `test/backends/sqlite-file-${name}.test.ts`);
 
-/**
- * Suites that a short run leaves to the next seed. A store runs the same code on a file as in
- * memory, and the kernel's suites, which always run on both, prove the difference.
- */
-const leftOut =
-  depth === "deep"
-    ? []
-    : stores.flatMap(
-        (_, index) =>
-          ((index + Number(seed)) % 2 === 0 ? storesInMemory : storesOnFiles)[index] ?? [],
-      );
+const leftOut = depth === "deep" ? [] : leftOutBy(Number(seed));
 
 const kernelSuites = [
   "test/backends/sqlite-memory-kernel.test.ts",
