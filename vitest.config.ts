@@ -24,6 +24,9 @@ const postgresFiles = ["test/backends/postgres-*.test.ts", "test/postgres/**/*.t
 /** Said by `npm test` when it runs all files. */
 const isWhole = process.env["HOLDFAST_TEST_WHOLE"] === "yes";
 
+/** Files that a short run leaves to the next seed. */
+const leftOut = (process.env["HOLDFAST_TEST_LEFT_OUT"] ?? "").split(",").filter(Boolean);
+
 const setUps = ["test/compile-children.ts", "test/global-setup.ts"];
 
 const parts: TestProjectInlineConfiguration[] = [
@@ -62,7 +65,7 @@ const whole: TestProjectInlineConfiguration = {
   test: {
     name: "whole",
     include: allFiles,
-    exclude: [...configDefaults.exclude, ...loneFiles],
+    exclude: [...configDefaults.exclude, ...loneFiles, ...leftOut],
     isolate: false,
     globalSetup: setUps,
   },

@@ -60,6 +60,26 @@ export function countRun(
   };
 }
 
+/** The ids of the checklist that no passed test proves. A test names the ids at the start of its title. */
+export function unprovenIds(
+  reports: readonly VitestReport[],
+  conformancePage: string,
+): readonly string[] {
+  const listed = [...conformancePage.matchAll(/^\| ([A-Z]{1,3}\d+) +\|/gm)].map(
+    ([, id = ""]) => id,
+  );
+  const passed = reports
+    .flatMap(({ testResults }) => testResults)
+    .flatMap(({ assertionResults }) => assertionResults)
+    .filter(({ status }) => status === "passed");
+  const proven = new Set(
+    passed.flatMap(({ fullName }) =>
+      [...fullName.matchAll(/\[([A-Z]{1,3}\d+)\]/g)].map(([, id]) => id),
+    ),
+  );
+  return listed.filter((id) => !proven.has(id));
+}
+
 /** The closing line: plain, so that any reader of test output understands it. */
 export function closingLine(runs: readonly Counts[]): string {
   const sum = (of: (counts: Counts) => number): number =>

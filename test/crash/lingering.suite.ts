@@ -39,7 +39,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
         expect(child.lines[0]).toBe("DEADLINE_EXCEEDED");
         await answer();
         expect(await child.ended).toBe(0);
-        expect(child.errors).toBe("");
+        expect(child.failures).toBe("");
         expect(child.lines.slice(1)).toEqual(["answered", "end of script"]);
       },
     );
@@ -51,7 +51,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
     expect(child.lines).toEqual(["running", "end of script"]);
     await schedules(fixture.database).put("report", "soon", { every: "1 s" });
     expect(await child.ended).toBe(0);
-    expect(child.errors).toBe("");
+    expect(child.failures).toBe("");
     expect(child.lines.slice(2)).toEqual(["fired"]);
   });
 
@@ -63,7 +63,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
     await until(async () => (await get("napping")).state.pending.kind === "blocked");
     child.process.kill("SIGTERM");
     expect(await child.ended).toBe("SIGTERM");
-    expect(child.errors).toBe("");
+    expect(child.failures).toBe("");
     expect((await get("napping")).state.pending).toMatchObject({
       kind: "blocked",
       leaseUntil: null,
@@ -75,13 +75,13 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
     await child.reported(1);
     child.process.kill("SIGTERM");
     expect(await child.ended).toBe("SIGTERM");
-    expect(child.errors).toBe("");
+    expect(child.failures).toBe("");
   });
 
   test("a process lives on until each of its calls is answered", async () => {
     started("call", fixture.database.owner);
     expect(await child.ended).toBe(0);
-    expect(child.errors).toBe("");
+    expect(child.failures).toBe("");
     const calls = ["write", "writes", "read", "pause", "writable", "liveness"];
     const heavy = ["check", "full check", "sizes", "exportRows", "backup"];
     expect(child.lines).toEqual([
@@ -100,7 +100,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
   ])("a process ends by itself with a database that %s", async (_, order) => {
     started(order);
     expect(await child.ended).toBe(0);
-    expect(child.errors).toBe("");
+    expect(child.failures).toBe("");
     expect(child.lines).toEqual(["end of script"]);
   });
 }

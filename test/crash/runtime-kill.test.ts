@@ -28,7 +28,7 @@ test("two workers that are killed again and again start each instant of a month 
   }));
 
 describe("workers on one file that are killed with SIGKILL", () => {
-  const runs = isDeep ? 500 : 60;
+  const runs = isDeep ? 500 : 24;
   const kills = isDeep ? 200 : 5;
 
   test(`[RT2] ${runs} workflows of ten steps all end rightly over ${kills} kills, and no recorded step runs again`, () =>

@@ -36,7 +36,7 @@ test("two workers that are killed again and again start each instant of a month 
   ));
 
 describe("workers on one server that are killed with SIGKILL", () => {
-  const runs = isDeep ? 500 : 60;
+  const runs = isDeep ? 500 : 24;
   const kills = isDeep ? 100 : 4;
   /** After these kills the server crashes too, and recovers from its log. */
   const crashes = isDeep ? [20, 60] : [0, 2];

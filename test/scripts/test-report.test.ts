@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { closingLine, countRun } from "../../scripts/test-report.ts";
+import { closingLine, countRun, unprovenIds } from "../../scripts/test-report.ts";
 
 function file(name: string, ...statuses: readonly string[]) {
   return {
@@ -68,4 +68,28 @@ test("the closing line sums the runs and mentions skipped tests only if any", ()
   expect(closingLine([first, { passed: 0, failed: 0, skipped: 2 }])).toBe(
     "3 passed, 0 failed, 2 skipped",
   );
+});
+
+describe("the ids that no test proves", () => {
+  const page =
+    "| id | what holds |\n| ---- | --- |\n| A1   | One. |\n| AX12 | Two. |\n| E3   | Three. |\n";
+  const report = (status: string, ...titles: readonly string[]) => ({
+    testResults: [
+      {
+        name: "a",
+        status: "passed",
+        assertionResults: titles.map((fullName) => ({ status, fullName })),
+      },
+    ],
+  });
+
+  test("are those of the page that no title of a passed test begins with", () => {
+    const passed = report("passed", "on a file [A1] opens", "[AX12] [E9] sweeps");
+    expect(unprovenIds([passed, report("failed", "[E3] restarts")], page)).toEqual(["E3"]);
+  });
+
+  test("may be proven in any of several runs", () => {
+    const runs = [report("passed", "[A1] [AX12] opens"), report("passed", "[E3] restarts")];
+    expect(unprovenIds(runs, page)).toEqual([]);
+  });
 });
