@@ -41,40 +41,40 @@ const failed: EffectState = { ...settled, ...failure };
 
 describe("who runs an effect", () => {
   test("the first one who asks, once it is due", () => {
-    expect(decideEffect(absent, { hash: "h", now: 0 })).toEqual({
+    expect(decideEffect(absent, { effect: { hash: "h" }, now: 0 })).toEqual({
       kind: "run",
       fence: 1,
     });
-    expect(decideEffect(absent, { hash: "h", now: 5, dueAt: 5 })).toEqual({
+    expect(decideEffect(absent, { effect: { hash: "h", dueAt: 5 }, now: 5 })).toEqual({
       kind: "run",
       fence: 1,
     });
-    expect(decideEffect(absent, { hash: "h", now: 4, dueAt: 5 })).toEqual({
+    expect(decideEffect(absent, { effect: { hash: "h", dueAt: 5 }, now: 4 })).toEqual({
       kind: "notDue",
       dueAt: 5,
     });
   });
 
   test("nobody else until the last instant of the claim, anybody from then on", () => {
-    expect(decideEffect(held, { hash: "h", now: 199 })).toEqual({
+    expect(decideEffect(held, { effect: { hash: "h" }, now: 199 })).toEqual({
       kind: "busy",
       holder: { process: first, fence: 3, claimedAt: 100, expiresAt: 200 },
     });
-    expect(decideEffect(held, { hash: "h", now: 200 })).toEqual({
+    expect(decideEffect(held, { effect: { hash: "h" }, now: 200 })).toEqual({
       kind: "run",
       fence: 4,
     });
   });
 
   test("anybody when it was given back", () => {
-    expect(decideEffect(free, { hash: "h", now: 0 })).toEqual({
+    expect(decideEffect(free, { effect: { hash: "h" }, now: 0 })).toEqual({
       kind: "run",
       fence: 4,
     });
   });
 
   test("the same one again, by its token", () => {
-    const again = { hash: "h", now: 199, token: "secret" };
+    const again = { effect: { hash: "h" }, now: 199, token: "secret" };
     expect(decideEffect(held, again)).toEqual({ kind: "run", fence: 3, claim });
     expect(decideEffect(held, { ...again, token: "other_" }).kind).toBe("busy");
     expect(decideEffect(held, { ...again, now: 200 })).toEqual({ kind: "run", fence: 4 });
@@ -85,17 +85,17 @@ describe("who runs an effect", () => {
     [{ fence: 2, process: first }, "busy"],
     [{ fence: 3, process: second }, "busy"],
   ])("who saw %o die: %s", (death, kind) => {
-    const asked = { hash: "h", now: 199, death };
+    const asked = { effect: { hash: "h" }, now: 199, death };
     expect(decideEffect(held, asked).kind).toBe(kind);
   });
 
   test("at the due time that was said first, whatever is said later", () => {
     const due = { ...free, dueAt: 500 } as const;
-    expect(decideEffect(due, { hash: "h", now: 499, dueAt: 100 })).toEqual({
+    expect(decideEffect(due, { effect: { hash: "h", dueAt: 100 }, now: 499 })).toEqual({
       kind: "notDue",
       dueAt: 500,
     });
-    expect(decideEffect(due, { hash: "h", now: 500, dueAt: 900 })).toEqual({
+    expect(decideEffect(due, { effect: { hash: "h", dueAt: 900 }, now: 500 })).toEqual({
       kind: "run",
       fence: 4,
     });
@@ -104,17 +104,19 @@ describe("who runs an effect", () => {
 
 describe("what is recorded", () => {
   test("is answered, whoever asks and however long ago it was", () => {
-    const asked = { hash: "h", now: 9_999 };
+    const asked = { effect: { hash: "h" }, now: 9_999 };
     expect(decideEffect(settled, asked)).toEqual(settled);
     expect(decideEffect(failed, asked)).toEqual(failed);
   });
 
   test("is not answered before its due time, should the clock have been set back", () => {
     const due = { ...settled, dueAt: 500 } as const;
-    expect(decideEffect(due, { hash: "h", now: 499 }).kind).toBe("notDue");
-    expect(decideEffect(due, { hash: "h", now: 500 }).kind).toBe("settled");
-    expect(decideEffect({ ...due, ...failure }, { hash: "h", now: 499 }).kind).toBe("settled");
-    const again = { hash: "h", now: 499, token: "secret" };
+    expect(decideEffect(due, { effect: { hash: "h" }, now: 499 }).kind).toBe("notDue");
+    expect(decideEffect(due, { effect: { hash: "h" }, now: 500 }).kind).toBe("settled");
+    expect(decideEffect({ ...due, ...failure }, { effect: { hash: "h" }, now: 499 }).kind).toBe(
+      "settled",
+    );
+    const again = { effect: { hash: "h" }, now: 499, token: "secret" };
     expect(decideEffect(due, again).kind).toBe("settled");
     expect(decideEffect(due, { ...again, token: "other_" }).kind).toBe("notDue");
   });
@@ -126,14 +128,14 @@ describe("what is recorded", () => {
     ["failed", failed],
   ])("conflicts with another envelope: %s", (_, state) => {
     for (const isStrict of [false, true])
-      expect(decideEffect(state, { hash: "x", now: 0, isStrict })).toEqual({
+      expect(decideEffect(state, { effect: { hash: "x" }, now: 0, isStrict })).toEqual({
         kind: "conflict",
         hash: "h",
       });
   });
 
   test("is all that strict replay answers", () => {
-    const strict = { hash: "h", now: 9_999, isStrict: true };
+    const strict = { effect: { hash: "h" }, now: 9_999, isStrict: true };
     expect(decideEffect(absent, strict)).toEqual({ kind: "missing" });
     expect(decideEffect(held, strict)).toEqual({ kind: "unfinished" });
     expect(decideEffect(free, strict)).toEqual({ kind: "unfinished" });
@@ -170,8 +172,8 @@ describe("who shows a claim", () => {
 });
 
 test("a new claim lasts as long as was asked for, to the last instant there is", () => {
-  const given = { process: null, token: "t", now: 100, leaseMs: 50 };
-  expect(newClaim({ fence: 1 }, given)).toEqual({
+  const given = { process: null, token: "t", leaseMs: 50 };
+  expect(newClaim(1, 100, given)).toEqual({
     process: null,
     fence: 1,
     token: "t",
@@ -180,5 +182,5 @@ test("a new claim lasts as long as was asked for, to the last instant there is",
     expiresAt: 150,
   });
   const long = { ...given, leaseMs: Number.MAX_SAFE_INTEGER };
-  expect(newClaim({ fence: 1 }, long).expiresAt).toBe(8.64e15);
+  expect(newClaim(1, 100, long).expiresAt).toBe(8.64e15);
 });

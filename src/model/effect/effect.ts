@@ -38,7 +38,7 @@ interface Recorded {
 }
 
 /** An effect with its outcome. */
-export interface SettledState extends Recorded, EffectOutcome {
+interface SettledState extends Recorded, EffectOutcome {
   readonly kind: "settled";
   readonly settledAt: number;
   /** The token of the claim that settled it. */
@@ -58,16 +58,18 @@ export type RecordedState =
 export type EffectState = { readonly kind: "absent" } | RecordedState;
 
 export interface EffectQuestion {
-  readonly hash: string;
-  /** The hash that it has if it is older than the payload codec. */
-  readonly clearHash?: string | undefined;
+  readonly effect: {
+    readonly hash: string;
+    /** The hash that it has if it is older than the payload codec. */
+    readonly clearHash?: string | undefined;
+    /** The due time for an effect that is not recorded yet. */
+    readonly dueAt?: number | null;
+  };
   readonly now: number;
   /** True to answer only settled effects and never run one. */
   readonly isStrict?: boolean | undefined;
   /** The token of the request, so that a repeated one gets the same claim or outcome. */
   readonly token?: string | undefined;
-  /** The due time for an effect that is not recorded yet. */
-  readonly dueAt?: number | null | undefined;
   readonly death?: ProvenDeath | undefined;
 }
 
@@ -98,14 +100,14 @@ export type EffectDecision =
  * envelope is a conflict in every state of the effect.
  */
 export function decideEffect(state: EffectState, asked: EffectQuestion): EffectDecision {
-  const { now, isStrict = false } = asked;
+  const { effect, now, isStrict = false } = asked;
   if (state.kind === "absent") {
     if (isStrict) return { kind: "missing" };
-    const dueAt = asked.dueAt ?? null;
+    const { dueAt = null } = effect;
     return isLater(dueAt, now) ? { kind: "notDue", dueAt } : { kind: "run", fence: 1 };
   }
   const { hash, dueAt } = state;
-  if (hash !== asked.hash && hash !== asked.clearHash) return { kind: "conflict", hash };
+  if (hash !== effect.hash && hash !== effect.clearHash) return { kind: "conflict", hash };
   const isOwn = (token: string): boolean =>
     asked.token !== undefined && isSameToken(token, asked.token);
   if (state.kind === "settled") {
@@ -135,23 +137,13 @@ function isProvenDead(claim: HeldEffect, death: ProvenDeath | undefined): boolea
 }
 
 export function newClaim(
-  { fence }: { readonly fence: number },
-  given: {
-    readonly process: OwnerId | null;
-    readonly token: string;
-    readonly now: number;
-    readonly leaseMs: number;
-  },
+  fence: number,
+  now: number,
+  given: { readonly process: OwnerId | null; readonly token: string; readonly leaseMs: number },
 ): HeldEffect {
-  const { process, token, now, leaseMs } = given;
-  return {
-    process,
-    fence,
-    token,
-    claimedAt: now,
-    renewedAt: now,
-    expiresAt: expiryAt(now, leaseMs),
-  };
+  const { process, token, leaseMs } = given;
+  const expiresAt = expiryAt(now, leaseMs);
+  return { process, fence, token, claimedAt: now, renewedAt: now, expiresAt };
 }
 
 export function holderOfEffect(claim: HeldEffect): EffectHolder {

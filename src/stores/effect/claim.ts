@@ -131,10 +131,10 @@ export const claimEffect: StoreOperation<EffectContext, ClaimEffect, ClaimEffect
       const taken = yield* takeEffect(
         context,
         input,
-        (decision, now) => decision.claim ?? newClaim(decision, { ...input, now }),
+        (decision, now) => decision.claim ?? newClaim(decision.fence, now, input),
       );
       return taken.kind === "taken"
-        ? { kind: "claimed", claim: claimed({ ...input.effect, ...taken }, taken.change) }
+        ? { kind: "claimed", claim: claimed(input.effect, taken, taken.change) }
         : taken;
     },
   });
@@ -174,9 +174,9 @@ export function shownAnswer(
 }
 
 export function claimed(
-  effect: EffectRef & Pick<EffectClaim, "key" | "dueAt">,
+  { replayKey, attempt }: EffectRef,
+  { scope, key, dueAt }: Pick<EffectClaim, "scope" | "key" | "dueAt">,
   { token, fence, claimedAt, expiresAt }: HeldEffect,
 ): EffectClaim {
-  const { scope, replayKey, attempt, key, dueAt } = effect;
   return { scope, replayKey, attempt, key, token, fence, claimedAt, expiresAt, dueAt };
 }

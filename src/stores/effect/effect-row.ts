@@ -83,19 +83,6 @@ export const effectColumns: Statement = sql`${columnsWithoutOutcome}, outcome`;
 /** A change of a row. Parts of a claim or an outcome that it does not name become null. */
 export type EffectChange = Pick<ChangingColumns, "fence"> & Partial<ChangingColumns>;
 
-const open = {
-  status: "inProgress",
-  process: null,
-  token: null,
-  claimedAt: null,
-  renewedAt: null,
-  expiresAt: null,
-  settledAt: null,
-  isTransient: null,
-  outcome: null,
-  checksum: null,
-} as const;
-
 /** The columns of an outcome. */
 export function settledColumns(
   { status, isTransient, value }: EffectOutcome,
@@ -112,30 +99,31 @@ export function* insertEffect(
   session: number,
   effect: EffectRequest,
   now: number,
-  change: EffectChange,
+  to: EffectChange,
 ): Tx<number | undefined> {
   const { scope, replayKey, attempt, kind, hash, envelope, dueAt } = effect;
-  const to: ChangingColumns = { ...open, ...change };
   const inserted = yield* row<{ readonly key: number }>(sql`
     INSERT INTO holdfast_effect
       (session, scope_kind, scope, replay_key, attempt, kind, hash, envelope, created_at, due_at, status, fence, process,
        token, claimed_at, renewed_at, expires_at, settled_at, is_transient, outcome, checksum)
     VALUES (${session}, ${scope.kind}, ${scope.id}, ${replayKey}, ${attempt}, ${kind}, ${hash}, ${envelope}, ${now}, ${dueAt},
-      ${to.status}, ${to.fence}, ${to.process}, ${to.token}, ${to.claimedAt}, ${to.renewedAt}, ${to.expiresAt},
-      ${to.settledAt}, ${to.isTransient}, ${to.outcome}, ${to.checksum})
+      ${to.status ?? "inProgress"}, ${to.fence}, ${to.process ?? null}, ${to.token ?? null}, ${to.claimedAt ?? null},
+      ${to.renewedAt ?? null}, ${to.expiresAt ?? null}, ${to.settledAt ?? null}, ${to.isTransient ?? null},
+      ${to.outcome ?? null}, ${to.checksum ?? null})
     ON CONFLICT (session, scope_kind, scope, replay_key, attempt) DO NOTHING RETURNING key`);
   return inserted?.key;
 }
 
 /** Changes the locked row of an effect. Waiters are notified once it is settled or not held. */
-export function* changeEffect(key: number, change: EffectChange): Tx<void> {
-  const to: ChangingColumns = { ...open, ...change };
+export function* changeEffect(key: number, to: EffectChange): Tx<void> {
+  const { status = "inProgress", fence, token = null } = to;
   yield* run(sql`
-    UPDATE holdfast_effect SET status = ${to.status}, fence = ${to.fence}, process = ${to.process}, token = ${to.token},
-      claimed_at = ${to.claimedAt}, renewed_at = ${to.renewedAt}, expires_at = ${to.expiresAt}, settled_at = ${to.settledAt},
-      is_transient = ${to.isTransient}, outcome = ${to.outcome}, checksum = ${to.checksum}
+    UPDATE holdfast_effect SET status = ${status}, fence = ${fence}, process = ${to.process ?? null}, token = ${token},
+      claimed_at = ${to.claimedAt ?? null}, renewed_at = ${to.renewedAt ?? null}, expires_at = ${to.expiresAt ?? null},
+      settled_at = ${to.settledAt ?? null}, is_transient = ${to.isTransient ?? null},
+      outcome = ${to.outcome ?? null}, checksum = ${to.checksum ?? null}
     WHERE key = ${key}`);
-  if (to.token === null || to.status !== "inProgress") yield* announce(effectChanged, String(key));
+  if (token === null || status !== "inProgress") yield* announce(effectChanged, String(key));
 }
 
 /** Selects one attempt of an effect in a session. */

@@ -88,7 +88,8 @@ function* answerTo(
   const found = yield* row<EffectRow>(sql`
     SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)}`);
   // The first claim sets the due time, so an effect without a row is claimed even if it is not due.
-  const question = { ...effect, dueAt: null, now: clock.now(), isStrict };
+  const { hash, clearHash } = effect;
+  const question = { effect: { hash, clearHash }, now: clock.now(), isStrict };
   const decision = decideEffect(stateOf(found), question);
   return decision.kind === "run" ? decision : yield* answerOf(effect, found, decision);
 }

@@ -31,7 +31,7 @@ export interface TakeEffect {
   readonly death?: ProvenDeath | undefined;
 }
 
-export type RunDecision = Extract<EffectDecision, { readonly kind: "run" }>;
+type RunDecision = Extract<EffectDecision, { readonly kind: "run" }>;
 
 /** An effect that the caller has claimed or recorded. */
 interface TakenEffect<C> {
@@ -71,7 +71,7 @@ export function* takeEffect<C extends EffectChange>(
   const { session, scope } = yield* keptScope(effect.scope);
   const { dueAt } = effect;
   const first = instantOf(() => clock.now());
-  const opening = decideEffect({ kind: "absent" }, { ...effect, now: first });
+  const opening = decideEffect({ kind: "absent" }, { effect, now: first });
   const made = opening.kind === "run" ? changeOf(opening, first) : undefined;
   const key = yield* insertEffect(session, effect, first, made ?? { fence: 0 });
   if (key !== undefined)
@@ -81,7 +81,7 @@ export function* takeEffect<C extends EffectChange>(
   const found = yield* lockedEffect(whichEffect(session, effect));
   if (found === undefined) throw removedMeanwhile(effect);
   const now = instantOf(() => clock.now());
-  const decision = decideEffect(stateOf(found), { ...effect, now, token, death });
+  const decision = decideEffect(stateOf(found), { effect, now, token, death });
   if (decision.kind !== "run") return yield* answerOf(effect, found, decision);
   const change = changeOf(decision, now);
   if (change !== decision.claim) yield* changeEffect(found.key, change);
