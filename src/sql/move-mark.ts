@@ -1,6 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
-import { plainOperation, row, run } from "./operation.ts";
-import type { Operation, Tx } from "./operation.ts";
+import { plainOperation, row, run, type Tx } from "./operation.ts";
 import { sql } from "./statement.ts";
 
 /**
@@ -25,14 +24,14 @@ export function* moveMark(): Tx<MoveMark | undefined> {
  * Sets or replaces the mark. Workers listen for this operation by name, so a worker left on the
  * source stops at once.
  */
-export const setMoveMark: Operation<MoveMark, void> = plainOperation("moveDatabase", {
+export const setMoveMark = plainOperation("moveDatabase", {
   key: () => "move",
-  *one({ move, state, at, report }) {
+  *one({ move, state, at, report }: MoveMark): Tx<void> {
     yield* run(sql`
-        INSERT INTO holdfast_move (id, move, state, at, report)
-        VALUES (1, ${move}, ${state}, ${at}, ${report})
-        ON CONFLICT (id) DO UPDATE
-        SET move = excluded.move, state = excluded.state, at = excluded.at, report = excluded.report`);
+      INSERT INTO holdfast_move (id, move, state, at, report)
+      VALUES (1, ${move}, ${state}, ${at}, ${report})
+      ON CONFLICT (id) DO UPDATE
+      SET move = excluded.move, state = excluded.state, at = excluded.at, report = excluded.report`);
   },
 });
 

@@ -2,8 +2,7 @@ import type { Clock } from "../../model/time/clock.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/values/excerpt.ts";
 import { checkedText, givenList, givenObject, optionsOf } from "../../model/shape.ts";
-import { rows, run, startedBody, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import { rows, run, startedBody, plainOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { AppMigration, Database, SetUpReport, WaitOptions } from "../../sql/database.ts";
 import { waitNames } from "../given.ts";
@@ -43,9 +42,9 @@ export async function setUp(
   return write(applyMigrations, input, options);
 }
 
-const applyMigrations: Operation<SetUp, SetUpReport> = plainOperation("setUp", {
-  key: ({ app }: SetUp) => app,
-  *one({ app, migrations, now, lock }) {
+const applyMigrations = plainOperation("setUp", {
+  key: ({ app }) => app,
+  *one({ app, migrations, now, lock }: SetUp): Tx<SetUpReport> {
     yield* lock();
     const missing = yield* missingMigrations(app, migrations);
     let position = migrations.length - missing.length;

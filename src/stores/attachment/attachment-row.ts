@@ -1,5 +1,5 @@
 import { integersOf, lockRow, textsOf } from "../../sql/dialect.ts";
-import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
 import type { SessionRoot } from "../session-row.ts";
@@ -239,24 +239,21 @@ export interface CopiesPage {
 }
 
 /** Measures the next stored copies, of any session. */
-export const attachmentSizesAfter: Operation<SizesAfter, CopiesPage> = plainOperation(
-  "attachmentSizesAfter",
-  {
-    key: () => "",
-    *one({ after, limit }: SizesAfter) {
-      const found = yield* rows<{ name: string; state: string; size: number }>(
-        sql`
+export const attachmentSizesAfter = plainOperation("attachmentSizesAfter", {
+  key: () => "",
+  *one({ after, limit }: SizesAfter): Tx<CopiesPage> {
+    const found = yield* rows<{ name: string; state: string; size: number }>(
+      sql`
         SELECT name, state, size FROM holdfast_attachment_copy
         WHERE name > ${after} ORDER BY name LIMIT ${limit}`,
-      );
-      const stored = found.filter(({ state }) => state === "stored");
-      return {
-        sizes: {
-          attachments: stored.length,
-          size: stored.reduce((sum, { size }) => sum + size, 0),
-        },
-        next: found.length < limit ? undefined : found.at(-1)?.name,
-      };
-    },
+    );
+    const stored = found.filter(({ state }) => state === "stored");
+    return {
+      sizes: {
+        attachments: stored.length,
+        size: stored.reduce((sum, { size }) => sum + size, 0),
+      },
+      next: found.length < limit ? undefined : found.at(-1)?.name,
+    };
   },
-);
+});

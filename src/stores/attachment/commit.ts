@@ -1,7 +1,7 @@
 import { parseBlobHash } from "../../model/blob.ts";
 import { givenList } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { onlyWait, type Call } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { lockedSession, type SessionRef } from "../session-row.ts";
@@ -36,13 +36,9 @@ export function givenCommit(
  * Stamps attachments outside a turn commit.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const commitAttachments: StoreOperation<
-  AttachmentContext,
-  CommitAttachments,
-  readonly string[]
-> = storeOperation("commitAttachments", {
-  key: (input: CommitAttachments) => input.session.id,
-  *one(_: AttachmentContext, { session, ids, at }) {
+export const commitAttachments = storeOperation("commitAttachments", {
+  key: (input) => input.session.id,
+  *one(_: AttachmentContext, { session, ids, at }: CommitAttachments): Tx<readonly string[]> {
     return yield* stampAttachments(yield* lockedSession(session), ids, at);
   },
 });

@@ -1,7 +1,7 @@
 import { parseBlobHash } from "../../model/blob.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { row, run, storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { row, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, type Call } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
@@ -31,25 +31,24 @@ export function givenForget(
  *
  * @throws HoldfastError `ATTACHMENT_COMMITTED`
  */
-export const forgetAttachment: StoreOperation<AttachmentContext, ForgetAttachment, boolean> =
-  storeOperation("forgetAttachment", {
-    key: (input: ForgetAttachment) => input.session.id,
-    *one(_: AttachmentContext, { session, id }) {
-      const { key } = yield* lockedSession(session);
-      const forgotten = yield* forgetWith(
-        [id],
-        () =>
-          run(sql`
-            DELETE FROM holdfast_attachment WHERE session = ${key} AND id = ${id} AND committed_at IS NULL`),
-        key,
-      );
-      if (forgotten > 0) return true;
-      const kept = yield* row(sql`
-        SELECT id FROM holdfast_attachment WHERE session = ${key} AND id = ${id}`);
-      if (kept !== undefined) throw attachmentCommitted(id);
-      return false;
-    },
-  });
+export const forgetAttachment = storeOperation("forgetAttachment", {
+  key: (input) => input.session.id,
+  *one(_: AttachmentContext, { session, id }: ForgetAttachment): Tx<boolean> {
+    const { key } = yield* lockedSession(session);
+    const forgotten = yield* forgetWith(
+      [id],
+      () =>
+        run(sql`
+          DELETE FROM holdfast_attachment WHERE session = ${key} AND id = ${id} AND committed_at IS NULL`),
+      key,
+    );
+    if (forgotten > 0) return true;
+    const kept = yield* row(sql`
+      SELECT id FROM holdfast_attachment WHERE session = ${key} AND id = ${id}`);
+    if (kept !== undefined) throw attachmentCommitted(id);
+    return false;
+  },
+});
 
 function attachmentCommitted(id: string): HoldfastError {
   return new HoldfastError(

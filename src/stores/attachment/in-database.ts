@@ -1,8 +1,7 @@
 import { blobBytesMaxDefault, blobSizeMax } from "../../model/blob.ts";
 import { checkedCount, optionsOf } from "../../model/shape.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import { row, run, plainOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database } from "../../sql/database.ts";
 import { attachmentFailed, hashed, type ByteStore } from "./byte-store.ts";
@@ -13,9 +12,9 @@ interface NewBytes {
 }
 
 /** Stores bytes only for an active put: nothing would remove other bytes later. */
-const putBytes: Operation<NewBytes, void> = plainOperation("putAttachmentBytes", {
-  key: (input: NewBytes) => input.name,
-  *one({ name, content }) {
+const putBytes = plainOperation("putAttachmentBytes", {
+  key: (input) => input.name,
+  *one({ name, content }: NewBytes): Tx<void> {
     const copy = yield* row<{ id: string; state: string }>(sql`
       SELECT id, state FROM holdfast_attachment_copy WHERE name = ${name} ${lockRow}`);
     if (copy?.state !== "writing")
@@ -26,28 +25,22 @@ const putBytes: Operation<NewBytes, void> = plainOperation("putAttachmentBytes",
   },
 });
 
-const getBytes: Operation<{ readonly name: string }, Uint8Array | undefined> = plainOperation(
-  "getAttachmentBytes",
-  {
-    key: (input: { readonly name: string }) => input.name,
-    *one({ name }) {
-      const found = yield* row<{ readonly content: Uint8Array }>(sql`
-        SELECT content FROM holdfast_attachment_bytes WHERE name = ${name}`);
-      return found?.content;
-    },
+const getBytes = plainOperation("getAttachmentBytes", {
+  key: (input) => input.name,
+  *one({ name }: { readonly name: string }): Tx<Uint8Array | undefined> {
+    const found = yield* row<{ readonly content: Uint8Array }>(sql`
+      SELECT content FROM holdfast_attachment_bytes WHERE name = ${name}`);
+    return found?.content;
   },
-);
+});
 
-const removeBytes: Operation<{ readonly name: string }, void> = plainOperation(
-  "removeAttachmentBytes",
-  {
-    key: (input: { readonly name: string }) => input.name,
-    *one({ name }) {
-      yield* run(sql`
-        DELETE FROM holdfast_attachment_bytes WHERE name = ${name}`);
-    },
+const removeBytes = plainOperation("removeAttachmentBytes", {
+  key: (input) => input.name,
+  *one({ name }: { readonly name: string }): Tx<void> {
+    yield* run(sql`
+      DELETE FROM holdfast_attachment_bytes WHERE name = ${name}`);
   },
-);
+});
 
 /** Counts the attachments whose bytes are in another store, such as files. */
 export function* attachmentsElsewhere(): Tx<number> {

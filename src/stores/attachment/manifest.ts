@@ -1,5 +1,5 @@
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { livingSession, lockedSession, type SessionRef } from "../session-row.ts";
 import {
@@ -38,19 +38,19 @@ export interface Intended {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const recordIntent: Operation<Intent, Intended> = plainOperation("recordIntent", {
-  key: (input: Intent) => input.session.id,
-  *one(intent) {
+export const recordIntent = plainOperation("recordIntent", {
+  key: (input) => input.session.id,
+  *one(intent: Intent): Tx<Intended> {
     const { id, store, name, size, at, lost = [] } = intent;
     const { key: session } = yield* lockedSession(intent.session);
     const copies = yield* rows<{ readonly name: string }>(sql`
-        SELECT name FROM holdfast_attachment_copy
-        WHERE id = ${id} AND store = ${store} AND state = 'stored' ORDER BY name ${lockRow}`);
+      SELECT name FROM holdfast_attachment_copy
+      WHERE id = ${id} AND store = ${store} AND state = 'stored' ORDER BY name ${lockRow}`);
     const stored = copies.find((copy) => !lost.includes(copy.name));
     if (stored === undefined)
       yield* run(sql`
-          INSERT INTO holdfast_attachment_copy (name, id, store, state, size, made_at)
-          VALUES (${name}, ${id}, ${store}, 'writing', ${size}, ${at})`);
+        INSERT INTO holdfast_attachment_copy (name, id, store, state, size, made_at)
+        VALUES (${name}, ${id}, ${store}, 'writing', ${size}, ${at})`);
     return {
       attachment: yield* writeManifest(session, intent),
       stored: stored?.name,
@@ -96,16 +96,16 @@ interface Copy {
  * waited for a lock would not see copies that came in between. Later calls wait for this one. Lost
  * copies are condemned only now, so that a committed attachment is never without a copy.
  */
-export const recordStored: Operation<StoredCopy, boolean> = plainOperation("recordStored", {
-  key: (input: StoredCopy) => input.name,
-  *one({ name, lost = [] }) {
+export const recordStored = plainOperation("recordStored", {
+  key: (input) => input.name,
+  *one({ name, lost = [] }: StoredCopy): Tx<boolean> {
     const put = yield* row<{ readonly id: string }>(sql`
-        SELECT id FROM holdfast_attachment_copy WHERE name = ${name}`);
+      SELECT id FROM holdfast_attachment_copy WHERE name = ${name}`);
     if (put === undefined) return false;
     yield* rows(sql`
-        SELECT name FROM holdfast_attachment_copy WHERE id = ${put.id} ORDER BY name ${lockRow}`);
+      SELECT name FROM holdfast_attachment_copy WHERE id = ${put.id} ORDER BY name ${lockRow}`);
     const copies = yield* rows<Copy>(sql`
-        SELECT name, id, store, state FROM holdfast_attachment_copy WHERE id = ${put.id} ORDER BY name`);
+      SELECT name, id, store, state FROM holdfast_attachment_copy WHERE id = ${put.id} ORDER BY name`);
     const own = copies.find((copy) => copy.name === name);
     if (own?.state !== "writing") return false;
     const isThere = copies.some(
@@ -113,10 +113,10 @@ export const recordStored: Operation<StoredCopy, boolean> = plainOperation("reco
     );
     if (lost.length > 0)
       yield* run(sql`
-          UPDATE holdfast_attachment_copy SET state = 'condemned'
-          WHERE name IN ${textsOf(lost)} AND id = ${own.id} AND state = 'stored'`);
+        UPDATE holdfast_attachment_copy SET state = 'condemned'
+        WHERE name IN ${textsOf(lost)} AND id = ${own.id} AND state = 'stored'`);
     yield* run(sql`
-        UPDATE holdfast_attachment_copy SET state = ${isThere ? "condemned" : "stored"} WHERE name = ${name}`);
+      UPDATE holdfast_attachment_copy SET state = ${isThere ? "condemned" : "stored"} WHERE name = ${name}`);
     return true;
   },
 });
@@ -137,18 +137,15 @@ interface Locate {
  * Returns an attachment and the place of its bytes; undefined when the session has none with that
  * id.
  */
-export const locateAttachment: Operation<Locate, Located | undefined> = plainOperation(
-  "locateAttachment",
-  {
-    key: (input: Locate) => input.session.id,
-    *one({ session, id, store }) {
-      const { key } = yield* livingSession(session);
-      const found = yield* manifestRow(key, id);
-      if (found === undefined) return undefined;
-      const copy = yield* row<{ readonly name: string }>(sql`
-        SELECT name FROM holdfast_attachment_copy
-        WHERE id = ${id} AND store = ${store} AND state = 'stored' ORDER BY name LIMIT 1`);
-      return { attachment: attachmentOf(found), name: copy?.name };
-    },
+export const locateAttachment = plainOperation("locateAttachment", {
+  key: (input) => input.session.id,
+  *one({ session, id, store }: Locate): Tx<Located | undefined> {
+    const { key } = yield* livingSession(session);
+    const found = yield* manifestRow(key, id);
+    if (found === undefined) return undefined;
+    const copy = yield* row<{ readonly name: string }>(sql`
+      SELECT name FROM holdfast_attachment_copy
+      WHERE id = ${id} AND store = ${store} AND state = 'stored' ORDER BY name LIMIT 1`);
+    return { attachment: attachmentOf(found), name: copy?.name };
   },
-);
+});

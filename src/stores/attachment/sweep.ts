@@ -148,12 +148,12 @@ interface Swept {
 }
 
 /** Abandons puts that never ended. A put that is still writing such a copy fails at its end. */
-const giveUpPuts: Operation<SweepSlice, Swept> = plainOperation("giveUpPuts", {
+const giveUpPuts = plainOperation("giveUpPuts", {
   key: () => "",
-  *one({ until, limit }: SweepSlice) {
+  *one({ until, limit }: SweepSlice): Tx<Swept> {
     const unfinished = yield* rows<{ readonly name: string }>(sql`
-        SELECT name FROM holdfast_attachment_copy
-        WHERE state = 'writing' AND made_at <= ${until} ORDER BY name LIMIT ${limit} ${lockRow}`);
+      SELECT name FROM holdfast_attachment_copy
+      WHERE state = 'writing' AND made_at <= ${until} ORDER BY name LIMIT ${limit} ${lockRow}`);
     yield* condemn(
       unfinished.map(({ name }) => name),
       null,
@@ -163,15 +163,15 @@ const giveUpPuts: Operation<SweepSlice, Swept> = plainOperation("giveUpPuts", {
 });
 
 /** Forgets old intents that were never committed. */
-export const sweepIntents: Operation<SweepSlice, Swept> = plainOperation("sweepIntents", {
+export const sweepIntents = plainOperation("sweepIntents", {
   key: () => "",
-  *one({ until, limit }: SweepSlice) {
+  *one({ until, limit }: SweepSlice): Tx<Swept> {
     const old = yield* rows<{
       readonly session: number;
       readonly id: string;
     }>(sql`
-        SELECT session, id FROM holdfast_attachment
-        WHERE committed_at IS NULL AND intent_at <= ${until} ORDER BY intent_at, session, id LIMIT ${limit}`);
+      SELECT session, id FROM holdfast_attachment
+      WHERE committed_at IS NULL AND intent_at <= ${until} ORDER BY intent_at, session, id LIMIT ${limit}`);
     if (old.length === 0) return { forgotten: 0, isDone: true };
     const ids = [...new Set(old.map(({ id }) => id))];
     const forgotten = yield* forgetWith(ids, () => forgetIntents(old, until), null);
@@ -207,27 +207,21 @@ interface CondemnedAfter {
 }
 
 /** Unreferenced copies whose bytes must be removed, by name. */
-const condemnedCopies: Operation<CondemnedAfter, readonly string[]> = plainOperation(
-  "condemnedCopies",
-  {
-    key: () => "",
-    *one({ store, after, limit }: CondemnedAfter) {
-      const found = yield* rows<{ readonly name: string }>(sql`
-        SELECT name FROM holdfast_attachment_copy
-        WHERE store = ${store} AND state = 'condemned' AND name > ${after} ORDER BY name LIMIT ${limit}`);
-      return found.map(({ name }) => name);
-    },
+const condemnedCopies = plainOperation("condemnedCopies", {
+  key: () => "",
+  *one({ store, after, limit }: CondemnedAfter): Tx<readonly string[]> {
+    const found = yield* rows<{ readonly name: string }>(sql`
+      SELECT name FROM holdfast_attachment_copy
+      WHERE store = ${store} AND state = 'condemned' AND name > ${after} ORDER BY name LIMIT ${limit}`);
+    return found.map(({ name }) => name);
   },
-);
+});
 
 /** Removes the rows of condemned copies whose bytes are gone. */
-const forgetCopies: Operation<{ readonly names: readonly string[] }, number> = plainOperation(
-  "forgetCopies",
-  {
-    key: () => "",
-    *one({ names }: { readonly names: readonly string[] }) {
-      return yield* run(sql`
+const forgetCopies = plainOperation("forgetCopies", {
+  key: () => "",
+  *one({ names }: { readonly names: readonly string[] }): Tx<number> {
+    return yield* run(sql`
       DELETE FROM holdfast_attachment_copy WHERE name IN ${textsOf(names)} AND state = 'condemned'`);
-    },
   },
-);
+});

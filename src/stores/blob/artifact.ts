@@ -4,14 +4,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import { checkedText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {
   list,
@@ -49,20 +42,17 @@ export function givenArtifact(
 }
 
 /** Stores a blob, and makes the name point to it, replacing any earlier blob. */
-export const putArtifact: StoreOperation<BlobContext, PutArtifact, void> = storeOperation(
-  "putArtifact",
-  {
-    snapshotSafe: true,
-    key: artifactKey,
-    *one(_: BlobContext, { namespace, name, blob }: PutArtifact) {
-      yield* putBlobs([blob]);
-      yield* run(sql`
-        INSERT INTO holdfast_artifact (namespace, name, blob, put_at)
-        VALUES (${namespace}, ${name}, ${blob.hash}, ${blob.at})
-        ON CONFLICT (namespace, name) DO UPDATE SET blob = excluded.blob, put_at = excluded.put_at`);
-    },
+export const putArtifact = storeOperation("putArtifact", {
+  snapshotSafe: true,
+  key: artifactKey,
+  *one(_: BlobContext, { namespace, name, blob }: PutArtifact): Tx<void> {
+    yield* putBlobs([blob]);
+    yield* run(sql`
+      INSERT INTO holdfast_artifact (namespace, name, blob, put_at)
+      VALUES (${namespace}, ${name}, ${blob.hash}, ${blob.at})
+      ON CONFLICT (namespace, name) DO UPDATE SET blob = excluded.blob, put_at = excluded.put_at`);
   },
-);
+});
 
 export function shownPutArtifact(_: BlobContext, __: void, { blob }: PutArtifact): PutBlob {
   return { hash: blob.hash, size: blob.size };
@@ -98,13 +88,9 @@ export function* lockReadArtifact({ namespace, name }: ArtifactName): Tx<void> {
  * The blob that a name points to; undefined for an unknown name.
  * @throws HoldfastError `CORRUPT_ROW` for a missing blob.
  */
-export const findArtifact: StoreOperation<
-  ArtifactContext,
-  ArtifactName,
-  FoundArtifact | undefined
-> = storeOperation("findArtifact", {
+export const findArtifact = storeOperation("findArtifact", {
   key: artifactKey,
-  *one({ verified }: ArtifactContext, input: ArtifactName) {
+  *one({ verified }: ArtifactContext, input: ArtifactName): Tx<FoundArtifact | undefined> {
     const { namespace, name } = input;
     const pointer = yield* row<{ readonly blob: string }>(sql`
       SELECT blob FROM holdfast_artifact WHERE namespace = ${namespace} AND name = ${name}`);
@@ -144,18 +130,15 @@ export function shownArtifact(
 }
 
 /** Removes the name. Its blob is collected once nothing else refers to it. */
-export const removeArtifact: StoreOperation<BlobContext, ArtifactName, boolean> = storeOperation(
-  "removeArtifact",
-  {
-    snapshotSafe: true,
-    key: artifactKey,
-    *one(_: BlobContext, { namespace, name }: ArtifactName) {
-      const removed = yield* run(sql`
+export const removeArtifact = storeOperation("removeArtifact", {
+  snapshotSafe: true,
+  key: artifactKey,
+  *one(_: BlobContext, { namespace, name }: ArtifactName): Tx<boolean> {
+    const removed = yield* run(sql`
       DELETE FROM holdfast_artifact WHERE namespace = ${namespace} AND name = ${name}`);
-      return removed > 0;
-    },
+    return removed > 0;
   },
-);
+});
 
 /** A name, and its blob. */
 export interface ListedArtifact {

@@ -2,7 +2,7 @@ import { isBlobHash, parseBlobHash } from "../../model/blob.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { checkedText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { rows, run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { rows, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {
   list,
@@ -46,14 +46,14 @@ export function givenKeep(
  *
  * @throws HoldfastError `BLOB_NOT_FOUND`
  */
-export const keepBlob: StoreOperation<BlobContext, KeepBlob, boolean> = storeOperation("keepBlob", {
+export const keepBlob = storeOperation("keepBlob", {
   snapshotSafe: true,
   key: keepKey,
-  *one(_: BlobContext, { hash, owner, at }: KeepBlob) {
+  *one(_: BlobContext, { hash, owner, at }: KeepBlob): Tx<boolean> {
     yield* holdBlobs([hash]);
     const kept = yield* run(sql`
-        INSERT INTO holdfast_blob_keep (hash, owner, kept_at) VALUES (${hash}, ${owner}, ${at})
-        ON CONFLICT (hash, owner) DO NOTHING`);
+      INSERT INTO holdfast_blob_keep (hash, owner, kept_at) VALUES (${hash}, ${owner}, ${at})
+      ON CONFLICT (hash, owner) DO NOTHING`);
     return kept > 0;
   },
 });
@@ -72,18 +72,15 @@ export function givenRelease(
  * Ends a keep; false when that owner does not keep the blob. The blob stays until a collection
  * finds that nothing else refers to it.
  */
-export const releaseBlob: StoreOperation<BlobContext, BlobKeepRef, boolean> = storeOperation(
-  "releaseBlob",
-  {
-    snapshotSafe: true,
-    key: keepKey,
-    *one(_: BlobContext, { hash, owner }: BlobKeepRef) {
-      const released = yield* run(sql`
-        DELETE FROM holdfast_blob_keep WHERE hash = ${hash} AND owner = ${owner}`);
-      return released > 0;
-    },
+export const releaseBlob = storeOperation("releaseBlob", {
+  snapshotSafe: true,
+  key: keepKey,
+  *one(_: BlobContext, { hash, owner }: BlobKeepRef): Tx<boolean> {
+    const released = yield* run(sql`
+      DELETE FROM holdfast_blob_keep WHERE hash = ${hash} AND owner = ${owner}`);
+    return released > 0;
   },
-);
+});
 
 export interface BlobKeepsOptions extends PageOptions {
   /** Only keeps of this blob. */

@@ -1,5 +1,5 @@
 import type { NewBlob } from "../../model/blob.ts";
-import { run, storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import { putBlobs } from "./blob-row.ts";
@@ -26,14 +26,14 @@ export function givenPut(
  * A standalone blob, as callers put it before anything refers to it. Its grace period starts again.
  * If another clock has recorded a later put, that time stays.
  */
-export const storeBlob: StoreOperation<BlobContext, NewBlob, void> = storeOperation("storeBlob", {
+export const storeBlob = storeOperation("storeBlob", {
   snapshotSafe: true,
-  key: (input: NewBlob) => input.hash,
-  *one(_: BlobContext, input) {
+  key: (input) => input.hash,
+  *one(_: BlobContext, input: NewBlob): Tx<void> {
     yield* putBlobs([input]);
     yield* run(sql`
-        INSERT INTO holdfast_blob_put (hash, at) VALUES (${input.hash}, ${input.at})
-        ON CONFLICT (hash) DO UPDATE SET at = excluded.at WHERE holdfast_blob_put.at < excluded.at`);
+      INSERT INTO holdfast_blob_put (hash, at) VALUES (${input.hash}, ${input.at})
+      ON CONFLICT (hash) DO UPDATE SET at = excluded.at WHERE holdfast_blob_put.at < excluded.at`);
   },
 });
 

@@ -1,6 +1,6 @@
 import { parseBlobHash, verifiedBlob, type StoredBlob } from "../../model/blob.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { onlyWait, type Call } from "../method.ts";
 import { readBlob } from "./blob-row.ts";
 import type { BlobContext } from "./context.ts";
@@ -23,13 +23,12 @@ export function givenHash(_: BlobContext, hash: string, wait?: WaitOptions): Cal
 }
 
 /** The bytes of a hash, not yet verified. */
-export const findBlob: StoreOperation<BlobContext, FindBlob, StoredBlob | undefined> =
-  storeOperation("findBlob", {
-    key: (input: FindBlob) => input.hash,
-    *one(_: BlobContext, { hash }) {
-      return yield* readBlob(hash);
-    },
-  });
+export const findBlob = storeOperation("findBlob", {
+  key: (input) => input.hash,
+  *one(_: BlobContext, { hash }: FindBlob): Tx<StoredBlob | undefined> {
+    return yield* readBlob(hash);
+  },
+});
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function shownBlob(

@@ -217,14 +217,14 @@ interface SizesAfter {
 }
 
 /** The sizes of the next blobs of a walk, by kind. */
-export const blobSizesAfter: Operation<SizesAfter, SizesPage> = plainOperation("blobSizesAfter", {
+export const blobSizesAfter = plainOperation("blobSizesAfter", {
   key: () => "",
-  *one({ after, limit }: SizesAfter) {
+  *one({ after, limit }: SizesAfter): Tx<SizesPage> {
     const found = yield* rows<BlobSizes & { readonly last: number }>(sql`
-        SELECT kind, count(*) AS blobs, sum(size) AS size, sum(stored) AS stored, max(key) AS last
-        FROM (SELECT key, kind, size, length(content) AS stored FROM holdfast_blob
-          WHERE key > ${after} ORDER BY key LIMIT ${limit}) AS page
-        GROUP BY kind ORDER BY kind`);
+      SELECT kind, count(*) AS blobs, sum(size) AS size, sum(stored) AS stored, max(key) AS last
+      FROM (SELECT key, kind, size, length(content) AS stored FROM holdfast_blob
+        WHERE key > ${after} ORDER BY key LIMIT ${limit}) AS page
+      GROUP BY kind ORDER BY kind`);
     const last = Math.max(0, ...found.map((page) => page.last));
     return {
       sizes: found.map(({ kind, blobs, size, stored }) => ({

@@ -12,7 +12,7 @@ import { checkedText } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import {
   conflictOf,
@@ -124,20 +124,19 @@ export type ClaimEffectOutcome =
  * Claims an effect to run it, or returns the recorded result or the worker that runs it.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const claimEffect: StoreOperation<EffectContext, ClaimEffect, ClaimEffectOutcome> =
-  storeOperation("claimEffect", {
-    key: (input: ClaimEffect) => aggregateOf(input.effect),
-    *one(context: EffectContext, input) {
-      const taken = yield* takeEffect(
-        context,
-        input,
-        (decision, now) => decision.claim ?? newClaim(decision.fence, now, input),
-      );
-      return taken.kind === "taken"
-        ? { kind: "claimed", claim: claimed(input.effect, taken, taken.change) }
-        : taken;
-    },
-  });
+export const claimEffect = storeOperation("claimEffect", {
+  key: (input) => aggregateOf(input.effect),
+  *one(context: EffectContext, input: ClaimEffect): Tx<ClaimEffectOutcome> {
+    const taken = yield* takeEffect(
+      context,
+      input,
+      (decision, now) => decision.claim ?? newClaim(decision.fence, now, input),
+    );
+    return taken.kind === "taken"
+      ? { kind: "claimed", claim: claimed(input.effect, taken, taken.change) }
+      : taken;
+  },
+});
 
 /**
  * Maps the outcome of a claim to the caller's answer.

@@ -13,15 +13,7 @@ import { givenFlag } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import { isSameToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  afterwards,
-  announce,
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { afterwards, announce, row, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
 import { isLivingSession } from "../session-row.ts";
@@ -158,31 +150,30 @@ function checkedClaim(claim: EffectClaim): EffectClaim {
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const finishEffect: StoreOperation<EffectContext, FinishEffect, SettledEffect> =
-  storeOperation("finishEffect", {
-    key: (input: FinishEffect) => aggregateOf(input.claim),
-    *one(context: EffectContext, { claim, outcome }) {
-      const { clock } = context;
-      const { key } = claim;
-      const settledAt = instantOf(() => clock.now());
-      const written = yield* writeEnd(claim, outcome, settledAt);
-      const then = Math.max(
-        settledAt,
-        instantOf(() => clock.now()),
-      );
-      if (written !== undefined) {
-        const { token, expiresAt } = written;
-        if (isSameToken(token, claim.token) && expiresAt > then) {
-          yield* announce(effectChanged, String(key));
-          // Not a spread of the outcome, which took 2 of the 44 µs of an effect in memory.
-          const { status, isTransient, value } = outcome;
-          return { status, isTransient, value, key, settledAt };
-        }
-        yield* takeBack(key);
+export const finishEffect = storeOperation("finishEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim, outcome }: FinishEffect): Tx<SettledEffect> {
+    const { clock } = context;
+    const { key } = claim;
+    const settledAt = instantOf(() => clock.now());
+    const written = yield* writeEnd(claim, outcome, settledAt);
+    const then = Math.max(
+      settledAt,
+      instantOf(() => clock.now()),
+    );
+    if (written !== undefined) {
+      const { token, expiresAt } = written;
+      if (isSameToken(token, claim.token) && expiresAt > then) {
+        yield* announce(effectChanged, String(key));
+        // Not a spread of the outcome, which took 2 of the 44 µs of an effect in memory.
+        const { status, isTransient, value } = outcome;
+        return { status, isTransient, value, key, settledAt };
       }
-      return yield* finishLate(context, claim, then, outcome);
-    },
-  });
+      yield* takeBack(key);
+    }
+    return yield* finishLate(context, claim, then, outcome);
+  },
+});
 
 /**
  * Finishes an effect in one statement, since the claim is nearly always still held. Only this
@@ -285,12 +276,12 @@ interface EndClaim {
  * Records that a claim had expired at an instant, unless it was taken over, settled or renewed in
  * the meantime.
  */
-const endClaim: StoreOperation<EffectContext, EndClaim, void> = storeOperation("endEffectClaim", {
-  key: ({ claim }: EndClaim) => aggregateOf(claim),
-  *one(_: EffectContext, { claim: { key, fence }, at }) {
+const endClaim = storeOperation("endEffectClaim", {
+  key: ({ claim }) => aggregateOf(claim),
+  *one(_: EffectContext, { claim: { key, fence }, at }: EndClaim): Tx<void> {
     const ended = yield* run(sql`
-        UPDATE holdfast_effect SET renewed_at = ${at}
-        WHERE key = ${key} AND fence = ${fence} AND status = 'inProgress' AND expires_at <= ${at} AND renewed_at < ${at}`);
+      UPDATE holdfast_effect SET renewed_at = ${at}
+      WHERE key = ${key} AND fence = ${fence} AND status = 'inProgress' AND expires_at <= ${at} AND renewed_at < ${at}`);
     if (ended > 0) yield* announce(effectChanged, String(key));
   },
 });
@@ -327,22 +318,21 @@ export function givenRenew(
  * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const renewEffect: StoreOperation<EffectContext, RenewEffect, EffectRenewal> =
-  storeOperation("renewEffect", {
-    key: (input: RenewEffect) => aggregateOf(input.claim),
-    *one(context: EffectContext, { claim, leaseMs }) {
-      yield* livingSessionOf(claim.scope);
-      const { now, standing } = yield* lockedStanding(context, claim);
-      if (standing.kind === "settled") return { kind: "over" };
-      if (standing.kind === "lost") {
-        if (standing.reason === "released") return { kind: "over" };
-        throw yield* lossOf(context, claim, standing.reason, now);
-      }
-      const held = extended(standing.claim, now, leaseMs);
-      yield* changeEffect(claim.key, held);
-      return { kind: "renewed", claim: claimed(claim, claim, held) };
-    },
-  });
+export const renewEffect = storeOperation("renewEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim, leaseMs }: RenewEffect): Tx<EffectRenewal> {
+    yield* livingSessionOf(claim.scope);
+    const { now, standing } = yield* lockedStanding(context, claim);
+    if (standing.kind === "settled") return { kind: "over" };
+    if (standing.kind === "lost") {
+      if (standing.reason === "released") return { kind: "over" };
+      throw yield* lossOf(context, claim, standing.reason, now);
+    }
+    const held = extended(standing.claim, now, leaseMs);
+    yield* changeEffect(claim.key, held);
+    return { kind: "renewed", claim: claimed(claim, claim, held) };
+  },
+});
 
 /** @throws HoldfastError `EFFECT_LEASE_LOST` */
 export function shownRenewal(
@@ -372,16 +362,13 @@ export function givenRelease(
  * it was no longer held. An expired claim is cleared anyway: its holder was told, and a clock that
  * is set back must not revive it.
  */
-export const releaseEffect: StoreOperation<EffectContext, ReleaseEffect, boolean> = storeOperation(
-  "releaseEffect",
-  {
-    key: (input: ReleaseEffect) => aggregateOf(input.claim),
-    *one(context: EffectContext, { claim }) {
-      const { standing } = yield* lockedStanding(context, claim);
-      const isHeld = standing.kind === "held";
-      const isExpired = standing.kind === "lost" && standing.reason === "expired";
-      if (isHeld || isExpired) yield* changeEffect(claim.key, { fence: claim.fence });
-      return isHeld;
-    },
+export const releaseEffect = storeOperation("releaseEffect", {
+  key: (input) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim }: ReleaseEffect): Tx<boolean> {
+    const { standing } = yield* lockedStanding(context, claim);
+    const isHeld = standing.kind === "held";
+    const isExpired = standing.kind === "lost" && standing.reason === "expired";
+    if (isHeld || isExpired) yield* changeEffect(claim.key, { fence: claim.fence });
+    return isHeld;
   },
-);
+});

@@ -1,5 +1,5 @@
 import { integersOf, lockRow } from "../../sql/dialect.ts";
-import { announce, rows, run, storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { announce, rows, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../removal.ts";
 import type { EffectContext } from "./context.ts";
@@ -50,25 +50,22 @@ interface ForgetEffects {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const forgetEffects: StoreOperation<EffectContext, ForgetEffects, number> = storeOperation(
-  "forgetEffects",
-  {
-    key: (input: ForgetEffects) => aggregateOf(input),
-    *one(_: EffectContext, { scope, rowsMax }) {
-      const session = yield* keptSessionOf(scope);
-      const found = yield* rows<{
-        readonly key: number;
-        readonly status: string;
-      }>(sql`
+export const forgetEffects = storeOperation("forgetEffects", {
+  key: (input) => aggregateOf(input),
+  *one(_: EffectContext, { scope, rowsMax }: ForgetEffects): Tx<number> {
+    const session = yield* keptSessionOf(scope);
+    const found = yield* rows<{
+      readonly key: number;
+      readonly status: string;
+    }>(sql`
       SELECT key, status FROM holdfast_effect
       WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
       ORDER BY replay_key, attempt LIMIT ${rowsMax} ${lockRow}`);
-      if (found.length === 0) return 0;
-      yield* run(sql`
+    if (found.length === 0) return 0;
+    yield* run(sql`
       DELETE FROM holdfast_effect WHERE key IN ${integersOf(found.map(({ key }) => key))}`);
-      for (const { key, status } of found)
-        if (status === "inProgress") yield* announce(effectChanged, String(key));
-      return found.length;
-    },
+    for (const { key, status } of found)
+      if (status === "inProgress") yield* announce(effectChanged, String(key));
+    return found.length;
   },
-);
+});

@@ -63,17 +63,14 @@ export const askEffect: StoreOperation<
  * @throws HoldfastError `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const replayEffect: StoreOperation<EffectContext, AskEffect, EffectAnswer> = storeOperation(
-  "replayEffect",
-  {
-    key: ({ effect }: AskEffect) => aggregateOf(effect),
-    *one(context: EffectContext, { effect }) {
-      const answer = yield* answerTo(context, effect, true);
-      if (answer.kind === "run") throw effectUnfinished(namesOf(effect));
-      return answer;
-    },
+export const replayEffect = storeOperation("replayEffect", {
+  key: ({ effect }) => aggregateOf(effect),
+  *one(context: EffectContext, { effect }: AskEffect): Tx<EffectAnswer> {
+    const answer = yield* answerTo(context, effect, true);
+    if (answer.kind === "run") throw effectUnfinished(namesOf(effect));
+    return answer;
   },
-);
+});
 
 interface AskEffect {
   readonly effect: EffectRequest;
@@ -166,17 +163,16 @@ export function* lockReadEffect(ref: EffectRef): Tx<void> {
  * Reads one effect, or undefined.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const readEffect: StoreOperation<EffectContext, EffectRef, StoredEffect | undefined> =
-  storeOperation("readEffect", {
-    key: (ref: EffectRef) => aggregateOf(ref),
-    *one(_: EffectContext, ref) {
-      const session = yield* livingSessionOf(ref.scope);
-      const found = yield* row<FullRow>(sql`
+export const readEffect = storeOperation("readEffect", {
+  key: (ref) => aggregateOf(ref),
+  *one(_: EffectContext, ref: EffectRef): Tx<StoredEffect | undefined> {
+    const session = yield* livingSessionOf(ref.scope);
+    const found = yield* row<FullRow>(sql`
       SELECT ${effectColumns}, ${nameColumns}, envelope
       FROM holdfast_effect WHERE ${whichEffect(session, ref)}`);
-      return found === undefined ? undefined : { ...found, state: stateOf(found) };
-    },
-  });
+    return found === undefined ? undefined : { ...found, state: stateOf(found) };
+  },
+});
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function shownEffect(

@@ -2,7 +2,7 @@ import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import type { EffectOutcome } from "../../model/effect/effect.ts";
 import { isSameToken, newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import { shownAnswer, type ClaimedEffect } from "./claim.ts";
 import { effectRequest, type EffectContext } from "./context.ts";
@@ -53,25 +53,24 @@ export type RecordEffectOutcome =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const recordEffect: StoreOperation<EffectContext, RecordEffect, RecordEffectOutcome> =
-  storeOperation("recordEffect", {
-    snapshotSafe: true,
-    key: (input: RecordEffect) => aggregateOf(input.effect),
-    *one(context: EffectContext, input) {
-      const { outcome, token } = input;
-      const taken = yield* takeEffect(context, input, ({ fence }, now) => ({
-        ...settledColumns(outcome, now),
-        fence,
-        token,
-      }));
-      if (taken.kind === "taken") {
-        const { key, change } = taken;
-        return { kind: "recorded", effect: { ...outcome, key, settledAt: change.settledAt } };
-      }
-      const isRepeated = taken.kind === "settled" && isSameToken(taken.token, token);
-      return isRepeated ? { kind: "recorded", effect: taken } : taken;
-    },
-  });
+export const recordEffect = storeOperation("recordEffect", {
+  snapshotSafe: true,
+  key: (input) => aggregateOf(input.effect),
+  *one(context: EffectContext, input: RecordEffect): Tx<RecordEffectOutcome> {
+    const { outcome, token } = input;
+    const taken = yield* takeEffect(context, input, ({ fence }, now) => ({
+      ...settledColumns(outcome, now),
+      fence,
+      token,
+    }));
+    if (taken.kind === "taken") {
+      const { key, change } = taken;
+      return { kind: "recorded", effect: { ...outcome, key, settledAt: change.settledAt } };
+    }
+    const isRepeated = taken.kind === "settled" && isSameToken(taken.token, token);
+    return isRepeated ? { kind: "recorded", effect: taken } : taken;
+  },
+});
 
 /** @throws HoldfastError `EFFECT_CONFLICT`, `VALUE_TOO_LARGE`, `CORRUPT_ROW` */
 export function shownRecorded(

@@ -3,8 +3,7 @@ import type { Encoded } from "../../model/values/encoded.ts";
 import type { PayloadCodec } from "../../model/values/payload-codec.ts";
 import { sealedView } from "../../model/values/payload-mark.ts";
 import { valueCodec } from "../../model/values/value-codec.ts";
-import { plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import { plainOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { appMigrationChecks } from "../app-migration/table-checks.ts";
 import { attachmentChecks } from "../attachment/table-checks.ts";
@@ -124,16 +123,16 @@ interface SkipRow {
   readonly after: object | undefined;
 }
 
-const skipRow: Operation<SkipRow, SkippedRow | undefined> = plainOperation("skipTableRow", {
-  key: (input: SkipRow) => input.check.table,
-  *one({ check, after }) {
+const skipRow = plainOperation("skipTableRow", {
+  key: (input) => input.check.table,
+  *one({ check, after }: SkipRow): Tx<SkippedRow | undefined> {
     return yield* check.skipped(after);
   },
 });
 
-const checkSlice: Operation<CheckSlice, CheckedSlice> = plainOperation("checkTableSlice", {
-  key: (input: CheckSlice) => input.check.table,
-  *one({ check, after, rowsMax, bytesMax }) {
+const checkSlice = plainOperation("checkTableSlice", {
+  key: (input) => input.check.table,
+  *one({ check, after, rowsMax, bytesMax }: CheckSlice): Tx<CheckedSlice> {
     return yield* check.slice(after, { rowsMax, bytesMax });
   },
 });

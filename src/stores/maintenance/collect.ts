@@ -1,6 +1,6 @@
 import { isBlobHash } from "../../model/blob.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
-import { plainOperation, type Operation } from "../../sql/operation.ts";
+import { plainOperation, type Tx } from "../../sql/operation.ts";
 import { allRoots } from "../blob-roots.ts";
 import { lockedBlobs, missingBlobs } from "../blob/blob-row.ts";
 import {
@@ -129,9 +129,9 @@ async function doubtfulRoot(
 }
 
 /** Removes the unreferenced blobs among some that were stored before the grace period. */
-const collectBlobs: Operation<BlobRemoval, RemovedBlobs> = plainOperation("collectBlobs", {
+const collectBlobs = plainOperation("collectBlobs", {
   key: () => "",
-  *one({ hashes, putUntil }: BlobRemoval) {
+  *one({ hashes, putUntil }: BlobRemoval): Tx<RemovedBlobs> {
     const locked = yield* lockedBlobs(hashes, "passOver");
     const old = locked.filter(({ put_at }) => put_at <= putUntil);
     return yield* removeLocked(old, putUntil, allRoots);
@@ -155,26 +155,25 @@ interface RootsPage {
  * Checks some roots in one snapshot. A root and its blob became visible together, so one without
  * the other is damage and not a moment in between.
  */
-const checkRoots: Operation<{ readonly place: RootPlace; readonly limit: number }, RootsPage> =
-  plainOperation("checkRoots", {
-    key: () => "",
-    *one({ place, limit }: { place: RootPlace; limit: number }) {
-      const roots = allRoots[place.column];
-      if (roots === undefined) return { refused: undefined, next: undefined };
-      const hashes = yield* roots.page(place.after, limit);
-      const malformed = hashes.find((hash) => !isBlobHash(hash));
-      const wrong = malformed ?? (yield* missingBlobs(hashes))[0];
-      if (wrong !== undefined) return { refused: yield* roots.rootOf(wrong), next: undefined };
-      const last = hashes.at(-1);
-      const isEnd = last === undefined || hashes.length < limit;
-      return {
-        refused: undefined,
-        next: isEnd
-          ? { column: place.column + 1, after: null }
-          : { column: place.column, after: last },
-      };
-    },
-  });
+const checkRoots = plainOperation("checkRoots", {
+  key: () => "",
+  *one({ place, limit }: { readonly place: RootPlace; readonly limit: number }): Tx<RootsPage> {
+    const roots = allRoots[place.column];
+    if (roots === undefined) return { refused: undefined, next: undefined };
+    const hashes = yield* roots.page(place.after, limit);
+    const malformed = hashes.find((hash) => !isBlobHash(hash));
+    const wrong = malformed ?? (yield* missingBlobs(hashes))[0];
+    if (wrong !== undefined) return { refused: yield* roots.rootOf(wrong), next: undefined };
+    const last = hashes.at(-1);
+    const isEnd = last === undefined || hashes.length < limit;
+    return {
+      refused: undefined,
+      next: isEnd
+        ? { column: place.column + 1, after: null }
+        : { column: place.column, after: last },
+    };
+  },
+});
 
 interface GarbagePage {
   readonly examined: number;
@@ -192,9 +191,9 @@ interface LookForGarbage {
 }
 
 /** Examines some blobs without blocking other work. */
-const lookForGarbage: Operation<LookForGarbage, GarbagePage> = plainOperation("lookForGarbage", {
+const lookForGarbage = plainOperation("lookForGarbage", {
   key: () => "",
-  *one({ after, until, putUntil, limit }: LookForGarbage) {
+  *one({ after, until, putUntil, limit }: LookForGarbage): Tx<GarbagePage> {
     const page = yield* blobsAfter(after, limit);
     const seen = page.filter(({ key }) => key <= until);
     const old = seen.filter(({ put_at }) => put_at <= putUntil).map(({ hash }) => hash);

@@ -16,14 +16,14 @@ interface Registration {
 }
 
 /** Records a process as an owner, and removes owners that died long ago. */
-export const registerOwner: Operation<Registration, void> = plainOperation("registerOwner", {
-  key: (input: Registration) => input.owner,
-  *one({ owner, host, now }) {
+export const registerOwner = plainOperation("registerOwner", {
+  key: (input) => input.owner,
+  *one({ owner, host, now }: Registration): Tx<void> {
     yield* run(sql`
-        INSERT INTO holdfast_owner (id, host, opened_at, died_at)
-        VALUES (${owner}, ${host}, ${now}, NULL)`);
+      INSERT INTO holdfast_owner (id, host, opened_at, died_at)
+      VALUES (${owner}, ${host}, ${now}, NULL)`);
     yield* run(sql`
-        DELETE FROM holdfast_owner WHERE died_at IS NOT NULL AND died_at < ${now - deadKeptMs}`);
+      DELETE FROM holdfast_owner WHERE died_at IS NOT NULL AND died_at < ${now - deadKeptMs}`);
   },
 });
 
@@ -36,9 +36,9 @@ interface Death {
  * Records a proven death once; later proofs change nothing. An owner that died before its first
  * write has no row yet.
  */
-export const recordDeath: Operation<Death, void> = plainOperation("recordDeath", {
-  key: (input: Death) => input.owner,
-  *one({ owner, now }) {
+export const recordDeath = plainOperation("recordDeath", {
+  key: (input) => input.owner,
+  *one({ owner, now }: Death): Tx<void> {
     yield* run(sql`
       INSERT INTO holdfast_owner (id, host, opened_at, died_at)
       VALUES (${owner}, ${"unknown"}, ${now}, ${now})
@@ -47,28 +47,22 @@ export const recordDeath: Operation<Death, void> = plainOperation("recordDeath",
 });
 
 /** Removes an owner that closed in order: it has already released everything that it held. */
-export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> = plainOperation(
-  "forgetOwner",
-  {
-    key: (input: { readonly owner: OwnerId }) => input.owner,
-    *one({ owner }) {
-      yield* run(sql`DELETE FROM holdfast_owner WHERE id = ${owner}`);
-    },
+export const forgetOwner = plainOperation("forgetOwner", {
+  key: (input) => input.owner,
+  *one({ owner }: { readonly owner: OwnerId }): Tx<void> {
+    yield* run(sql`DELETE FROM holdfast_owner WHERE id = ${owner}`);
   },
-);
+});
 
 /** Tests whether the death of an owner is recorded. */
-export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> = plainOperation(
-  "isDeathRecorded",
-  {
-    key: (input: { readonly owner: OwnerId }) => input.owner,
-    *one({ owner }) {
-      const found = yield* row<{ readonly died_at: number | null }>(sql`
-        SELECT died_at FROM holdfast_owner WHERE id = ${owner}`);
-      return found !== undefined && found.died_at !== null;
-    },
+export const isDeathRecorded = plainOperation("isDeathRecorded", {
+  key: (input) => input.owner,
+  *one({ owner }: { readonly owner: OwnerId }): Tx<boolean> {
+    const found = yield* row<{ readonly died_at: number | null }>(sql`
+      SELECT died_at FROM holdfast_owner WHERE id = ${owner}`);
+    return found !== undefined && found.died_at !== null;
   },
-);
+});
 
 /**
  * Records the death of every process that had the database open before it was moved. None of them

@@ -10,7 +10,7 @@ import { registryKeys } from "../../model/process/replay-key.ts";
 import { signalType } from "../../model/process/process.ts";
 import { checkedText, draftOf, givenObject } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { cancelOrMark, type Finished } from "../execution/parts.ts";
 import { lockedRecord } from "../execution/state-row.ts";
 import { provenDeath } from "../lease/context.ts";
@@ -186,17 +186,15 @@ export function checkedSignal(name: string): string {
  *   `REPLAY_KEY_REQUIRED`, `EVENT_PAYLOAD_INVALID`, `EVENT_SELECTOR_UNMATCHED`, `PROCESS_TERMINAL`,
  *   `PROCESS_SPAWNED`, `PROCESS_LEASED`
  */
-export const appendProcessEvent: StoreOperation<ProcessContext, AppendEvent, AppendedEvent> =
-  storeOperation("appendProcessEvent", {
-    snapshotSafe: true,
-    key: (input: AppendEvent) => input.process,
-    *one(context: ProcessContext, input) {
-      if (input.type === coreTypes.cancelRequested)
-        return yield* appendCancelRequest(context, input);
-      const root = yield* lockedProcess(input.process);
-      return yield* appendDeclared(context, root, input);
-    },
-  });
+export const appendProcessEvent = storeOperation("appendProcessEvent", {
+  snapshotSafe: true,
+  key: (input) => input.process,
+  *one(context: ProcessContext, input: AppendEvent): Tx<AppendedEvent> {
+    if (input.type === coreTypes.cancelRequested) return yield* appendCancelRequest(context, input);
+    const root = yield* lockedProcess(input.process);
+    return yield* appendDeclared(context, root, input);
+  },
+});
 
 /** @throws HoldfastError `CORRUPT_ROW` for an unreadable event that was appended before. */
 export function shownAppended(
@@ -281,14 +279,13 @@ function givenAbandon(
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`,
  *   `PROCESS_SPAWNED`, `PROCESS_LEASED`
  */
-const abandonProcess: StoreOperation<ProcessContext, AbandonProcess, AppendedEvent> =
-  storeOperation("abandonProcess", {
-    key: (input: AbandonProcess) => input.event.process,
-    *one(context: ProcessContext, { event, death }) {
-      const root = yield* lockedProcess(event.process);
-      return yield* appendDeclared(context, root, event, { death });
-    },
-  });
+const abandonProcess = storeOperation("abandonProcess", {
+  key: (input) => input.event.process,
+  *one(context: ProcessContext, { event, death }: AbandonProcess): Tx<AppendedEvent> {
+    const root = yield* lockedProcess(event.process);
+    return yield* appendDeclared(context, root, event, { death });
+  },
+});
 
 type Abandon = Method<[process: string, reason: string, wait?: WaitOptions], AppendedProcessEvent>;
 

@@ -82,37 +82,31 @@ export function givenOfScope(
  * Revokes a handle; false when there was none.
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const revokeHandle: StoreOperation<ProcessContext, OfScope, boolean> = storeOperation(
-  "revokeHandle",
-  {
-    key: (input: OfScope) => input.process,
-    *one(_: ProcessContext, { process, scope }) {
-      const { key } = yield* lockedProcess(process);
-      const held = yield* livingScope(scope);
-      const removed = yield* run(sql`
-        DELETE FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
-      return removed > 0;
-    },
+export const revokeHandle = storeOperation("revokeHandle", {
+  key: (input) => input.process,
+  *one(_: ProcessContext, { process, scope }: OfScope): Tx<boolean> {
+    const { key } = yield* lockedProcess(process);
+    const held = yield* livingScope(scope);
+    const removed = yield* run(sql`
+      DELETE FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
+    return removed > 0;
   },
-);
+});
 
 /**
  * Tests whether a session, or one frame of it, has a handle.
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const readGrant: StoreOperation<ProcessContext, OfScope, boolean> = storeOperation(
-  "readGrant",
-  {
-    key: (input: OfScope) => input.process,
-    *one(_: ProcessContext, { process, scope }) {
-      const { key } = yield* foundProcess(process);
-      const held = yield* livingScope(scope);
-      const found = yield* row(sql`
-        SELECT process FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
-      return found !== undefined;
-    },
+export const readGrant = storeOperation("readGrant", {
+  key: (input) => input.process,
+  *one(_: ProcessContext, { process, scope }: OfScope): Tx<boolean> {
+    const { key } = yield* foundProcess(process);
+    const held = yield* livingScope(scope);
+    const found = yield* row(sql`
+      SELECT process FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
+    return found !== undefined;
   },
-);
+});
 
 interface TransferHandles {
   readonly from: SessionScopeRef;
@@ -145,16 +139,15 @@ export function givenTransfer(
  * @throws HoldfastError `HANDLE_NOT_GRANTED`, `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`,
  *   `SESSION_DELETED`
  */
-export const transferHandles: StoreOperation<ProcessContext, TransferHandles, void> =
-  storeOperation("transferHandles", {
-    key: (input: TransferHandles) => input.from.session.id,
-    *one(_: ProcessContext, { from, to, processes }) {
-      const roots = yield* lockedProcesses(processes);
-      const target = yield* keptScope(to);
-      const source = yield* livingScope(from);
-      for (const root of roots) yield* moveGrant(root, source, target);
-    },
-  });
+export const transferHandles = storeOperation("transferHandles", {
+  key: (input) => input.from.session.id,
+  *one(_: ProcessContext, { from, to, processes }: TransferHandles): Tx<void> {
+    const roots = yield* lockedProcesses(processes);
+    const target = yield* keptScope(to);
+    const source = yield* livingScope(from);
+    for (const root of roots) yield* moveGrant(root, source, target);
+  },
+});
 
 function* moveGrant(
   { id, key }: ProcessRoot,

@@ -22,7 +22,7 @@ import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
 import { registryKeys } from "../../model/process/replay-key.ts";
 import { hasUsedAttempts } from "../../model/process/process.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { row, run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isUnfinished } from "../execution/parts.ts";
 import {
@@ -239,13 +239,9 @@ export async function claimProcess(
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`,
  *   `PROCESS_SPAWNED`, `PROCESS_LEASE_LOST`, `PROCESS_ATTEMPTS_USED`
  */
-export const startProcess: StoreOperation<
-  LeaseContext,
-  HeldRef<ProcessId>,
-  number
-> = storeOperation("startProcess", {
-  key: (input: HeldRef<ProcessId>) => input.of,
-  *one(context: LeaseContext, { of, fence }) {
+export const startProcess = storeOperation("startProcess", {
+  key: (input) => input.of,
+  *one(context: LeaseContext, { of, fence }: HeldRef<ProcessId>): Tx<number> {
     const root = yield* lockedProcess(of);
     if (root.state.prunedAt !== null) throw processPruned(root.id);
     const at = yield* assertProcessFence(context, root, fence);

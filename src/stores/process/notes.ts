@@ -10,7 +10,7 @@ import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
 import { registryKeys } from "../../model/process/replay-key.ts";
 import { signalType, waitKey, type ProcessWait } from "../../model/process/process.ts";
 import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
-import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import { checkedFence, checkedSignal, type ProcessFenceOptions } from "./append.ts";
 import type { ProcessContext } from "./context.ts";
@@ -55,34 +55,31 @@ export function givenSetWait(
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`,
  *   `EVENT_TYPE_UNDECLARED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
  */
-export const setWait: StoreOperation<ProcessContext, SetWait, ProcessWait> = storeOperation(
-  "setProcessWait",
-  {
-    key: (input: SetWait) => input.process,
-    *one(context: ProcessContext, { process, signal, ordinal, fence }) {
-      const root = yield* lockedProcess(process);
-      const { status, wait: before } = root.state;
-      const key = waitKey(root.id, signal, ordinal);
-      const isSame = before?.key === key;
-      // A repeated call gets the same answer, even after a worker has started on the process.
-      if (isSame && fence === undefined) return before;
-      const at = yield* refuseStale(context, root, fence);
-      if (status !== "running") throw processTerminal(root.id, status);
-      const type = signalType(signal);
-      if (!eventTypesOf(root.row).some(({ name }) => name === type))
-        throw eventTypeUndeclared(root.id, type);
-      if (isSame) return before;
-      const wait = { signal, ordinal, key, since: at };
-      yield* appendToProcess(root, {
-        type: coreTypes.waiting,
-        at,
-        hash: "",
-        wait,
-      });
-      return wait;
-    },
+export const setWait = storeOperation("setProcessWait", {
+  key: (input) => input.process,
+  *one(context: ProcessContext, { process, signal, ordinal, fence }: SetWait): Tx<ProcessWait> {
+    const root = yield* lockedProcess(process);
+    const { status, wait: before } = root.state;
+    const key = waitKey(root.id, signal, ordinal);
+    const isSame = before?.key === key;
+    // A repeated call gets the same answer, even after a worker has started on the process.
+    if (isSame && fence === undefined) return before;
+    const at = yield* refuseStale(context, root, fence);
+    if (status !== "running") throw processTerminal(root.id, status);
+    const type = signalType(signal);
+    if (!eventTypesOf(root.row).some(({ name }) => name === type))
+      throw eventTypeUndeclared(root.id, type);
+    if (isSame) return before;
+    const wait = { signal, ordinal, key, since: at };
+    yield* appendToProcess(root, {
+      type: coreTypes.waiting,
+      at,
+      hash: "",
+      wait,
+    });
+    return wait;
   },
-);
+});
 
 interface ClearWait {
   readonly process: ProcessId;
@@ -104,25 +101,22 @@ export function givenClearWait(
  * Clears the wait of a process; false when it was not waiting.
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
  */
-export const clearWait: StoreOperation<ProcessContext, ClearWait, boolean> = storeOperation(
-  "clearProcessWait",
-  {
-    key: (input: ClearWait) => input.process,
-    *one(context: ProcessContext, { process, fence }) {
-      const root = yield* lockedProcess(process);
-      const { wait, prunedAt } = root.state;
-      if (fence === undefined && wait === null && prunedAt === null) return false;
-      const at = yield* refuseStale(context, root, fence);
-      if (wait === null) return false;
-      yield* appendToProcess(root, {
-        type: coreTypes.resumed,
-        at,
-        hash: "",
-      });
-      return true;
-    },
+export const clearWait = storeOperation("clearProcessWait", {
+  key: (input) => input.process,
+  *one(context: ProcessContext, { process, fence }: ClearWait): Tx<boolean> {
+    const root = yield* lockedProcess(process);
+    const { wait, prunedAt } = root.state;
+    if (fence === undefined && wait === null && prunedAt === null) return false;
+    const at = yield* refuseStale(context, root, fence);
+    if (wait === null) return false;
+    yield* appendToProcess(root, {
+      type: coreTypes.resumed,
+      at,
+      hash: "",
+    });
+    return true;
   },
-);
+});
 
 /** Work in another system. */
 export interface ProcessExternalRef {
@@ -170,23 +164,22 @@ const replayKey = registryKeys.externalRef;
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`,
  *   `PROCESS_LEASE_LOST`, `EXTERNAL_REF_CONFLICT`
  */
-export const setExternalRef: StoreOperation<ProcessContext, SetExternalRef, boolean> =
-  storeOperation("setExternalRef", {
-    key: (input: SetExternalRef) => input.process,
-    *one(context: ProcessContext, { process, ref, fence }) {
-      const root = yield* lockedProcess(process);
-      if (root.state.prunedAt !== null) throw processPruned(root.id);
-      const before = yield* replayed(root, replayKey);
-      if (before?.hash === ref.hash) return false;
-      const at = yield* refuseStale(context, root, fence);
-      if (before !== undefined) throw externalRefConflict(root.id);
-      yield* appendToProcess(root, {
-        type: coreTypes.externalRef,
-        at,
-        hash: ref.hash,
-        replayKey,
-        payload: ref.encoded,
-      });
-      return true;
-    },
-  });
+export const setExternalRef = storeOperation("setExternalRef", {
+  key: (input) => input.process,
+  *one(context: ProcessContext, { process, ref, fence }: SetExternalRef): Tx<boolean> {
+    const root = yield* lockedProcess(process);
+    if (root.state.prunedAt !== null) throw processPruned(root.id);
+    const before = yield* replayed(root, replayKey);
+    if (before?.hash === ref.hash) return false;
+    const at = yield* refuseStale(context, root, fence);
+    if (before !== undefined) throw externalRefConflict(root.id);
+    yield* appendToProcess(root, {
+      type: coreTypes.externalRef,
+      at,
+      hash: ref.hash,
+      replayKey,
+      payload: ref.encoded,
+    });
+    return true;
+  },
+});

@@ -1,5 +1,5 @@
 import { coreTypes } from "../../model/process/event-type.ts";
-import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isDamage, type Damaged } from "../damage.ts";
 import { unlinkProcess } from "../execution/parts.ts";
@@ -92,30 +92,26 @@ interface EndedProcesses {
 
 const processesPerPage = 100;
 
-const endedProcesses: Operation<EndedProcesses, readonly PrunablePlace[]> = plainOperation(
-  "prunableProcesses",
-  {
-    key: () => "",
-    *one({ endedUntil, after }) {
-      const { endedAt, key } = after ?? { endedAt: -1, key: 0 };
-      return yield* rows<PrunablePlace>(sql`
-        SELECT key, id, ended_at AS "endedAt" FROM holdfast_process
-        WHERE ended_at IS NOT NULL AND pruned_at IS NULL AND ended_at <= ${endedUntil}
-          AND (ended_at, key) > (${endedAt}, ${key})
-        ORDER BY ended_at, key LIMIT ${processesPerPage}`);
-    },
+const endedProcesses = plainOperation("prunableProcesses", {
+  key: () => "",
+  *one({ endedUntil, after }: EndedProcesses): Tx<readonly PrunablePlace[]> {
+    const { endedAt, key } = after ?? { endedAt: -1, key: 0 };
+    return yield* rows<PrunablePlace>(sql`
+      SELECT key, id, ended_at AS "endedAt" FROM holdfast_process
+      WHERE ended_at IS NOT NULL AND pruned_at IS NULL AND ended_at <= ${endedUntil}
+        AND (ended_at, key) > (${endedAt}, ${key})
+      ORDER BY ended_at, key LIMIT ${processesPerPage}`);
   },
-);
+});
 
-const nextBeingPruned: Operation<{ readonly after: number }, PrunablePlace | undefined> =
-  plainOperation("nextBeingPruned", {
-    key: () => "",
-    *one({ after }: { readonly after: number }) {
-      return yield* row<PrunablePlace>(sql`
+const nextBeingPruned = plainOperation("nextBeingPruned", {
+  key: () => "",
+  *one({ after }: { readonly after: number }): Tx<PrunablePlace | undefined> {
+    return yield* row<PrunablePlace>(sql`
       SELECT key, id, ended_at AS "endedAt" FROM holdfast_process
       WHERE is_pruning = 1 AND key > ${after} ORDER BY key LIMIT 1`);
-    },
-  });
+  },
+});
 
 interface PruneSlice {
   readonly process: number;
@@ -137,9 +133,9 @@ interface PrunedSlice {
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export const pruneSlice: Operation<PruneSlice, PrunedSlice> = plainOperation("pruneProcessSlice", {
-  key: (input: PruneSlice) => String(input.process),
-  *one({ process, at, rowsMax }) {
+export const pruneSlice = plainOperation("pruneProcessSlice", {
+  key: (input) => String(input.process),
+  *one({ process, at, rowsMax }: PruneSlice): Tx<PrunedSlice> {
     // Executions are locked before processes.
     const execution = yield* executionOf(process);
     if (execution !== undefined) yield* unlinkProcess(execution);
@@ -155,13 +151,13 @@ export const pruneSlice: Operation<PruneSlice, PrunedSlice> = plainOperation("pr
       yield* forgetContent(process);
     }
     const rowsRemoved = yield* run(sql`
-        DELETE FROM holdfast_process_event WHERE process = ${process} AND sequence IN (
-          SELECT sequence FROM holdfast_process_event
-          WHERE process = ${process} AND sequence < ${sequence} ORDER BY sequence LIMIT ${rowsMax})`);
+      DELETE FROM holdfast_process_event WHERE process = ${process} AND sequence IN (
+        SELECT sequence FROM holdfast_process_event
+        WHERE process = ${process} AND sequence < ${sequence} ORDER BY sequence LIMIT ${rowsMax})`);
     const isDone = rowsRemoved < rowsMax;
     if (isDone)
       yield* run(sql`
-          UPDATE holdfast_process SET is_pruning = 0 WHERE key = ${process} AND is_pruning = 1`);
+        UPDATE holdfast_process SET is_pruning = 0 WHERE key = ${process} AND is_pruning = 1`);
     return { rows: rowsRemoved, isPruned, isDone };
   },
 });

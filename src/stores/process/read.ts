@@ -6,7 +6,7 @@ import type { ProcessOutput } from "../../model/process/output.ts";
 import type { ProcessRecord } from "../../model/process/process.ts";
 import { checkedCount, checkedText, givenFlag } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { numberAt } from "../cursor.ts";
 import { sift, type Sifted } from "../damage.ts";
@@ -53,13 +53,9 @@ export function givenProcess(
  * Returns a process by its id; undefined when it is unknown.
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export const readProcess: StoreOperation<
-  ProcessContext,
-  OfProcess,
-  ProcessRecord<HashedText> | undefined
-> = storeOperation("readProcess", {
-  key: (input: OfProcess) => input.process,
-  *one(_: ProcessContext, { process }) {
+export const readProcess = storeOperation("readProcess", {
+  key: (input) => input.process,
+  *one(_: ProcessContext, { process }: OfProcess): Tx<ProcessRecord<HashedText> | undefined> {
     const found = yield* row<ProcessRow>(sql`
       SELECT ${processColumns} FROM holdfast_process p WHERE p.id = ${process}`);
     return found === undefined ? undefined : recordOf(found);
@@ -77,23 +73,22 @@ export function shownProcess(
  * Returns the end of a process; undefined while it runs.
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW`
  */
-export const readEnd: StoreOperation<ProcessContext, OfProcess, StoredEnd | undefined> =
-  storeOperation("readProcessEnd", {
-    key: (input: OfProcess) => input.process,
-    *one(_: ProcessContext, { process }) {
-      const { key, id, state, row: root } = yield* unprunedProcess(process);
-      if (state.endedSequence === null) return undefined;
-      const found = yield* row<EventRow>(sql`
+export const readEnd = storeOperation("readProcessEnd", {
+  key: (input) => input.process,
+  *one(_: ProcessContext, { process }: OfProcess): Tx<StoredEnd | undefined> {
+    const { key, id, state, row: root } = yield* unprunedProcess(process);
+    if (state.endedSequence === null) return undefined;
+    const found = yield* row<EventRow>(sql`
       SELECT ${eventColumns} FROM holdfast_process_event e
       WHERE e.process = ${key} AND e.sequence = ${state.endedSequence}`);
-      if (found === undefined) throw corruptRow("holdfast_process", id, "ended without an event");
-      const event = eventOf({ ...found, id });
-      if (event.executionVersion === null || root.execution_id === null)
-        return { event, execution: null };
-      const result = yield* finishedResult(root.execution_id);
-      return { event, execution: result ? { id: root.execution_id, result } : null };
-    },
-  });
+    if (found === undefined) throw corruptRow("holdfast_process", id, "ended without an event");
+    const event = eventOf({ ...found, id });
+    if (event.executionVersion === null || root.execution_id === null)
+      return { event, execution: null };
+    const result = yield* finishedResult(root.execution_id);
+    return { event, execution: result ? { id: root.execution_id, result } : null };
+  },
+});
 
 export function shownEnd(
   context: ProcessContext,
@@ -211,13 +206,9 @@ export function givenRecent(
 }
 
 /** The latest events, in order. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
-export const recentEvents: StoreOperation<
-  ProcessContext,
-  RecentEvents,
-  Sifted<ProcessEventView>
-> = storeOperation("recentProcessEvents", {
-  key: (input: RecentEvents) => input.process,
-  *one(context: ProcessContext, { process, limit }) {
+export const recentEvents = storeOperation("recentProcessEvents", {
+  key: (input) => input.process,
+  *one(context: ProcessContext, { process, limit }: RecentEvents): Tx<Sifted<ProcessEventView>> {
     const { key, id } = yield* unprunedProcess(process);
     const { rows: found } = yield* slicedByBytes(
       { after: undefined, limit },
@@ -263,19 +254,16 @@ export function checkedType(type: string): string {
  * Counts the events of a type up to a number.
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`
  */
-export const countEvents: StoreOperation<ProcessContext, CountEvents, number> = storeOperation(
-  "countProcessEvents",
-  {
-    key: (input: CountEvents) => input.process,
-    *one(_: ProcessContext, { process, type, through }) {
-      const { key } = yield* unprunedProcess(process);
-      const counted = yield* row<{ readonly count: number }>(sql`
-        SELECT COUNT(*) AS count FROM holdfast_process_event
-        WHERE process = ${key} AND type = ${type} AND sequence <= ${through}`);
-      return counted?.count ?? 0;
-    },
+export const countEvents = storeOperation("countProcessEvents", {
+  key: (input) => input.process,
+  *one(_: ProcessContext, { process, type, through }: CountEvents): Tx<number> {
+    const { key } = yield* unprunedProcess(process);
+    const counted = yield* row<{ readonly count: number }>(sql`
+      SELECT COUNT(*) AS count FROM holdfast_process_event
+      WHERE process = ${key} AND type = ${type} AND sequence <= ${through}`);
+    return counted?.count ?? 0;
   },
-);
+});
 
 interface NextEvent extends OfProcess {
   /** Only events after this number. */
@@ -287,19 +275,18 @@ interface NextEvent extends OfProcess {
  * The first event after a number; undefined when it has not come yet.
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW`
  */
-export const nextEvent: StoreOperation<ProcessContext, NextEvent, StoredProcessEvent | undefined> =
-  storeOperation("nextProcessEvent", {
-    key: (input: NextEvent) => input.process,
-    *one(_: ProcessContext, { process, after, type }) {
-      const { key, id } = yield* unprunedProcess(process);
-      const ofType = type === undefined ? sql`` : sql`AND e.type = ${type}`;
-      const found = yield* row<EventRow>(sql`
+export const nextEvent = storeOperation("nextProcessEvent", {
+  key: (input) => input.process,
+  *one(_: ProcessContext, { process, after, type }: NextEvent): Tx<StoredProcessEvent | undefined> {
+    const { key, id } = yield* unprunedProcess(process);
+    const ofType = type === undefined ? sql`` : sql`AND e.type = ${type}`;
+    const found = yield* row<EventRow>(sql`
       SELECT ${eventColumns} FROM holdfast_process_event e
       WHERE e.process = ${key} AND e.sequence > ${after} ${ofType}
       ORDER BY e.sequence LIMIT 1`);
-      return found === undefined ? undefined : eventOf({ ...found, id });
-    },
-  });
+    return found === undefined ? undefined : eventOf({ ...found, id });
+  },
+});
 
 interface ReadSignal extends OfProcess {
   readonly type: string;
@@ -310,13 +297,12 @@ interface ReadSignal extends OfProcess {
  * The n-th signal of a type; undefined when it has not come yet.
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW`
  */
-export const readSignal: StoreOperation<
-  ProcessContext,
-  ReadSignal,
-  StoredProcessEvent | undefined
-> = storeOperation("readProcessSignal", {
-  key: (input: ReadSignal) => input.process,
-  *one(_: ProcessContext, { process, type, ordinal }) {
+export const readSignal = storeOperation("readProcessSignal", {
+  key: (input) => input.process,
+  *one(
+    _: ProcessContext,
+    { process, type, ordinal }: ReadSignal,
+  ): Tx<StoredProcessEvent | undefined> {
     const { key, id } = yield* unprunedProcess(process);
     const found = yield* row<EventRow>(sql`
       SELECT ${eventColumns} FROM holdfast_process_event e

@@ -237,26 +237,25 @@ interface StoredSpawn extends RegisteredProcess {
  *
  * @throws HoldfastError the errors of `createOrFind`, `register` and `grant`
  */
-export const spawnProcess: StoreOperation<ProcessContext, SpawnProcess, StoredSpawn> =
-  storeOperation("spawnProcess", {
-    snapshotSafe: true,
-    key: (input: SpawnProcess) => input.process.id,
-    *one(_: ProcessContext, { execution, process, endWakes, grants }) {
-      // Comes first: the execution of a pruned process may be gone, and must not be created again.
-      const before = yield* foundRegistration(process);
-      if (before !== undefined) return { ...before, execution: execution.id };
-      const { key, ended } = yield* ownExecution(execution, process);
-      const own = { key, id: execution.id, endWakes };
-      const registered = yield* register(process, own);
-      const spawned = { ...registered, execution: execution.id };
-      if (registered.existed) return spawned;
-      yield* linkProcess(key, registered.key);
-      for (const each of bySession(grants))
-        yield* grant({ ...each, process: process.id, at: process.at });
-      if (ended !== undefined) yield* endProcessOf(registered.key, ended);
-      return spawned;
-    },
-  });
+export const spawnProcess = storeOperation("spawnProcess", {
+  snapshotSafe: true,
+  key: (input) => input.process.id,
+  *one(_: ProcessContext, { execution, process, endWakes, grants }: SpawnProcess): Tx<StoredSpawn> {
+    // Comes first: the execution of a pruned process may be gone, and must not be created again.
+    const before = yield* foundRegistration(process);
+    if (before !== undefined) return { ...before, execution: execution.id };
+    const { key, ended } = yield* ownExecution(execution, process);
+    const own = { key, id: execution.id, endWakes };
+    const registered = yield* register(process, own);
+    const spawned = { ...registered, execution: execution.id };
+    if (registered.existed) return spawned;
+    yield* linkProcess(key, registered.key);
+    for (const each of bySession(grants))
+      yield* grant({ ...each, process: process.id, at: process.at });
+    if (ended !== undefined) yield* endProcessOf(registered.key, ended);
+    return spawned;
+  },
+});
 
 /**
  * Puts the grants into the common order of locks. When a session is granted twice, the later label

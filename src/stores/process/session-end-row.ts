@@ -1,7 +1,7 @@
 import { coreTypes } from "../../model/process/event-type.ts";
 import type { ProcessId } from "../../model/ids/process-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { plainOperation, row, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
+import { plainOperation, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isDamage } from "../damage.ts";
 import { removeWakes } from "../queue/batch-row.ts";
@@ -125,18 +125,15 @@ export interface ForgottenProcesses {
  * Removes the handles of a deleted session, its wakes, and itself as a wake target, about `rowsMax`
  * rows at most. Cancels nothing.
  */
-export const forgetProcesses: Operation<ForgetProcesses, ForgottenProcesses> = plainOperation(
-  "forgetProcesses",
-  {
-    key: (input: ForgetProcesses) => String(input.session),
-    *one({ session, at, rowsMax }) {
-      const root = yield* sessionByKey(session);
-      if (root === undefined) return { report: noProcesses, isDone: true };
-      const slice = yield* forgetProcessesOf(root, at, rowsMax);
-      return { ...slice, report: yield* addToReport(session, slice.report) };
-    },
+export const forgetProcesses = plainOperation("forgetProcesses", {
+  key: (input) => String(input.session),
+  *one({ session, at, rowsMax }: ForgetProcesses): Tx<ForgottenProcesses> {
+    const root = yield* sessionByKey(session);
+    if (root === undefined) return { report: noProcesses, isDone: true };
+    const slice = yield* forgetProcessesOf(root, at, rowsMax);
+    return { ...slice, report: yield* addToReport(session, slice.report) };
   },
-);
+});
 
 /** Does the same for a session whose row is known. */
 function* forgetProcessesOf(

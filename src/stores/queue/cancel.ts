@@ -1,8 +1,7 @@
 import { instantOf } from "../../model/time/clock.ts";
 import { checkedText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { announce, storeOperation } from "../../sql/operation.ts";
-import type { StoreOperation } from "../../sql/operation.ts";
+import { announce, storeOperation, type Tx } from "../../sql/operation.ts";
 import { undamaged } from "../damage.ts";
 import { liveFence } from "../lease/parts.ts";
 import { onlyWait } from "../method.ts";
@@ -42,21 +41,20 @@ export function givenCancel(
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const cancelBatch: StoreOperation<QueueContext, CancelBatch, QueueBatch | undefined> =
-  storeOperation("cancelBatch", {
-    key: (input: CancelBatch) => input.session.id,
-    *one({ clock }: QueueContext, { session: ref, id }) {
-      const session = yield* lockedSession(ref);
-      const now = instantOf(() => clock.now());
-      const [found] = yield* batchesById(session.key, [id]);
-      if (found === undefined) return undefined;
-      if (isClaimed(found, yield* liveFence(session, now))) return undefined;
-      const [batch] = yield* withItems([found]);
-      yield* removeBatches(session.key, [found], now);
-      yield* announce(queueWork, session.id);
-      return batch;
-    },
-  });
+export const cancelBatch = storeOperation("cancelBatch", {
+  key: (input) => input.session.id,
+  *one({ clock }: QueueContext, { session: ref, id }: CancelBatch): Tx<QueueBatch | undefined> {
+    const session = yield* lockedSession(ref);
+    const now = instantOf(() => clock.now());
+    const [found] = yield* batchesById(session.key, [id]);
+    if (found === undefined) return undefined;
+    if (isClaimed(found, yield* liveFence(session, now))) return undefined;
+    const [batch] = yield* withItems([found]);
+    yield* removeBatches(session.key, [found], now);
+    yield* announce(queueWork, session.id);
+    return batch;
+  },
+});
 
 /** Leaves out unreadable items: the batch is gone, and its caller needs the rest. */
 export function shownCancelled(

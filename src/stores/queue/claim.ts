@@ -5,15 +5,7 @@ import { checkedCount, checkedText } from "../../model/shape.ts";
 import { newToken } from "../../model/ids/token.ts";
 import { integersOf, keysOf } from "../../sql/dialect.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  afterwards,
-  announce,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { afterwards, announce, rows, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { assertFence, givenLease, type Lease } from "../lease/parts.ts";
 import { pageBytesMax, rowsWithin } from "../list.ts";
@@ -163,28 +155,27 @@ function claimOf(
  * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for
  *   an unreadable payload: then nothing stays claimed.
  */
-export const claimWork: StoreOperation<QueueContext, ClaimWork, ClaimedWork | undefined> =
-  storeOperation("claimWork", {
-    key: (input: ClaimWork) => input.session.id,
-    *one(context: QueueContext, input) {
-      const { fence, want, claim } = input;
-      const limit = limitOf(want);
-      if (limit === 0) return undefined;
-      const session = yield* lockedSession(input.session);
-      const now = yield* assertFence(context, session, fence);
-      const before = input.mayBeRepeated ? yield* claimedBy(session.key, fence.fence, claim) : [];
-      if (before.length > 0) return yield* claimAgain(context, input, before);
-      const line = yield* claimable(session.key, fence.fence, now, limit);
-      const prefix = line.slice(0, prefixOf(want, line));
-      if (prefix.length === 0) return undefined;
-      const taken = want.kind === "turn" ? yield* fitting(prefix) : prefix;
-      yield* run(sql`
+export const claimWork = storeOperation("claimWork", {
+  key: (input) => input.session.id,
+  *one(context: QueueContext, input: ClaimWork): Tx<ClaimedWork | undefined> {
+    const { fence, want, claim } = input;
+    const limit = limitOf(want);
+    if (limit === 0) return undefined;
+    const session = yield* lockedSession(input.session);
+    const now = yield* assertFence(context, session, fence);
+    const before = input.mayBeRepeated ? yield* claimedBy(session.key, fence.fence, claim) : [];
+    if (before.length > 0) return yield* claimAgain(context, input, before);
+    const line = yield* claimable(session.key, fence.fence, now, limit);
+    const prefix = line.slice(0, prefixOf(want, line));
+    if (prefix.length === 0) return undefined;
+    const taken = want.kind === "turn" ? yield* fitting(prefix) : prefix;
+    yield* run(sql`
       UPDATE holdfast_queue_batch
       SET claim = ${claim}, claim_fence = ${fence.fence}, claim_size = ${taken.length}
       WHERE key IN ${integersOf(taken.map(({ key }) => key))}`);
-      return workOf(context, input, yield* withItems(taken));
-    },
-  });
+    return workOf(context, input, yield* withItems(taken));
+  },
+});
 
 /**
  * The batches that fit into a page with all their items, at least one. The next claim takes the
@@ -324,20 +315,17 @@ export function givenAbandon(
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const abandonClaim: StoreOperation<QueueContext, AbandonClaim, number> = storeOperation(
-  "abandonClaim",
-  {
-    key: (input: AbandonClaim) => input.session.id,
-    *one(_: QueueContext, { session: ref, claim }) {
-      const session = yield* lockedSession(ref);
-      const found = yield* batchesById(session.key, claim.batches);
-      const own = found.filter((batch) => isOf(batch, claim));
-      if (own.length === 0) return 0;
-      yield* run(sql`
-        UPDATE holdfast_queue_batch SET claim = NULL, claim_fence = NULL, claim_size = NULL
-        WHERE key IN ${integersOf(own.map(({ key }) => key))}`);
-      yield* announce(queueWork, session.id);
-      return own.length;
-    },
+export const abandonClaim = storeOperation("abandonClaim", {
+  key: (input) => input.session.id,
+  *one(_: QueueContext, { session: ref, claim }: AbandonClaim): Tx<number> {
+    const session = yield* lockedSession(ref);
+    const found = yield* batchesById(session.key, claim.batches);
+    const own = found.filter((batch) => isOf(batch, claim));
+    if (own.length === 0) return 0;
+    yield* run(sql`
+      UPDATE holdfast_queue_batch SET claim = NULL, claim_fence = NULL, claim_size = NULL
+      WHERE key IN ${integersOf(own.map(({ key }) => key))}`);
+    yield* announce(queueWork, session.id);
+    return own.length;
   },
-);
+});

@@ -1,13 +1,5 @@
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  announce,
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { announce, row, rows, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import { assertFence, givenLease, type Lease } from "../lease/parts.ts";
@@ -41,23 +33,22 @@ export function givenComplete(
  *
  * @throws HoldfastError `LEASE_LOST`, `CLAIM_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const completeWithoutCommit: StoreOperation<QueueContext, CompleteWithoutCommit, void> =
-  storeOperation("completeWithoutCommit", {
-    key: (input: CompleteWithoutCommit) => input.session.id,
-    *one(context: QueueContext, { session: ref, fence, claims }) {
-      const session = yield* lockedSession(ref);
-      const at = yield* assertFence(context, session, fence);
-      const consumed: QueueClaimRef[] = [];
-      for (const [index, claim] of claims.entries())
-        if (yield* consumeClaim(session, fence, claim, at)) consumed.push(claim);
-        else if (!(yield* wasCompleted(session.key, fence.fence, claim)))
-          throw claimLost(session.id, claim, index);
-      if (consumed.length === 0) return;
-      // Comes last: a claim that one call names twice is not a repetition.
-      yield* rememberCompleted(session.key, fence.fence, consumed);
-      yield* announce(queueWork, session.id);
-    },
-  });
+export const completeWithoutCommit = storeOperation("completeWithoutCommit", {
+  key: (input) => input.session.id,
+  *one(context: QueueContext, { session: ref, fence, claims }: CompleteWithoutCommit): Tx<void> {
+    const session = yield* lockedSession(ref);
+    const at = yield* assertFence(context, session, fence);
+    const consumed: QueueClaimRef[] = [];
+    for (const [index, claim] of claims.entries())
+      if (yield* consumeClaim(session, fence, claim, at)) consumed.push(claim);
+      else if (!(yield* wasCompleted(session.key, fence.fence, claim)))
+        throw claimLost(session.id, claim, index);
+    if (consumed.length === 0) return;
+    // Comes last: a claim that one call names twice is not a repetition.
+    yield* rememberCompleted(session.key, fence.fence, consumed);
+    yield* announce(queueWork, session.id);
+  },
+});
 
 // Remembered claims tell a repeated completion from an invalid claim. The batches are gone in both
 // cases, and only the first is not a mistake.

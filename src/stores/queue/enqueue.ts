@@ -9,13 +9,7 @@ import {
 import { checkedCount, checkedInstant, checkedText, draftOf } from "../../model/shape.ts";
 import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import {
-  announce,
-  row,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { announce, row, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, type Call } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
@@ -114,31 +108,30 @@ function checkedSource(source: QueueSource): QueueSource {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const enqueueBatch: StoreOperation<QueueContext, EnqueueBatch, EnqueueOutcome> =
-  storeOperation("enqueueBatch", {
-    snapshotSafe: true,
-    key: (input: EnqueueBatch) => input.session.id,
-    *one({ clock, memoryMs }: QueueContext, input) {
-      const session = yield* lockedSession(input.session);
-      const { source } = input;
-      if (source !== null) {
-        const [batch] = yield* withItems(yield* queuedFrom(session.key, source));
-        if (batch !== undefined) return { kind: "duplicate", batch };
-        const forgottenUntil = clock.now() - memoryMs;
-        if (yield* wasConsumed(session.key, source, forgottenUntil)) return { kind: "consumed" };
-      }
-      const joined = yield* joinBatch(session, input);
-      if (joined !== undefined) return joined;
-      const queued = yield* insertBatch(session.key, input);
-      if (queued !== undefined) {
-        yield* announce(queueWork, session.id);
-        return { kind: "queued", batch: queued };
-      }
-      // The id is generated when the call is made, so the same id means the same call again.
-      const [batch] = yield* withItems(yield* batchesById(session.key, [input.id]));
-      return batch === undefined ? { kind: "consumed" } : { kind: "duplicate", batch };
-    },
-  });
+export const enqueueBatch = storeOperation("enqueueBatch", {
+  snapshotSafe: true,
+  key: (input) => input.session.id,
+  *one({ clock, memoryMs }: QueueContext, input: EnqueueBatch): Tx<EnqueueOutcome> {
+    const session = yield* lockedSession(input.session);
+    const { source } = input;
+    if (source !== null) {
+      const [batch] = yield* withItems(yield* queuedFrom(session.key, source));
+      if (batch !== undefined) return { kind: "duplicate", batch };
+      const forgottenUntil = clock.now() - memoryMs;
+      if (yield* wasConsumed(session.key, source, forgottenUntil)) return { kind: "consumed" };
+    }
+    const joined = yield* joinBatch(session, input);
+    if (joined !== undefined) return joined;
+    const queued = yield* insertBatch(session.key, input);
+    if (queued !== undefined) {
+      yield* announce(queueWork, session.id);
+      return { kind: "queued", batch: queued };
+    }
+    // The id is generated when the call is made, so the same id means the same call again.
+    const [batch] = yield* withItems(yield* batchesById(session.key, [input.id]));
+    return batch === undefined ? { kind: "consumed" } : { kind: "duplicate", batch };
+  },
+});
 
 /** @throws HoldfastError `CORRUPT_ROW` for an unreadable batch that was queued before. */
 export function shownEnqueued(
@@ -154,10 +147,10 @@ function* queuedFrom(session: number, source: QueueSource): Tx<readonly BatchRow
   const found =
     typeof source === "string"
       ? yield* row<BatchRow>(sql`
-          SELECT ${batchColumns} FROM holdfast_queue_batch
-          WHERE session = ${session} AND source_key = ${source}`)
+        SELECT ${batchColumns} FROM holdfast_queue_batch
+        WHERE session = ${session} AND source_key = ${source}`)
       : yield* row<BatchRow>(sql`
-          SELECT ${batchColumns} FROM holdfast_queue_batch
-          WHERE session = ${session} AND process = ${source.process} AND sequence = ${source.sequence}`);
+        SELECT ${batchColumns} FROM holdfast_queue_batch
+        WHERE session = ${session} AND process = ${source.process} AND sequence = ${source.sequence}`);
   return found === undefined ? [] : [found];
 }

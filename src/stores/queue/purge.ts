@@ -1,5 +1,5 @@
 import type { Database } from "../../sql/database.ts";
-import { run, storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sweep, type SweepOptions } from "../removal.ts";
 
@@ -22,19 +22,16 @@ interface PurgeConsumed {
  * Removes a slice of the oldest source keys. Fewer than requested means that no others are old
  * enough.
  */
-export const purgeConsumed: StoreOperation<PurgeContext, PurgeConsumed, number> = storeOperation(
-  "purgeConsumed",
-  {
-    key: () => "",
-    *one(_: PurgeContext, { until, rowsMax }) {
-      return yield* run(sql`
+export const purgeConsumed = storeOperation("purgeConsumed", {
+  key: () => "",
+  *one(_: PurgeContext, { until, rowsMax }: PurgeConsumed): Tx<number> {
+    return yield* run(sql`
       DELETE FROM holdfast_queue_consumed
       WHERE at <= ${until} AND (session, source_key) IN (
         SELECT session, source_key FROM holdfast_queue_consumed
         WHERE at <= ${until} ORDER BY at LIMIT ${rowsMax})`);
-    },
   },
-);
+});
 
 /**
  * Removes source keys of all queues that were consumed at an instant or before, one slice per

@@ -1,7 +1,7 @@
 import { isLive } from "../../model/lease.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { mayStartWith, type Boundary } from "../../model/queue.ts";
-import { row, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { leaseState } from "../lease/lease-row.ts";
 import { leaseChanged } from "../lease/topics.ts";
@@ -33,30 +33,27 @@ type WorkAhead =
  * Tests whether something can be claimed at the front of a queue, or returns the instant at which
  * that may change.
  */
-export const workAhead: StoreOperation<QueueContext, AskAhead, WorkAhead> = storeOperation(
-  "workAhead",
-  {
-    key: (input: AskAhead) => input.session.id,
-    *one({ clock }: QueueContext, { session: ref, boundary }) {
-      const session = yield* livingSession(ref);
-      const now = clock.now();
-      const state = yield* leaseState(session);
-      const lease = state.kind === "held" && isLive(state.lease, now) ? state.lease : undefined;
-      const fence = lease?.fence ?? 0;
-      const [head] = yield* claimable(session.key, fence, now, 1);
-      // Without a running turn a command can be claimed as well as turn work.
-      if (head !== undefined && (boundary === "idle" || mayStartWith(policyOf(head), boundary)))
-        return { kind: "ready" };
-      const later = yield* earliestAfter(session.key, now);
-      const isHeldUp = lease !== undefined && (yield* hasClaims(session.key, fence));
-      return {
-        kind: "nothing",
-        again: earlier(later, isHeldUp ? lease.expiresAt : undefined),
-        claimedBy: isHeldUp ? lease.process : null,
-      };
-    },
+export const workAhead = storeOperation("workAhead", {
+  key: (input) => input.session.id,
+  *one({ clock }: QueueContext, { session: ref, boundary }: AskAhead): Tx<WorkAhead> {
+    const session = yield* livingSession(ref);
+    const now = clock.now();
+    const state = yield* leaseState(session);
+    const lease = state.kind === "held" && isLive(state.lease, now) ? state.lease : undefined;
+    const fence = lease?.fence ?? 0;
+    const [head] = yield* claimable(session.key, fence, now, 1);
+    // Without a running turn a command can be claimed as well as turn work.
+    if (head !== undefined && (boundary === "idle" || mayStartWith(policyOf(head), boundary)))
+      return { kind: "ready" };
+    const later = yield* earliestAfter(session.key, now);
+    const isHeldUp = lease !== undefined && (yield* hasClaims(session.key, fence));
+    return {
+      kind: "nothing",
+      again: earlier(later, isHeldUp ? lease.expiresAt : undefined),
+      claimedBy: isHeldUp ? lease.process : null,
+    };
   },
-);
+});
 
 /** The earliest future instant at which a batch becomes available. */
 function* earliestAfter(session: number, now: number): Tx<number | undefined> {

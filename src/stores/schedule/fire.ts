@@ -10,6 +10,7 @@ import {
   startedBody,
   type Operation,
   type OperationForms,
+  type Tx,
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { undamaged } from "../damage.ts";
@@ -50,16 +51,16 @@ export interface FoundDue {
  * Due schedules, longest waiting first. Reads the front of an index, independent of the number of
  * sleeping schedules.
  */
-export const dueSchedules: Operation<DueSchedules, FoundDue> = plainOperation("dueSchedules", {
-  key: (input: DueSchedules) => input.kinds[0] ?? "",
-  *one({ kinds, names, now, limit }) {
+export const dueSchedules = plainOperation("dueSchedules", {
+  key: (input) => input.kinds[0] ?? "",
+  *one({ kinds, names, now, limit }: DueSchedules): Tx<FoundDue> {
     const isNamed = names === undefined ? sql`` : sql`AND name IN ${textsOf(names)}`;
     const found: (ScheduleRow & { readonly due_at: number })[] = [];
     for (const kind of kinds)
       found.push(
         ...(yield* rows<ScheduleRow & { readonly due_at: number }>(sql`
-            SELECT ${scheduleColumns}, due_at FROM holdfast_schedule
-            WHERE kind = ${kind} AND due_at IS NOT NULL ${isNamed} ORDER BY due_at, key LIMIT ${limit}`)),
+          SELECT ${scheduleColumns}, due_at FROM holdfast_schedule
+          WHERE kind = ${kind} AND due_at IS NOT NULL ${isNamed} ORDER BY due_at, key LIMIT ${limit}`)),
       );
     const waiting = found.toSorted((a, b) => a.due_at - b.due_at);
     const due = waiting.filter(({ due_at: dueAt }) => dueAt <= now);
@@ -151,12 +152,12 @@ export const fireOwnSchedule: Operation<FireInput, FireOutcome> = plainOperation
 );
 
 /** Tests whether a schedule is unchanged since it was seen. */
-export const standsAsSeen: Operation<SeenSchedule, boolean> = plainOperation("standsAsSeen", {
-  key: (input: SeenSchedule) => input.name.name,
-  *one({ key, revision, nextAt }) {
+export const standsAsSeen = plainOperation("standsAsSeen", {
+  key: (input) => input.name.name,
+  *one({ key, revision, nextAt }: SeenSchedule): Tx<boolean> {
     const found = yield* row(sql`
-        SELECT key FROM holdfast_schedule
-        WHERE key = ${key} AND revision = ${revision} AND next_at = ${nextAt}`);
+      SELECT key FROM holdfast_schedule
+      WHERE key = ${key} AND revision = ${revision} AND next_at = ${nextAt}`);
     return found !== undefined;
   },
 });
@@ -171,12 +172,12 @@ export interface PostponeInput {
  * Retries a schedule later, at the same instant, so that a failing schedule does not block the
  * others.
  */
-export const postponeSchedule: Operation<PostponeInput, void> = plainOperation("postponeSchedule", {
-  key: (input: PostponeInput) => input.seen.name.name,
-  *one({ seen: { key, revision, nextAt, failures }, code, at }) {
+export const postponeSchedule = plainOperation("postponeSchedule", {
+  key: (input) => input.seen.name.name,
+  *one({ seen: { key, revision, nextAt, failures }, code, at }: PostponeInput): Tx<void> {
     yield* run(sql`
-        UPDATE holdfast_schedule SET due_at = ${at + backoffMs(failures)}, failures = failures + 1, failure = ${code}
-        WHERE key = ${key} AND revision = ${revision} AND (next_at = ${nextAt} OR next_at IS NULL)
-          AND due_at IS NOT NULL AND failures = ${failures}`);
+      UPDATE holdfast_schedule SET due_at = ${at + backoffMs(failures)}, failures = failures + 1, failure = ${code}
+      WHERE key = ${key} AND revision = ${revision} AND (next_at = ${nextAt} OR next_at IS NULL)
+        AND due_at IS NOT NULL AND failures = ${failures}`);
   },
 });

@@ -7,14 +7,7 @@ import { runSchedules } from "../../model/trigger/run-schedule.ts";
 import { triggerSchedules } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import {
-  announce,
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { announce, row, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import type { StoreContext } from "../context.ts";
 import { onlyWait, type Call } from "../method.ts";
@@ -154,40 +147,37 @@ export function givenChange(
  * instant. Its next instant is after now and after the last fired one, so a clock that was set back
  * does not fire it again. Instants that were due under the old terms are reported as skipped.
  */
-export const putSchedule: StoreOperation<InTime, PutSchedule, PutScheduleOutcome> = storeOperation(
-  "putSchedule",
-  {
-    key: (input: PutSchedule) => input.name,
-    *one(context: InTime, input) {
-      const { kind, catchUp, catchUpMax } = input;
-      const first = yield* insertSchedule(context, input);
-      if (first !== undefined) return first;
-      const old = yield* lockedSchedule(input);
-      // Removed in between, which only a transaction can do that holds the owner of the schedule.
-      if (old === undefined) return yield* putSchedule(context)(input);
-      const cadence = goingOn(input, old);
-      const text = cadenceText(cadence);
-      if (isSame(input, old) && old.next_at !== null)
-        return {
-          isChanged: false,
-          revision: old.revision,
-          nextAt: old.next_at,
-        };
-      // Another transaction may have held the lock for long.
-      const at = instantOf(() => context.clock.now());
-      const after = Math.max(at, old.last_at ?? 0);
-      const nextAt = instantsOf(cadence).next(after) ?? null;
-      const revision = old.revision + 1;
-      yield* run(sql`
+export const putSchedule = storeOperation("putSchedule", {
+  key: (input) => input.name,
+  *one(context: InTime, input: PutSchedule): Tx<PutScheduleOutcome> {
+    const { kind, catchUp, catchUpMax } = input;
+    const first = yield* insertSchedule(context, input);
+    if (first !== undefined) return first;
+    const old = yield* lockedSchedule(input);
+    // Removed in between, which only a transaction can do that holds the owner of the schedule.
+    if (old === undefined) return yield* putSchedule(context)(input);
+    const cadence = goingOn(input, old);
+    const text = cadenceText(cadence);
+    if (isSame(input, old) && old.next_at !== null)
+      return {
+        isChanged: false,
+        revision: old.revision,
+        nextAt: old.next_at,
+      };
+    // Another transaction may have held the lock for long.
+    const at = instantOf(() => context.clock.now());
+    const after = Math.max(at, old.last_at ?? 0);
+    const nextAt = instantsOf(cadence).next(after) ?? null;
+    const revision = old.revision + 1;
+    yield* run(sql`
       UPDATE holdfast_schedule SET cadence = ${text}, catch_up = ${catchUp}, catch_up_max = ${catchUpMax},
         revision = ${revision}, next_at = ${nextAt}, due_at = ${nextAt}, ${passedOver(at)},
         failures = 0, failure = NULL, changed_at = ${at}
       WHERE key = ${old.key}`);
-      yield* announce(scheduleChanged, kind);
-      return { isChanged: true, revision, nextAt };
-    },
+    yield* announce(scheduleChanged, kind);
+    return { isChanged: true, revision, nextAt };
   },
-);
+});
 
 /** Inserts a schedule; undefined when it exists already. */
 function* insertSchedule(
@@ -247,54 +237,45 @@ function* lockedSchedule({ kind, name }: ScheduleName): Tx<ScheduleRow | undefin
  * Pauses a schedule until it is put again. Instants that pass in between do not fire, and due ones
  * are reported as skipped. True when it was running.
  */
-export const pauseSchedule: StoreOperation<InTime, ScheduleName, boolean> = storeOperation(
-  "pauseSchedule",
-  {
-    key: (input: ScheduleName) => input.name,
-    *one({ clock }: InTime, name) {
-      const found = yield* lockedSchedule(name);
-      if (found === undefined || found.next_at === null) return false;
-      const at = instantOf(() => clock.now());
-      yield* run(sql`
-        UPDATE holdfast_schedule SET next_at = NULL, due_at = NULL, ${passedOver(at)}, revision = revision + 1,
-          failures = 0, failure = NULL, changed_at = ${at}
-        WHERE key = ${found.key}`);
-      return true;
-    },
+export const pauseSchedule = storeOperation("pauseSchedule", {
+  key: (input) => input.name,
+  *one({ clock }: InTime, name: ScheduleName): Tx<boolean> {
+    const found = yield* lockedSchedule(name);
+    if (found === undefined || found.next_at === null) return false;
+    const at = instantOf(() => clock.now());
+    yield* run(sql`
+      UPDATE holdfast_schedule SET next_at = NULL, due_at = NULL, ${passedOver(at)}, revision = revision + 1,
+        failures = 0, failure = NULL, changed_at = ${at}
+      WHERE key = ${found.key}`);
+    return true;
   },
-);
+});
 
 /**
  * Resumes a paused schedule with its terms; true when it was paused.
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export const resumeSchedule: StoreOperation<InTime, ScheduleName, boolean> = storeOperation(
-  "resumeSchedule",
-  {
-    key: (input: ScheduleName) => input.name,
-    *one(context: InTime, name) {
-      const found = yield* lockedSchedule(name);
-      if (found === undefined || found.next_at !== null) return false;
-      const { cadence, catchUp, catchUpMax } = scheduleOf(found);
-      const terms = { cadence, catchUp, catchUpMax, keepsAnchor: true };
-      yield* putSchedule(context)({ ...name, ...terms });
-      return true;
-    },
+export const resumeSchedule = storeOperation("resumeSchedule", {
+  key: (input) => input.name,
+  *one(context: InTime, name: ScheduleName): Tx<boolean> {
+    const found = yield* lockedSchedule(name);
+    if (found === undefined || found.next_at !== null) return false;
+    const { cadence, catchUp, catchUpMax } = scheduleOf(found);
+    const terms = { cadence, catchUp, catchUpMax, keepsAnchor: true };
+    yield* putSchedule(context)({ ...name, ...terms });
+    return true;
   },
-);
+});
 
 /** Removes a schedule; true when it existed. */
-export const removeSchedule: StoreOperation<object, ScheduleName, boolean> = storeOperation(
-  "removeSchedule",
-  {
-    key: (input: ScheduleName) => input.name,
-    *one(_, { kind, name }) {
-      const removed = yield* run(sql`
-        DELETE FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
-      return removed > 0;
-    },
+export const removeSchedule = storeOperation("removeSchedule", {
+  key: (input) => input.name,
+  *one(_: object, { kind, name }: ScheduleName): Tx<boolean> {
+    const removed = yield* run(sql`
+      DELETE FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
+    return removed > 0;
   },
-);
+});
 
 /** Removes up to `rowsMax` schedules of a kind. Fewer means that none of them are left. */
 export function* forgetSchedules(

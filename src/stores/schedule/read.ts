@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { StoreContext } from "../context.ts";
 import { list, pageOf, sliced, type List, type PageOptions } from "../list.ts";
@@ -30,15 +30,14 @@ export function* lockReadSchedule({ kind, name }: ScheduleName): Tx<void> {
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-export const readSchedule: StoreOperation<object, ScheduleName, Schedule | undefined> =
-  storeOperation("readSchedule", {
-    key: (input: ScheduleName) => input.name,
-    *one(_, { kind, name }) {
-      const found = yield* row<ScheduleRow>(sql`
+export const readSchedule = storeOperation("readSchedule", {
+  key: (input) => input.name,
+  *one(_: object, { kind, name }: ScheduleName): Tx<Schedule | undefined> {
+    const found = yield* row<ScheduleRow>(sql`
       SELECT ${scheduleColumns} FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
-      return found && scheduleOf(found);
-    },
-  });
+    return found && scheduleOf(found);
+  },
+});
 
 /** The schedules of a kind, by name. */
 export const scheduleList: List<StoreContext, [kind: string, options?: PageOptions], Schedule> =

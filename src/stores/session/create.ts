@@ -89,20 +89,19 @@ function checkedRelation(given: NonNullable<SessionDraft["relation"]>): SessionR
  * Creates a session, or returns the live one with this id, which keeps all its data. A deleted id
  * becomes the next generation.
  */
-export const createSession: StoreOperation<SessionContext, NewSession, CreatedSession> =
-  storeOperation("createSession", {
-    key: (input: NewSession) => input.id,
-    *one(_: SessionContext, input) {
-      const living = yield* livingHandle(input.id);
-      if (living !== undefined) return { ...living, existed: true };
-      const created = yield* insertSession(input);
-      if (created !== undefined)
-        return { id: input.id, generation: created.generation, existed: false };
-      const other = yield* livingHandle(input.id);
-      if (other !== undefined) return { ...other, existed: true };
-      throw createdAndDeleted(input.id);
-    },
-  });
+export const createSession = storeOperation("createSession", {
+  key: (input) => input.id,
+  *one(_: SessionContext, input: NewSession): Tx<CreatedSession> {
+    const living = yield* livingHandle(input.id);
+    if (living !== undefined) return { ...living, existed: true };
+    const created = yield* insertSession(input);
+    if (created !== undefined)
+      return { id: input.id, generation: created.generation, existed: false };
+    const other = yield* livingHandle(input.id);
+    if (other !== undefined) return { ...other, existed: true };
+    throw createdAndDeleted(input.id);
+  },
+});
 
 /**
  * Inserts the row of a new generation; undefined when another call has inserted one in between. A
@@ -240,16 +239,16 @@ export function givenSaveMeta(
  * Replaces the host's metadata; the last save wins.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const saveMeta: StoreOperation<SessionContext, SaveMeta, void> = storeOperation("saveMeta", {
-  key: (input: SaveMeta) => input.session.id,
-  *one(_: SessionContext, { session, meta }) {
+export const saveMeta = storeOperation("saveMeta", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, meta }: SaveMeta): Tx<void> {
     const { key } = yield* lockedSession(session);
     const { name, model, cwd, relation } = meta;
     yield* run(sql`
-        UPDATE holdfast_session SET name = ${name}, model = ${model}, cwd = ${cwd},
-          parent = ${relation.kind === "child" ? relation.of : null},
-          caused_by = ${relation.kind === "child" ? relation.causedBy : null}
-        WHERE key = ${key}`);
+      UPDATE holdfast_session SET name = ${name}, model = ${model}, cwd = ${cwd},
+        parent = ${relation.kind === "child" ? relation.of : null},
+        caused_by = ${relation.kind === "child" ? relation.causedBy : null}
+      WHERE key = ${key}`);
   },
 });
 
@@ -264,19 +263,16 @@ interface FollowSession {
  * Lets a session that is new to this database continue from another one: inserts the tombstone that
  * would be here. Does nothing when this database knows the session already.
  */
-export const followSession: StoreOperation<SessionContext, FollowSession, void> = storeOperation(
-  "followSession",
-  {
-    key: (input: FollowSession) => input.id,
-    *one(_: SessionContext, { id, last, at }) {
-      const known = yield* generationKeys(id);
-      if (last === 0 || known.length > 0) return;
-      const made = yield* row<{ readonly key: number }>(sql`
-        INSERT INTO holdfast_session
-          (id, generation, created_at, deleted_at, reclaimed_at, revision, node_count, user_message_count, active_at)
-        VALUES (${id}, ${last}, ${at}, ${at}, ${at}, 0, 0, 0, ${at})
-        ON CONFLICT DO NOTHING RETURNING key`);
-      if (made !== undefined) yield* beginFenceAfter(made.key, last);
-    },
+export const followSession = storeOperation("followSession", {
+  key: (input) => input.id,
+  *one(_: SessionContext, { id, last, at }: FollowSession): Tx<void> {
+    const known = yield* generationKeys(id);
+    if (last === 0 || known.length > 0) return;
+    const made = yield* row<{ readonly key: number }>(sql`
+      INSERT INTO holdfast_session
+        (id, generation, created_at, deleted_at, reclaimed_at, revision, node_count, user_message_count, active_at)
+      VALUES (${id}, ${last}, ${at}, ${at}, ${at}, 0, 0, 0, ${at})
+      ON CONFLICT DO NOTHING RETURNING key`);
+    if (made !== undefined) yield* beginFenceAfter(made.key, last);
   },
-);
+});

@@ -1,5 +1,5 @@
 import type { SessionHandle } from "../../model/session/session.ts";
-import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { lockedSession, type SessionRef } from "../session-row.ts";
 import type { SessionContext } from "./context.ts";
 
@@ -14,12 +14,11 @@ interface LockedSession extends SessionHandle {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const lockSession: StoreOperation<SessionContext, SessionRef, LockedSession> =
-  storeOperation("lockSession", {
-    snapshotSafe: true,
-    key: (input: SessionRef) => input.id,
-    *one(_: SessionContext, ref) {
-      const { id, generation, revision } = yield* lockedSession(ref);
-      return { id, generation, revision };
-    },
-  });
+export const lockSession = storeOperation("lockSession", {
+  snapshotSafe: true,
+  key: (input) => input.id,
+  *one(_: SessionContext, ref: SessionRef): Tx<LockedSession> {
+    const { id, generation, revision } = yield* lockedSession(ref);
+    return { id, generation, revision };
+  },
+});

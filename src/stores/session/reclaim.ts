@@ -1,12 +1,5 @@
 import { integersOf, keysOf, lockRow } from "../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { attachmentsOwned } from "../attachment/attachment-row.ts";
 import { removeOwned } from "../removal.ts";
@@ -55,41 +48,40 @@ const nothing: ReclaimedSlice = {
  * Removes about `rowsMax` rows of a deleted session at most. Its nodes are removed from the newest
  * on. A node that a fork shares stays with all nodes before it, until the fork is gone too.
  */
-export const reclaimSlice: StoreOperation<SessionContext, ReclaimSlice, ReclaimedSlice> =
-  storeOperation("reclaimSessionSlice", {
-    key: (input: ReclaimSlice) => String(input.session),
-    *one(_: SessionContext, input) {
-      const { session, at, rowsMax, putUntil } = input;
-      const root = yield* lockTombstone(session, at);
-      if (root === undefined) return nothing;
-      const nodes = yield* peelNodes(session, input.before ?? Number.MAX_SAFE_INTEGER, rowsMax);
-      const slice = {
-        ...nothing,
-        rows: nodes.removed,
-        shared: nodes.shared,
-        before: nodes.before,
-      };
-      if (nodes.before !== undefined) return slice;
-      const others = yield* removeOthers(session, rowsMax, putUntil);
-      const rowsRemoved = slice.rows + others.rows;
-      // 0 is below every key: all nodes have been examined.
-      if (!others.isDone) return { ...slice, ...others, rows: rowsRemoved, before: 0 };
-      const kept = yield* row(sql`
-        SELECT key FROM holdfast_session_node WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT 1`);
-      if (kept === undefined)
-        yield* run(
-          root.generation < 0
-            ? sql`DELETE FROM holdfast_session WHERE key = ${session}`
-            : sql`UPDATE holdfast_session SET reclaimed_at = ${at} WHERE key = ${session}`,
-        );
-      return {
-        ...slice,
-        ...others,
-        rows: rowsRemoved,
-        alsoReclaim: yield* deletedSource(root.forked_from),
-      };
-    },
-  });
+export const reclaimSlice = storeOperation("reclaimSessionSlice", {
+  key: (input) => String(input.session),
+  *one(_: SessionContext, input: ReclaimSlice): Tx<ReclaimedSlice> {
+    const { session, at, rowsMax, putUntil } = input;
+    const root = yield* lockTombstone(session, at);
+    if (root === undefined) return nothing;
+    const nodes = yield* peelNodes(session, input.before ?? Number.MAX_SAFE_INTEGER, rowsMax);
+    const slice = {
+      ...nothing,
+      rows: nodes.removed,
+      shared: nodes.shared,
+      before: nodes.before,
+    };
+    if (nodes.before !== undefined) return slice;
+    const others = yield* removeOthers(session, rowsMax, putUntil);
+    const rowsRemoved = slice.rows + others.rows;
+    // 0 is below every key: all nodes have been examined.
+    if (!others.isDone) return { ...slice, ...others, rows: rowsRemoved, before: 0 };
+    const kept = yield* row(sql`
+      SELECT key FROM holdfast_session_node WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT 1`);
+    if (kept === undefined)
+      yield* run(
+        root.generation < 0
+          ? sql`DELETE FROM holdfast_session WHERE key = ${session}`
+          : sql`UPDATE holdfast_session SET reclaimed_at = ${at} WHERE key = ${session}`,
+      );
+    return {
+      ...slice,
+      ...others,
+      rows: rowsRemoved,
+      alsoReclaim: yield* deletedSource(root.forked_from),
+    };
+  },
+});
 
 /**
  * Locks a deleted session, or the remains of an import that no longer writes. An active import is

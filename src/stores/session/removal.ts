@@ -1,14 +1,7 @@
 import type { SessionHandle } from "../../model/session/session.ts";
 import { givenInvalid } from "../../model/shape.ts";
 import { lockToEnd } from "../../sql/dialect.ts";
-import {
-  announce,
-  row,
-  rows,
-  storeOperation,
-  run,
-  type StoreOperation,
-} from "../../sql/operation.ts";
+import { announce, row, rows, storeOperation, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { pendingCopies } from "../attachment/attachment-row.ts";
 import { attachments as attachmentsIn, type Attachments } from "../attachment/attachments.ts";
@@ -246,13 +239,12 @@ interface TombstoneRow extends SessionHandle {
  * again. Its data is removed in slices afterwards. May be repeated; undefined when no such session
  * ever existed.
  */
-export const deleteSession: StoreOperation<
-  SessionContext,
-  DeleteSession,
-  DeletedSession | undefined
-> = storeOperation("deleteSession", {
-  key: (input: DeleteSession) => input.session.id,
-  *one(_: SessionContext, { session: { id, generation }, at }) {
+export const deleteSession = storeOperation("deleteSession", {
+  key: (input) => input.session.id,
+  *one(
+    _: SessionContext,
+    { session: { id, generation }, at }: DeleteSession,
+  ): Tx<DeletedSession | undefined> {
     const which =
       generation === undefined
         ? sql`id = ${id} AND generation > 0`
@@ -293,15 +285,14 @@ interface UnreclaimedSessions {
 }
 
 /** The keys of deleted sessions that have data left, newest first: forks before their sources. */
-const unreclaimedSessions: StoreOperation<SessionContext, UnreclaimedSessions, readonly number[]> =
-  storeOperation("unreclaimedSessions", {
-    key: (input: UnreclaimedSessions) => input.id ?? "",
-    *one(_: SessionContext, { id, at, before, limit }) {
-      const left = sql`deleted_at IS NOT NULL AND reclaimed_at IS NULL
+const unreclaimedSessions = storeOperation("unreclaimedSessions", {
+  key: (input) => input.id ?? "",
+  *one(_: SessionContext, { id, at, before, limit }: UnreclaimedSessions): Tx<readonly number[]> {
+    const left = sql`deleted_at IS NOT NULL AND reclaimed_at IS NULL
       AND (importing_at IS NULL OR importing_at <= ${at - importIdleMs})`;
-      const which = id === undefined ? left : sql`${left} AND id = ${id}`;
-      const found = yield* rows<{ readonly key: number }>(sql`
+    const which = id === undefined ? left : sql`${left} AND id = ${id}`;
+    const found = yield* rows<{ readonly key: number }>(sql`
       SELECT key FROM holdfast_session WHERE ${which} AND key < ${before} ORDER BY key DESC LIMIT ${limit}`);
-      return found.map(({ key }) => key);
-    },
-  });
+    return found.map(({ key }) => key);
+  },
+});

@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import { parseProcessId } from "../../model/ids/process-id.ts";
 import { occurrenceNotFound } from "../../model/trigger/errors.ts";
-import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { isDamage, type Damaged, type Sifted } from "../damage.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import type { ProcessCancelOptions } from "../process/context.ts";
@@ -33,13 +33,9 @@ export function givenCancelOccurrence(
  *
  * @throws HoldfastError `OCCURRENCE_NOT_FOUND`
  */
-export const cancelOccurrence: StoreOperation<
-  TriggerContext,
-  CancelOccurrence,
-  Sifted<string>
-> = storeOperation("cancelOccurrence", {
-  key: (input: CancelOccurrence) => input.key,
-  *one({ processes }: TriggerContext, { key, request }) {
+export const cancelOccurrence = storeOperation("cancelOccurrence", {
+  key: (input) => input.key,
+  *one({ processes }: TriggerContext, { key, request }: CancelOccurrence): Tx<Sifted<string>> {
     const found = yield* foundOccurrence(key);
     if (found === undefined) throw occurrenceNotFound(key);
     const damaged: Damaged[] = [];

@@ -4,7 +4,7 @@ import { occurrenceNotFound, subscriptionNotFound } from "../../model/trigger/er
 import { processPrefix, type TriggerSource } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import type { Damaged } from "../damage.ts";
 import {
@@ -68,19 +68,18 @@ export function* lockReadOccurrence(key: string): Tx<void> {
 }
 
 /** @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `CORRUPT_ROW` */
-export const readOccurrence: StoreOperation<TriggerContext, string, StoredOccurrence> =
-  storeOperation("readOccurrence", {
-    key: (key: string) => key,
-    *one(_: TriggerContext, key) {
-      const found = yield* foundOccurrence(key);
-      if (found === undefined) throw occurrenceNotFound(key);
-      const deliveries = yield* deliveriesOf([found.key]);
-      return {
-        occurrence: occurrenceOf(found),
-        deliveries: deliveries.map(deliveryOf),
-      };
-    },
-  });
+export const readOccurrence = storeOperation("readOccurrence", {
+  key: (key) => key,
+  *one(_: TriggerContext, key: string): Tx<StoredOccurrence> {
+    const found = yield* foundOccurrence(key);
+    if (found === undefined) throw occurrenceNotFound(key);
+    const deliveries = yield* deliveriesOf([found.key]);
+    return {
+      occurrence: occurrenceOf(found),
+      deliveries: deliveries.map(deliveryOf),
+    };
+  },
+});
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function shownOccurrence(

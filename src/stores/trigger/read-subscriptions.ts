@@ -1,5 +1,5 @@
 import { checkedFilterText, givenFlag } from "../../model/shape.ts";
-import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import {
   list,
@@ -39,13 +39,12 @@ export function* lockReadSubscription(ref: SubscriptionRef): Tx<void> {
 }
 
 /** @throws HoldfastError `CORRUPT_ROW`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const readSubscription: StoreOperation<
-  TriggerContext,
-  SubscriptionRef,
-  StoredSubscription | undefined
-> = storeOperation("readSubscription", {
-  key: (input: SubscriptionRef) => input.key,
-  *one(_: TriggerContext, { key, registrant }) {
+export const readSubscription = storeOperation("readSubscription", {
+  key: (input) => input.key,
+  *one(
+    _: TriggerContext,
+    { key, registrant }: SubscriptionRef,
+  ): Tx<StoredSubscription | undefined> {
     const session = yield* registrantKey(registrant);
     const found = yield* row<SubscriptionRow>(sql`
       SELECT ${subscriptionColumns} FROM holdfast_trigger_subscription

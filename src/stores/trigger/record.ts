@@ -16,7 +16,7 @@ import {
 } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockShared } from "../../sql/dialect.ts";
-import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift, type Damaged, type Sifted } from "../damage.ts";
 import { onlyWait, type Call } from "../method.ts";
@@ -147,13 +147,9 @@ export interface RecordOccurrenceOutcome<Payload = unknown> {
  * @throws HoldfastError `OCCURRENCE_CONFLICT` naming the part that differs, `TRANSACTION_CONFLICT`
  *   when it is removed during the call
  */
-export const recordOccurrence: StoreOperation<
-  TriggerContext,
-  RecordOccurrence,
-  RecordOccurrenceOutcome<HashedText>
-> = storeOperation("recordOccurrence", {
-  key: (input: RecordOccurrence) => input.key,
-  *one(context: TriggerContext, input) {
+export const recordOccurrence = storeOperation("recordOccurrence", {
+  key: (input) => input.key,
+  *one(context: TriggerContext, input: RecordOccurrence): Tx<RecordOccurrenceOutcome<HashedText>> {
     const inserted = yield* insertOccurrence(input);
     if (inserted === undefined) return yield* recordedBefore(input);
     const { items, damaged } = yield* addressees(context, input.source);

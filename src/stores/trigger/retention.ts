@@ -1,7 +1,7 @@
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { draftOf } from "../../model/shape.ts";
 import { integersOf, lockRow } from "../../sql/dialect.ts";
-import { plainOperation, rows, run, type Operation, type Tx } from "../../sql/operation.ts";
+import { plainOperation, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isUnended } from "../process/process-row.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../removal.ts";
@@ -63,11 +63,10 @@ interface RemovedOccurrences extends OccurrenceRemovalReport {
  * Removes a slice of old occurrences with their deliveries. Processes stay: their ids remember that
  * they were started, so an occurrence that is recorded again finds them.
  */
-export const removeOccurrenceSlice: Operation<RemoveOccurrences, RemovedOccurrences> =
-  plainOperation("removeOccurrences", {
-    key: () => "",
-    *one({ before, after, rowsMax }) {
-      const found = yield* rows<OldRow>(sql`
+export const removeOccurrenceSlice = plainOperation("removeOccurrences", {
+  key: () => "",
+  *one({ before, after, rowsMax }: RemoveOccurrences): Tx<RemovedOccurrences> {
+    const found = yield* rows<OldRow>(sql`
       SELECT o.key, o.recorded_at,
         (SELECT COUNT(*) FROM holdfast_trigger_delivery d WHERE d.occurrence = o.key) AS deliveries,
         CASE WHEN EXISTS (
@@ -76,21 +75,19 @@ export const removeOccurrenceSlice: Operation<RemoveOccurrences, RemovedOccurren
       FROM holdfast_trigger_occurrence o
       WHERE o.recorded_at < ${before} AND (o.recorded_at, o.key) > (${after.recordedAt}, ${after.key})
       ORDER BY o.recorded_at, o.key LIMIT ${rowsMax} ${lockRow}`);
-      const slice = withinRows(found, rowsMax);
-      const over = slice.filter((each) => each.is_busy === 0);
-      const last = slice.at(-1);
-      const isLast = slice.length === found.length && found.length < rowsMax;
-      return {
-        removed: over.length,
-        rows: yield* remove(over.map(({ key }) => key)),
-        kept: slice.length - over.length,
-        next:
-          isLast || last === undefined
-            ? undefined
-            : { recordedAt: last.recorded_at, key: last.key },
-      };
-    },
-  });
+    const slice = withinRows(found, rowsMax);
+    const over = slice.filter((each) => each.is_busy === 0);
+    const last = slice.at(-1);
+    const isLast = slice.length === found.length && found.length < rowsMax;
+    return {
+      removed: over.length,
+      rows: yield* remove(over.map(({ key }) => key)),
+      kept: slice.length - over.length,
+      next:
+        isLast || last === undefined ? undefined : { recordedAt: last.recorded_at, key: last.key },
+    };
+  },
+});
 
 interface OldRow {
   readonly key: number;

@@ -18,7 +18,7 @@ import {
   type TriggerSource,
 } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { row, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { row, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
 import { pauseSchedule, putSchedule, removeSchedule } from "../schedule/parts.ts";
@@ -141,34 +141,32 @@ export function givenSubscribe(
  * @throws HoldfastError `SUBSCRIPTION_EXISTS` naming the part that differs, `SUBSCRIPTION_INVALID`
  *   for a source with too many subscriptions, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const subscribe: StoreOperation<TriggerContext, Subscribe, SubscribeOutcome> =
-  storeOperation("subscribe", {
-    key: (input: Subscribe) => input.name.key,
-    *one(context: TriggerContext, input) {
-      const { name, terms } = input;
-      const registrant = yield* lockedRegistrant(name.registrant);
-      const source = terms.source ?? ownSource(registrant.key, name.key);
-      const found =
-        (yield* lockedSubscription(registrant, name)) ??
-        (yield* insertSubscription(context, registrant, source, name)) ??
-        // Another call was faster, and has committed by now.
-        (yield* lockedSubscription(registrant, name));
-      if (found === undefined) throw subscriptionNotFound(name.key);
-      const known = found.revision === 0 ? undefined : knownSubscription(found);
-      const decision = decideSubscribe(known, terms.parts, input.isEnabled);
-      if (decision.kind === "conflict") throw subscriptionExists(name.key, decision.part);
-      if (decision.kind === "existing")
-        return { subscription: subscriptionOf(found), existed: true };
-      const { isEnabled = true } = input;
-      if (isEnabled) yield* assertRoom(source);
-      const { revision } = decision;
-      const at = instantOf(() => context.clock.now());
-      const state = { revision, isEnabled, createdAt: at, at };
-      const written = yield* writeTerms(found.key, source, terms, state);
-      yield* putScheduleOf(context, written, terms);
-      return { subscription: subscriptionOf(written), existed: false };
-    },
-  });
+export const subscribe = storeOperation("subscribe", {
+  key: (input) => input.name.key,
+  *one(context: TriggerContext, input: Subscribe): Tx<SubscribeOutcome> {
+    const { name, terms } = input;
+    const registrant = yield* lockedRegistrant(name.registrant);
+    const source = terms.source ?? ownSource(registrant.key, name.key);
+    const found =
+      (yield* lockedSubscription(registrant, name)) ??
+      (yield* insertSubscription(context, registrant, source, name)) ??
+      // Another call was faster, and has committed by now.
+      (yield* lockedSubscription(registrant, name));
+    if (found === undefined) throw subscriptionNotFound(name.key);
+    const known = found.revision === 0 ? undefined : knownSubscription(found);
+    const decision = decideSubscribe(known, terms.parts, input.isEnabled);
+    if (decision.kind === "conflict") throw subscriptionExists(name.key, decision.part);
+    if (decision.kind === "existing") return { subscription: subscriptionOf(found), existed: true };
+    const { isEnabled = true } = input;
+    if (isEnabled) yield* assertRoom(source);
+    const { revision } = decision;
+    const at = instantOf(() => context.clock.now());
+    const state = { revision, isEnabled, createdAt: at, at };
+    const written = yield* writeTerms(found.key, source, terms, state);
+    yield* putScheduleOf(context, written, terms);
+    return { subscription: subscriptionOf(written), existed: false };
+  },
+});
 
 /** @throws HoldfastError `CORRUPT_ROW` for an unreadable existing subscription. */
 export function shownSubscribed<O extends { readonly subscription: StoredSubscription }>(
@@ -277,41 +275,36 @@ export function givenRevise(
  * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTION_CHANGED`, `SUBSCRIPTION_INVALID`,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const reviseSubscription: StoreOperation<TriggerContext, Revise, ReviseOutcome> =
-  storeOperation("reviseSubscription", {
-    key: (input: Revise) => input.name.key,
-    *one(context: TriggerContext, { name, terms, expectedRevision }) {
-      const registrant = yield* lockedRegistrant(name.registrant);
-      const found = yield* lockedSubscription(registrant, name);
-      const decision = decideRevise(
-        found && knownSubscription(found),
-        terms.parts,
-        expectedRevision,
-      );
-      if (found === undefined || decision.kind === "missing") throw subscriptionNotFound(name.key);
-      if (decision.kind === "overtaken")
-        throw subscriptionChanged(name.key, expectedRevision ?? 0, decision.actual);
-      if (decision.kind === "unchanged")
-        return { subscription: subscriptionOf(found), isChanged: false };
-      const source = terms.source ?? ownSource(registrant.key, name.key);
-      const isEnabled = found.is_enabled === 1;
-      if (isEnabled) yield* assertRoom(source, found);
-      const { revision } = decision;
-      const written = yield* writeTerms(found.key, source, terms, {
-        revision,
-        isEnabled,
-        createdAt: found.created_at,
-        at: instantOf(() => context.clock.now()),
+export const reviseSubscription = storeOperation("reviseSubscription", {
+  key: (input) => input.name.key,
+  *one(context: TriggerContext, { name, terms, expectedRevision }: Revise): Tx<ReviseOutcome> {
+    const registrant = yield* lockedRegistrant(name.registrant);
+    const found = yield* lockedSubscription(registrant, name);
+    const decision = decideRevise(found && knownSubscription(found), terms.parts, expectedRevision);
+    if (found === undefined || decision.kind === "missing") throw subscriptionNotFound(name.key);
+    if (decision.kind === "overtaken")
+      throw subscriptionChanged(name.key, expectedRevision ?? 0, decision.actual);
+    if (decision.kind === "unchanged")
+      return { subscription: subscriptionOf(found), isChanged: false };
+    const source = terms.source ?? ownSource(registrant.key, name.key);
+    const isEnabled = found.is_enabled === 1;
+    if (isEnabled) yield* assertRoom(source, found);
+    const { revision } = decision;
+    const written = yield* writeTerms(found.key, source, terms, {
+      revision,
+      isEnabled,
+      createdAt: found.created_at,
+      at: instantOf(() => context.clock.now()),
+    });
+    if (found.source_type === scheduleSource && terms.schedule === null)
+      yield* removeSchedule(context)({
+        kind: triggerSchedules,
+        name: found.source_key,
       });
-      if (found.source_type === scheduleSource && terms.schedule === null)
-        yield* removeSchedule(context)({
-          kind: triggerSchedules,
-          name: found.source_key,
-        });
-      yield* putScheduleOf(context, written, terms);
-      return { subscription: subscriptionOf(written), isChanged: true };
-    },
-  });
+    yield* putScheduleOf(context, written, terms);
+    return { subscription: subscriptionOf(written), isChanged: true };
+  },
+});
 
 /**
  * The largest number of processes that one occurrence starts. Its transaction blocks the other

@@ -1,7 +1,7 @@
 import { instantOf } from "../../model/time/clock.ts";
 import { scheduleSource, triggerSchedules } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { run, storeOperation, type StoreOperation, type Tx } from "../../sql/operation.ts";
+import { run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, type Call } from "../method.ts";
 import { pauseSchedule, removeSchedule, resumeSchedule } from "../schedule/parts.ts";
@@ -34,21 +34,20 @@ export function ofSubscription(
  *
  * @throws HoldfastError `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const enableSubscription: StoreOperation<TriggerContext, SubscriptionRef, boolean> =
-  storeOperation("enableSubscription", {
-    key: (input: SubscriptionRef) => input.key,
-    *one(context: TriggerContext, name) {
-      const found = yield* living(name);
-      if (found === undefined || found.is_enabled === 1) return false;
-      const at = instantOf(() => context.clock.now());
-      yield* assertRoom({ type: found.source_type, key: found.source_key });
-      yield* run(sql`
-        UPDATE holdfast_trigger_subscription SET is_enabled = 1, revision = revision + 1, changed_at = ${at}
-        WHERE key = ${found.key}`);
-      if (found.source_type === scheduleSource) yield* resumeSchedule(context)(scheduleOf(found));
-      return true;
-    },
-  });
+export const enableSubscription = storeOperation("enableSubscription", {
+  key: (input) => input.key,
+  *one(context: TriggerContext, name: SubscriptionRef): Tx<boolean> {
+    const found = yield* living(name);
+    if (found === undefined || found.is_enabled === 1) return false;
+    const at = instantOf(() => context.clock.now());
+    yield* assertRoom({ type: found.source_type, key: found.source_key });
+    yield* run(sql`
+      UPDATE holdfast_trigger_subscription SET is_enabled = 1, revision = revision + 1, changed_at = ${at}
+      WHERE key = ${found.key}`);
+    if (found.source_type === scheduleSource) yield* resumeSchedule(context)(scheduleOf(found));
+    return true;
+  },
+});
 
 /**
  * Disables a subscription and keeps it; true only if it was enabled. Processes that its occurrences
@@ -56,20 +55,19 @@ export const enableSubscription: StoreOperation<TriggerContext, SubscriptionRef,
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const disableSubscription: StoreOperation<TriggerContext, SubscriptionRef, boolean> =
-  storeOperation("disableSubscription", {
-    key: (input: SubscriptionRef) => input.key,
-    *one(context: TriggerContext, name) {
-      const found = yield* living(name);
-      if (found === undefined || found.is_enabled === 0) return false;
-      const at = instantOf(() => context.clock.now());
-      yield* run(sql`
-        UPDATE holdfast_trigger_subscription SET is_enabled = 0, revision = revision + 1, changed_at = ${at}
-        WHERE key = ${found.key}`);
-      if (found.source_type === scheduleSource) yield* pauseSchedule(context)(scheduleOf(found));
-      return true;
-    },
-  });
+export const disableSubscription = storeOperation("disableSubscription", {
+  key: (input) => input.key,
+  *one(context: TriggerContext, name: SubscriptionRef): Tx<boolean> {
+    const found = yield* living(name);
+    if (found === undefined || found.is_enabled === 0) return false;
+    const at = instantOf(() => context.clock.now());
+    yield* run(sql`
+      UPDATE holdfast_trigger_subscription SET is_enabled = 0, revision = revision + 1, changed_at = ${at}
+      WHERE key = ${found.key}`);
+    if (found.source_type === scheduleSource) yield* pauseSchedule(context)(scheduleOf(found));
+    return true;
+  },
+});
 
 /**
  * Deletes a subscription; true when it existed. Its key may be used again, and its revisions then
@@ -77,21 +75,20 @@ export const disableSubscription: StoreOperation<TriggerContext, SubscriptionRef
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const deleteSubscription: StoreOperation<TriggerContext, SubscriptionRef, boolean> =
-  storeOperation("deleteSubscription", {
-    key: (input: SubscriptionRef) => input.key,
-    *one(context: TriggerContext, name) {
-      const found = yield* living(name);
-      if (found === undefined) return false;
-      const at = instantOf(() => context.clock.now());
-      yield* run(sql`
-        UPDATE holdfast_trigger_subscription SET content = NULL, definition = NULL, parts = '{}', is_enabled = 0,
-          revision = revision + 1, changed_at = ${at}, deleted_at = ${at}
-        WHERE key = ${found.key}`);
-      if (found.source_type === scheduleSource) yield* removeSchedule(context)(scheduleOf(found));
-      return true;
-    },
-  });
+export const deleteSubscription = storeOperation("deleteSubscription", {
+  key: (input) => input.key,
+  *one(context: TriggerContext, name: SubscriptionRef): Tx<boolean> {
+    const found = yield* living(name);
+    if (found === undefined) return false;
+    const at = instantOf(() => context.clock.now());
+    yield* run(sql`
+      UPDATE holdfast_trigger_subscription SET content = NULL, definition = NULL, parts = '{}', is_enabled = 0,
+        revision = revision + 1, changed_at = ${at}, deleted_at = ${at}
+      WHERE key = ${found.key}`);
+    if (found.source_type === scheduleSource) yield* removeSchedule(context)(scheduleOf(found));
+    return true;
+  },
+});
 
 function* living(name: SubscriptionRef): Tx<SubscriptionRow | undefined> {
   const registrant = yield* lockedRegistrant(name.registrant);

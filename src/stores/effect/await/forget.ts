@@ -1,12 +1,6 @@
 import type { AwaitEventId } from "../../../model/effect/await-token.ts";
 import { integersOf, lockRow } from "../../../sql/dialect.ts";
-import {
-  announce,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-} from "../../../sql/operation.ts";
+import { announce, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import { forgetGroups } from "../groups/group-row.ts";
@@ -60,27 +54,24 @@ interface ForgetAwaits {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-const forgetAwaits: StoreOperation<AwaitContext, ForgetAwaits, number> = storeOperation(
-  "forgetAwaits",
-  {
-    key: (input: ForgetAwaits) => aggregateOf(input),
-    *one(_: AwaitContext, { scope, rowsMax }) {
-      const session = yield* keptSessionOf(scope);
-      // Every transaction locks await-events before groups.
-      const found = yield* rows<{
-        readonly key: number;
-        readonly id: AwaitEventId;
-      }>(sql`
-        SELECT key, id FROM holdfast_await_event
-        WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
-        ORDER BY key LIMIT ${rowsMax} ${lockRow}`);
-      const removed = yield* forgetGroups(session, scope, rowsMax);
-      const events = found.slice(0, rowsMax - removed);
-      if (events.length > 0)
-        yield* run(sql`
-          DELETE FROM holdfast_await_event WHERE key IN ${integersOf(events.map(({ key }) => key))}`);
-      for (const { id } of events) yield* announce(awaitEventEnded, id);
-      return removed + events.length;
-    },
+const forgetAwaits = storeOperation("forgetAwaits", {
+  key: (input) => aggregateOf(input),
+  *one(_: AwaitContext, { scope, rowsMax }: ForgetAwaits): Tx<number> {
+    const session = yield* keptSessionOf(scope);
+    // Every transaction locks await-events before groups.
+    const found = yield* rows<{
+      readonly key: number;
+      readonly id: AwaitEventId;
+    }>(sql`
+      SELECT key, id FROM holdfast_await_event
+      WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
+      ORDER BY key LIMIT ${rowsMax} ${lockRow}`);
+    const removed = yield* forgetGroups(session, scope, rowsMax);
+    const events = found.slice(0, rowsMax - removed);
+    if (events.length > 0)
+      yield* run(sql`
+        DELETE FROM holdfast_await_event WHERE key IN ${integersOf(events.map(({ key }) => key))}`);
+    for (const { id } of events) yield* announce(awaitEventEnded, id);
+    return removed + events.length;
   },
-);
+});

@@ -3,7 +3,7 @@ import { instantOf } from "../../../model/time/clock.ts";
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { expiryAt } from "../../../model/lease.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { row, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { aggregateOf, checkedPlace, keptSessionOf, type EffectScope } from "../scope.ts";
@@ -57,31 +57,28 @@ export function givenOpen(
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, or
  *   `AWAIT_EVENT_REVOKED`: a revoked await-event is never opened again.
  */
-export const openAwaitEvent: StoreOperation<AwaitContext, OpenAwaitEvent, OpenedAwaitEvent> =
-  storeOperation("openAwaitEvent", {
-    snapshotSafe: true,
-    key: (input: OpenAwaitEvent) => aggregateOf(input),
-    *one(context: AwaitContext, input) {
-      const { database, clock } = context;
-      const { scope, key, answerWithinMs } = input;
-      const session = yield* keptSessionOf(scope);
-      const secret = yield* ensureSecret(context);
-      const identity = { session, scopeKind: scope.kind, scope: scope.id, key };
-      const id = awaitEventId(database.sha256Hex, identity);
-      const now = instantOf(() => clock.now());
-      const dueAt = answerWithinMs === null ? null : expiryAt(now, answerWithinMs);
-      const inserted = yield* row<{ readonly key: number }>(sql`
+export const openAwaitEvent = storeOperation("openAwaitEvent", {
+  snapshotSafe: true,
+  key: (input) => aggregateOf(input),
+  *one(context: AwaitContext, input: OpenAwaitEvent): Tx<OpenedAwaitEvent> {
+    const { database, clock } = context;
+    const { scope, key, answerWithinMs } = input;
+    const session = yield* keptSessionOf(scope);
+    const secret = yield* ensureSecret(context);
+    const identity = { session, scopeKind: scope.kind, scope: scope.id, key };
+    const id = awaitEventId(database.sha256Hex, identity);
+    const now = instantOf(() => clock.now());
+    const dueAt = answerWithinMs === null ? null : expiryAt(now, answerWithinMs);
+    const inserted = yield* row<{ readonly key: number }>(sql`
       INSERT INTO holdfast_await_event (id, session, scope_kind, scope, name, state, opened_at, due_at)
       VALUES (${id}, ${session}, ${scope.kind}, ${scope.id}, ${key}, 'open', ${now}, ${dueAt})
       ON CONFLICT (session, scope_kind, scope, name) DO NOTHING RETURNING key`);
-      const tokenOf = (rowKey: number): string =>
-        awaitToken(database.bytes, secret, { id, rowKey });
-      if (inserted !== undefined)
-        return { id, token: tokenOf(inserted.key), dueAt, existed: false };
-      const found = yield* eventAt(session, input);
-      if (found === undefined) throw awaitEventNotFound(input);
-      if (found.state === "revoked") throw awaitEventRevoked(input);
-      const token = tokenOf(found.rowKey);
-      return { id, token, dueAt: found.dueAt, existed: true };
-    },
-  });
+    const tokenOf = (rowKey: number): string => awaitToken(database.bytes, secret, { id, rowKey });
+    if (inserted !== undefined) return { id, token: tokenOf(inserted.key), dueAt, existed: false };
+    const found = yield* eventAt(session, input);
+    if (found === undefined) throw awaitEventNotFound(input);
+    if (found.state === "revoked") throw awaitEventRevoked(input);
+    const token = tokenOf(found.rowKey);
+    return { id, token, dueAt: found.dueAt, existed: true };
+  },
+});

@@ -1,7 +1,7 @@
 import type { AwaitEnd, AwaitOutcome } from "../../../model/effect/await-event.ts";
 import type { AwaitEventId } from "../../../model/effect/await-token.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import { rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import {
   list,
@@ -64,13 +64,12 @@ export function eventView(context: AwaitContext, event: AwaitRecord): AwaitEvent
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const readAwaitEvent: StoreOperation<AwaitContext, AwaitPlace, AwaitRecord | undefined> =
-  storeOperation("readAwaitEvent", {
-    key: (input: AwaitPlace) => aggregateOf(input),
-    *one(_: AwaitContext, input) {
-      return yield* eventAt(yield* livingSessionOf(input.scope), input);
-    },
-  });
+export const readAwaitEvent = storeOperation("readAwaitEvent", {
+  key: (input) => aggregateOf(input),
+  *one(_: AwaitContext, input: AwaitPlace): Tx<AwaitRecord | undefined> {
+    return yield* eventAt(yield* livingSessionOf(input.scope), input);
+  },
+});
 
 export interface ListAwaitEventsOptions extends PageOptions {
   /** Selects only the events of this scope. */

@@ -1,6 +1,6 @@
 import { instantOf } from "../../../model/time/clock.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
@@ -67,22 +67,22 @@ interface RevokedSlice extends RevokeAwaitEventsReport {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-const revokeAwaitSlice: StoreOperation<AwaitContext, RevokeSlice, RevokedSlice> = storeOperation(
-  "revokeAwaitSlice",
-  {
-    key: (input: RevokeSlice) => input.session?.id ?? "",
-    *one({ clock }: AwaitContext, { scope, after, rowsMax, ...filter }) {
-      const session = yield* keptSessionOf(filter);
-      const found = yield* rows<EventRow>(sql`
+const revokeAwaitSlice = storeOperation("revokeAwaitSlice", {
+  key: (input) => input.session?.id ?? "",
+  *one(
+    { clock }: AwaitContext,
+    { scope, after, rowsMax, ...filter }: RevokeSlice,
+  ): Tx<RevokedSlice> {
+    const session = yield* keptSessionOf(filter);
+    const found = yield* rows<EventRow>(sql`
       SELECT ${eventColumns} FROM holdfast_await_event
       WHERE session = ${session} AND key > ${after} AND revoked_at IS NULL${inScope(scope)}
       ORDER BY key LIMIT ${rowsMax} ${lockRow}`);
-      const events = found.flatMap((stored) => undamaged(() => recordOf(stored)) ?? []);
-      const now = instantOf(() => clock.now());
-      for (const event of events) yield* settleAlone(event, { kind: "revoked" }, now);
-      yield* placeInGroups(events);
-      const next = found.length < rowsMax ? undefined : found.at(-1)?.key;
-      return { revoked: events.length, next };
-    },
+    const events = found.flatMap((stored) => undamaged(() => recordOf(stored)) ?? []);
+    const now = instantOf(() => clock.now());
+    for (const event of events) yield* settleAlone(event, { kind: "revoked" }, now);
+    yield* placeInGroups(events);
+    const next = found.length < rowsMax ? undefined : found.at(-1)?.key;
+    return { revoked: events.length, next };
   },
-);
+});

@@ -13,13 +13,7 @@ import {
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { storedError, withoutStacks } from "../../../model/values/stored-error.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  announce,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { announce, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { isHeldLiving } from "../../session-row.ts";
@@ -120,23 +114,22 @@ export function givenFail(
  *
  * @throws HoldfastError `AWAIT_TOKEN_INVALID`
  */
-export const resolveAwaitEvent: StoreOperation<AwaitContext, ResolveAwaitEvent, Settlement> =
-  storeOperation("resolveAwaitEvent", {
-    key: (input: ResolveAwaitEvent) => input.id,
-    *one(context: AwaitContext, { id, token, answer }) {
-      const { bytes } = context.database;
-      const secret = yield* signingSecret(context);
-      const address = yield* addressOf(id);
-      // No row has the key 0, so no token is genuine for it.
-      const rowKey = address?.rowKey ?? 0;
-      if (secret === undefined || !isGenuine(bytes, secret, rowKey, token)) throw tokenInvalid();
-      if (address === undefined || !(yield* isReachable(address))) throw tokenInvalid();
-      const locked = yield* lockedTogether(context, address);
-      const { event } = locked;
-      if (event?.rowKey !== rowKey || event.revokedAt !== null) throw tokenInvalid();
-      return yield* settle({ ...locked, event }, answer);
-    },
-  });
+export const resolveAwaitEvent = storeOperation("resolveAwaitEvent", {
+  key: (input) => input.id,
+  *one(context: AwaitContext, { id, token, answer }: ResolveAwaitEvent): Tx<Settlement> {
+    const { bytes } = context.database;
+    const secret = yield* signingSecret(context);
+    const address = yield* addressOf(id);
+    // No row has the key 0, so no token is genuine for it.
+    const rowKey = address?.rowKey ?? 0;
+    if (secret === undefined || !isGenuine(bytes, secret, rowKey, token)) throw tokenInvalid();
+    if (address === undefined || !(yield* isReachable(address))) throw tokenInvalid();
+    const locked = yield* lockedTogether(context, address);
+    const { event } = locked;
+    if (event?.rowKey !== rowKey || event.revokedAt !== null) throw tokenInvalid();
+    return yield* settle({ ...locked, event }, answer);
+  },
+});
 
 /**
  * True if the scope has no session, or its session is not deleted. The session is held before the
@@ -194,18 +187,17 @@ export function givenRevoke(
  * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND` or
  *   `SESSION_DELETED`.
  */
-export const endAwaitEvent: StoreOperation<AwaitContext, EndAwaitEvent, Settlement> =
-  storeOperation("endAwaitEvent", {
-    key: (input: EndAwaitEvent) => aggregateOf(input),
-    *one(context: AwaitContext, input) {
-      const { scope, key, end } = input;
-      const session = yield* keptSessionOf(scope);
-      const locked = yield* lockedTogether(context, { session, scope, key });
-      const { event } = locked;
-      if (event === undefined) throw awaitEventNotFound(input);
-      return yield* settle({ ...locked, event }, { kind: end });
-    },
-  });
+export const endAwaitEvent = storeOperation("endAwaitEvent", {
+  key: (input) => aggregateOf(input),
+  *one(context: AwaitContext, input: EndAwaitEvent): Tx<Settlement> {
+    const { scope, key, end } = input;
+    const session = yield* keptSessionOf(scope);
+    const locked = yield* lockedTogether(context, { session, scope, key });
+    const { event } = locked;
+    if (event === undefined) throw awaitEventNotFound(input);
+    return yield* settle({ ...locked, event }, { kind: end });
+  },
+});
 
 /**
  * Await-events that are locked at an instant: the one to end, and those that were overdue before.

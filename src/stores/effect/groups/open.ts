@@ -2,7 +2,7 @@ import { isOverdue } from "../../../model/effect/await-event.ts";
 import { instantOf } from "../../../model/time/clock.ts";
 import { attemptsOf, groupInvalid, type GroupKind } from "../../../model/effect/group.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { row, run, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { row, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { AwaitContext } from "../await/context.ts";
@@ -52,35 +52,32 @@ export function givenOpen(
  * @throws HoldfastError `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`,
  *   `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const openGroup: StoreOperation<AwaitContext, OpenGroup, OpenedGroup> = storeOperation(
-  "openGroup",
-  {
-    key: (input: OpenGroup) => aggregateOf(input),
-    *one(context: AwaitContext, input) {
-      const { scope, key, kind, members } = input;
-      const session = yield* keptSessionOf(scope);
-      const openedAt = instantOf(() => context.clock.now());
-      const inserted = yield* row<{ readonly key: number }>(sql`
-        INSERT INTO holdfast_effect_group (session, scope_kind, scope, name, kind, opened_at)
-        VALUES (${session}, ${scope.kind}, ${scope.id}, ${key}, ${kind}, ${openedAt})
-        ON CONFLICT (session, scope_kind, scope, name) DO NOTHING RETURNING key`);
-      if (inserted === undefined) {
-        const found = yield* groupRowAt(session, input);
-        if (found === undefined) throw groupNotFound(input);
-        assertSameGroup(input, input, yield* withMembers(found));
-        return { existed: true };
-      }
-      yield* timeOutMembers(context, session, input);
-      for (const [ordinal, member] of members.entries()) {
-        yield* run(sql`
-          INSERT INTO holdfast_effect_group_member (effect_group, ordinal, kind, name, attempts)
-          VALUES (${inserted.key}, ${ordinal}, ${member.kind}, ${member.key}, ${attemptsOf(member)})`);
-      }
-      yield* placeMembers(session, inserted.key);
-      return { existed: false };
-    },
+export const openGroup = storeOperation("openGroup", {
+  key: (input) => aggregateOf(input),
+  *one(context: AwaitContext, input: OpenGroup): Tx<OpenedGroup> {
+    const { scope, key, kind, members } = input;
+    const session = yield* keptSessionOf(scope);
+    const openedAt = instantOf(() => context.clock.now());
+    const inserted = yield* row<{ readonly key: number }>(sql`
+      INSERT INTO holdfast_effect_group (session, scope_kind, scope, name, kind, opened_at)
+      VALUES (${session}, ${scope.kind}, ${scope.id}, ${key}, ${kind}, ${openedAt})
+      ON CONFLICT (session, scope_kind, scope, name) DO NOTHING RETURNING key`);
+    if (inserted === undefined) {
+      const found = yield* groupRowAt(session, input);
+      if (found === undefined) throw groupNotFound(input);
+      assertSameGroup(input, input, yield* withMembers(found));
+      return { existed: true };
+    }
+    yield* timeOutMembers(context, session, input);
+    for (const [ordinal, member] of members.entries()) {
+      yield* run(sql`
+        INSERT INTO holdfast_effect_group_member (effect_group, ordinal, kind, name, attempts)
+        VALUES (${inserted.key}, ${ordinal}, ${member.kind}, ${member.key}, ${attemptsOf(member)})`);
+    }
+    yield* placeMembers(session, inserted.key);
+    return { existed: false };
   },
-);
+});
 
 /**
  * Records the timeouts of overdue members, which may not have been noticed yet.

@@ -1,12 +1,5 @@
 import { nextPlaces, type MemberEnd } from "../../../model/effect/group.ts";
-import {
-  announce,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { announce, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { isDamage } from "../../damage.ts";
 import type { AwaitContext } from "../await/context.ts";
@@ -97,14 +90,11 @@ function* placeUnlessDamaged(session: number, group: number): Tx<void> {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const settleGroup: StoreOperation<AwaitContext, GroupPlace, number> = storeOperation(
-  "settleGroup",
-  {
-    key: (input: GroupPlace) => aggregateOf(input),
-    *one(_: AwaitContext, input) {
-      const session = yield* keptSessionOf(input.scope);
-      const found = yield* groupRowAt(session, input);
-      return found === undefined ? 0 : yield* placeMembers(session, found.key);
-    },
+export const settleGroup = storeOperation("settleGroup", {
+  key: (input) => aggregateOf(input),
+  *one(_: AwaitContext, input: GroupPlace): Tx<number> {
+    const session = yield* keptSessionOf(input.scope);
+    const found = yield* groupRowAt(session, input);
+    return found === undefined ? 0 : yield* placeMembers(session, found.key);
   },
-);
+});

@@ -1,6 +1,6 @@
 import type { GroupKind } from "../../../model/effect/group.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import { rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import {
   list,
@@ -43,23 +43,22 @@ export interface GroupStanding extends GroupRecord {
  * Reads a group with the current state of its members.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const readGroup: StoreOperation<AwaitContext, GroupPlace, GroupStanding | undefined> =
-  storeOperation("readGroup", {
-    key: (input: GroupPlace) => aggregateOf(input),
-    *one(_: AwaitContext, input) {
-      const session = yield* livingSessionOf(input.scope);
-      const found = yield* groupRowAt(session, input);
-      if (found === undefined) return undefined;
-      const group = yield* withMembers(found);
-      const standings: MemberStanding[] = [];
-      for (const [ordinal, member] of group.members.entries()) {
-        const ended = group.placed.find((place) => place.ordinal === ordinal);
-        const attempt = ended?.attempt ?? null;
-        standings.push(yield* standingOf(session, input.scope, member, attempt));
-      }
-      return { ...group, standings };
-    },
-  });
+export const readGroup = storeOperation("readGroup", {
+  key: (input) => aggregateOf(input),
+  *one(_: AwaitContext, input: GroupPlace): Tx<GroupStanding | undefined> {
+    const session = yield* livingSessionOf(input.scope);
+    const found = yield* groupRowAt(session, input);
+    if (found === undefined) return undefined;
+    const group = yield* withMembers(found);
+    const standings: MemberStanding[] = [];
+    for (const [ordinal, member] of group.members.entries()) {
+      const ended = group.placed.find((place) => place.ordinal === ordinal);
+      const attempt = ended?.attempt ?? null;
+      standings.push(yield* standingOf(session, input.scope, member, attempt));
+    }
+    return { ...group, standings };
+  },
+});
 
 /** A group as callers see it. */
 export interface EffectGroup {

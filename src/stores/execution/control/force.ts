@@ -6,14 +6,7 @@ import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { isEndedFromOutside, isHeld } from "../../../model/execution/pending.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  announce,
-  row,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { announce, row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { writes, type Method } from "../../method.ts";
 import { judgedAt, type ExecutionContext } from "../context.ts";
@@ -39,24 +32,26 @@ type Forced = "cancelled" | "marked" | "alreadyFinished";
  * Ends one execution without running its code, or marks it if a descendant is open. May be
  * repeated.
  */
-const forceCancellation: StoreOperation<ExecutionContext, RequestCancellation, Forced> =
-  storeOperation("forceCancellation", {
-    key: (input: RequestCancellation) => input.id,
-    *one(context: ExecutionContext, { id, at: askedAt, reason, cancelled }) {
-      const record = yield* lockedRecord(id);
-      const at = judgedAt(context, askedAt);
-      if (record.state.pending.kind === "finished") return "alreadyFinished";
-      const requested: readonly ExecutionEvent[] = isForced(record.state)
-        ? []
-        : [{ kind: "cancellationRequested", reason, cause: "force" }];
-      // A child is created under the lock of its parent, which this transaction holds.
-      const isOpenBelow = yield* hasOpenBelow(id);
-      const events = isOpenBelow ? requested : [...requested, cancelled];
-      if (events.length > 0) yield* appendTo(record, at, events);
-      if (isHeld(record.state.pending, at)) yield* announce(runInterrupted, id);
-      return isOpenBelow ? "marked" : "cancelled";
-    },
-  });
+const forceCancellation = storeOperation("forceCancellation", {
+  key: (input) => input.id,
+  *one(
+    context: ExecutionContext,
+    { id, at: askedAt, reason, cancelled }: RequestCancellation,
+  ): Tx<Forced> {
+    const record = yield* lockedRecord(id);
+    const at = judgedAt(context, askedAt);
+    if (record.state.pending.kind === "finished") return "alreadyFinished";
+    const requested: readonly ExecutionEvent[] = isForced(record.state)
+      ? []
+      : [{ kind: "cancellationRequested", reason, cause: "force" }];
+    // A child is created under the lock of its parent, which this transaction holds.
+    const isOpenBelow = yield* hasOpenBelow(id);
+    const events = isOpenBelow ? requested : [...requested, cancelled];
+    if (events.length > 0) yield* appendTo(record, at, events);
+    if (isHeld(record.state.pending, at)) yield* announce(runInterrupted, id);
+    return isOpenBelow ? "marked" : "cancelled";
+  },
+});
 
 function isForced({ lifecycle, pending }: ExecutionState): boolean {
   return lifecycle === "cancelling" && isEndedFromOutside(pending);
@@ -82,20 +77,19 @@ interface OpenBelow {
 const sliceSize = 50;
 
 /** A page of unfinished descendants of an execution. */
-const openBelow: StoreOperation<ExecutionContext, OpenBelow, readonly ExecutionId[]> =
-  storeOperation("openBelow", {
-    key: (input: OpenBelow) => input.id,
-    *one(_: ExecutionContext, { id, after, order }) {
-      const [low, high] = idsBelow(id);
-      const from = order === "down" ? (after ?? low) : low;
-      const to = order === "up" ? (after ?? high) : high;
-      const found = yield* rows<{ readonly id: ExecutionId }>(sql`
+const openBelow = storeOperation("openBelow", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, { id, after, order }: OpenBelow): Tx<readonly ExecutionId[]> {
+    const [low, high] = idsBelow(id);
+    const from = order === "down" ? (after ?? low) : low;
+    const to = order === "up" ? (after ?? high) : high;
+    const found = yield* rows<{ readonly id: ExecutionId }>(sql`
       SELECT id FROM holdfast_execution
       WHERE id > ${from} AND id < ${to} AND parent IS NOT NULL AND state <> 'finished'
       ORDER BY ${order === "down" ? sql`id` : sql`id DESC`} LIMIT ${sliceSize}`);
-      return found.map((each) => each.id);
-    },
-  });
+    return found.map((each) => each.id);
+  },
+});
 
 /**
  * Ends an execution and all its unfinished descendants without running code. First it marks the

@@ -71,16 +71,15 @@ function unchanged({ version }: ExecutionState): Changed {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
  *   `EXECUTION_RUNNING`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`.
  */
-export const pauseExecution: StoreOperation<ExecutionContext, OfExecution, Changed> =
-  storeOperation("pauseExecution", {
-    key: keyOf,
-    *one(context: ExecutionContext, { id, at: askedAt }) {
-      const record = yield* lockedRecord(id);
-      const at = judgedAt(context, askedAt);
-      if (isSoAlready(record.state, "paused")) return unchanged(record.state);
-      return changed(yield* appendTo(record, at, [{ kind: "paused" }]));
-    },
-  });
+export const pauseExecution = storeOperation("pauseExecution", {
+  key: keyOf,
+  *one(context: ExecutionContext, { id, at: askedAt }: OfExecution): Tx<Changed> {
+    const record = yield* lockedRecord(id);
+    const at = judgedAt(context, askedAt);
+    if (isSoAlready(record.state, "paused")) return unchanged(record.state);
+    return changed(yield* appendTo(record, at, [{ kind: "paused" }]));
+  },
+});
 
 /** Resumes a paused execution. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`. */
 export const unpauseExecution: StoreOperation<ExecutionContext, OfExecution, Changed> =
@@ -185,13 +184,12 @@ export function* cancelOrMark(
  * is then refused. For a workflow use `requestCancellation`.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, or `EVENTS_INVALID` for a workflow.
  */
-export const cancelActivity: StoreOperation<
-  ExecutionContext,
-  OfExecution,
-  "cancelled" | "alreadyFinished"
-> = storeOperation("cancelActivity", {
+export const cancelActivity = storeOperation("cancelActivity", {
   key: keyOf,
-  *one(context: ExecutionContext, { id, at: askedAt }) {
+  *one(
+    context: ExecutionContext,
+    { id, at: askedAt }: OfExecution,
+  ): Tx<"cancelled" | "alreadyFinished"> {
     const record = yield* lockedRecord(id);
     const at = judgedAt(context, askedAt);
     const { role, pending } = record.state;
@@ -228,13 +226,9 @@ export function givenResolve(
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NOT_EXTERNAL`, or
  *   `RESOLUTION_CONFLICT` when it was resolved with another value.
  */
-export const resolveExternal: StoreOperation<
-  ExecutionContext,
-  ResolveExternal,
-  "resolved" | "alreadyResolved"
-> = storeOperation("resolveExternal", {
+export const resolveExternal = storeOperation("resolveExternal", {
   key: keyOf,
-  *one(context: ExecutionContext, input: ResolveExternal) {
+  *one(context: ExecutionContext, input: ResolveExternal): Tx<"resolved" | "alreadyResolved"> {
     const { id, finished } = input;
     const record = yield* lockedRecord(id);
     const at = judgedAt(context, input.at);
@@ -291,15 +285,12 @@ export function givenProgress(
 }
 
 /** Sets the progress of an execution. @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST` */
-export const setProgress: StoreOperation<ExecutionContext, SetProgress, void> = storeOperation(
-  "setProgress",
-  {
-    key: (input: SetProgress) => input.id,
-    *one(_: ExecutionContext, { id, progress, fence }) {
-      if (fence !== undefined) assertHeld(yield* lockedRecord(id), fence);
-      const written = yield* run(sql`
-        UPDATE holdfast_execution SET progress = ${progress} WHERE id = ${id} AND ${isPresent(id)}`);
-      if (written === 0) yield* lockedRecord(id);
-    },
+export const setProgress = storeOperation("setProgress", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, { id, progress, fence }: SetProgress): Tx<void> {
+    if (fence !== undefined) assertHeld(yield* lockedRecord(id), fence);
+    const written = yield* run(sql`
+      UPDATE holdfast_execution SET progress = ${progress} WHERE id = ${id} AND ${isPresent(id)}`);
+    if (written === 0) yield* lockedRecord(id);
   },
-);
+});

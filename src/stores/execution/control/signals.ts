@@ -6,7 +6,7 @@ import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount, checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { row, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { row, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { changedRow } from "../../damage.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
@@ -65,47 +65,46 @@ interface SendSignalOutcome {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, or
  *   `SIGNAL_CONFLICT` when the key was used with another value.
  */
-export const sendSignal: StoreOperation<ExecutionContext, SendSignal, SendSignalOutcome> =
-  storeOperation("sendSignal", {
-    key: (input: SendSignal) => input.id,
-    *one(context: ExecutionContext, input) {
-      const { id, signal, signalKey, value, valueHash } = input;
-      const record = yield* lockedRecord(id);
-      const at = judgedAt(context, input.at);
-      const inbox = signalInbox(signal);
-      // The blank separates it from the ids of children and delays, which contain none.
-      const source = `${inbox} ${signalKey}`;
-      const { state } = record;
-      const { values } = context;
-      const isSame = (hash: string | null): boolean =>
-        hash === valueHash || (hash !== null && values.agrees(values.readValue(value), hash));
-      const isFinished = state.pending.kind === "finished";
-      if (isFinished) {
-        const before = yield* earlierResponse(record.key, source);
-        if (before !== undefined && isSame(before.value_hash))
-          return { seq: before.seq, existed: true };
-        throw executionFinished(id, state.version);
-      }
-      const { seq, earlier } = yield* addResponse(record, {
-        at,
-        kind: "signal",
-        inbox,
-        source,
-        outcome: "sent",
-        child: null,
-        finishedVersion: null,
-        valueHash,
-        payload: value,
-      });
-      if (earlier !== undefined && !isSame(earlier.value_hash))
-        throw new HoldfastError(
-          "SIGNAL_CONFLICT",
-          `Signal "${signal}" was sent to ${id} before under the same key with another value, which stays. Use another key for another signal.`,
-          { id, signal, signalKey },
-        );
-      return { seq, existed: earlier !== undefined };
-    },
-  });
+export const sendSignal = storeOperation("sendSignal", {
+  key: (input) => input.id,
+  *one(context: ExecutionContext, input: SendSignal): Tx<SendSignalOutcome> {
+    const { id, signal, signalKey, value, valueHash } = input;
+    const record = yield* lockedRecord(id);
+    const at = judgedAt(context, input.at);
+    const inbox = signalInbox(signal);
+    // The blank separates it from the ids of children and delays, which contain none.
+    const source = `${inbox} ${signalKey}`;
+    const { state } = record;
+    const { values } = context;
+    const isSame = (hash: string | null): boolean =>
+      hash === valueHash || (hash !== null && values.agrees(values.readValue(value), hash));
+    const isFinished = state.pending.kind === "finished";
+    if (isFinished) {
+      const before = yield* earlierResponse(record.key, source);
+      if (before !== undefined && isSame(before.value_hash))
+        return { seq: before.seq, existed: true };
+      throw executionFinished(id, state.version);
+    }
+    const { seq, earlier } = yield* addResponse(record, {
+      at,
+      kind: "signal",
+      inbox,
+      source,
+      outcome: "sent",
+      child: null,
+      finishedVersion: null,
+      valueHash,
+      payload: value,
+    });
+    if (earlier !== undefined && !isSame(earlier.value_hash))
+      throw new HoldfastError(
+        "SIGNAL_CONFLICT",
+        `Signal "${signal}" was sent to ${id} before under the same key with another value, which stays. Use another key for another signal.`,
+        { id, signal, signalKey },
+      );
+    return { seq, existed: earlier !== undefined };
+  },
+});
 
 export interface ReceiveOptions extends WaitOptions {
   /** Receive only as the run that last locked the execution. */
@@ -159,13 +158,9 @@ interface ReceivedSignal<V = Encoded> {
  * and records nothing, if there is none. A repeated call returns the signal that it took.
  * @throws HoldfastError as `appendEvents` does.
  */
-export const receiveSignal: StoreOperation<
-  ExecutionContext,
-  ReceiveSignal,
-  ReceivedSignal | undefined
-> = storeOperation("receiveSignal", {
-  key: (input: ReceiveSignal) => input.id,
-  *one(context: ExecutionContext, input) {
+export const receiveSignal = storeOperation("receiveSignal", {
+  key: (input) => input.id,
+  *one(context: ExecutionContext, input: ReceiveSignal): Tx<ReceivedSignal | undefined> {
     const { id, signal, version, call = 0, seen = 0, fence } = input;
     const record = yield* lockedRecord(id);
     const at = judgedAt(context, input.at);

@@ -8,7 +8,7 @@ import {
 } from "../../../model/ids/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { row, run, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { row, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedVersion } from "../checks.ts";
@@ -78,30 +78,29 @@ export function givenRetry(
  *   `FORK_TOO_LARGE`, `NOT_FAILED` when there is nothing to try again,
  *   `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`.
  */
-export const forkExecution: StoreOperation<ExecutionContext, ForkExecution, CreatedExecution> =
-  storeOperation("forkExecution", {
-    key: (input: ForkExecution) => input.id,
-    *one(_: ExecutionContext, input) {
-      const { source, id, at } = input;
-      const earlier = yield* earlierFork(input);
-      if (earlier !== undefined) return earlier;
-      const record = yield* lockedSource(source);
-      const { prunedBefore } = yield* standing(source);
-      const version = yield* forkVersion(record, input.version, prunedBefore);
-      const created = yield* createdOf(record, at, {
-        version,
-        isRetry: input.version === undefined,
-      });
-      const { forkedFrom: from } = created;
-      assertCopyable(record, from, prunedBefore);
-      const outcome = yield* createUnder(null, { id, at, created });
-      if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
-      yield* fillFork(record, { key: outcome.key, id }, from, at);
-      // A copy at its creation has no gap before it.
-      if (version > 0) yield* notePruned(outcome.key, prunedBefore);
-      return { ...outcome, id, nextVersion: from.version + 2 };
-    },
-  });
+export const forkExecution = storeOperation("forkExecution", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, input: ForkExecution): Tx<CreatedExecution> {
+    const { source, id, at } = input;
+    const earlier = yield* earlierFork(input);
+    if (earlier !== undefined) return earlier;
+    const record = yield* lockedSource(source);
+    const { prunedBefore } = yield* standing(source);
+    const version = yield* forkVersion(record, input.version, prunedBefore);
+    const created = yield* createdOf(record, at, {
+      version,
+      isRetry: input.version === undefined,
+    });
+    const { forkedFrom: from } = created;
+    assertCopyable(record, from, prunedBefore);
+    const outcome = yield* createUnder(null, { id, at, created });
+    if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
+    yield* fillFork(record, { key: outcome.key, id }, from, at);
+    // A copy at its creation has no gap before it.
+    if (version > 0) yield* notePruned(outcome.key, prunedBefore);
+    return { ...outcome, id, nextVersion: from.version + 2 };
+  },
+});
 
 /** The earlier copy, if it exists and is the same. */
 function* earlierFork({ id, source, version }: ForkExecution): Tx<CreatedExecution | undefined> {

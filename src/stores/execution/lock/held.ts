@@ -1,6 +1,6 @@
 import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -30,13 +30,12 @@ interface Held {
  * Reads the executions of a holder: for one that lost the response to a lock, or that is shutting
  * down.
  */
-export const readHeld: StoreOperation<ExecutionContext, Held, readonly HeldExecution[]> =
-  storeOperation("readHeld", {
-    key: ({ holder }: Held) => holder.executor,
-    *one(_: ExecutionContext, { owner, holder }) {
-      return yield* rows<HeldExecution>(sql`
+export const readHeld = storeOperation("readHeld", {
+  key: ({ holder }) => holder.executor,
+  *one(_: ExecutionContext, { owner, holder }: Held): Tx<readonly HeldExecution[]> {
+    return yield* rows<HeldExecution>(sql`
       SELECT id, key, version, state, lock_version AS "lockVersion" FROM holdfast_execution
       WHERE owner = ${owner} AND lease_until IS NOT NULL
         AND executor = ${holder.executor} AND run = ${holder.run}`);
-    },
-  });
+  },
+});

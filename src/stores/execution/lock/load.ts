@@ -1,6 +1,6 @@
 import { executionNotFound } from "../../../model/execution/errors.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { row, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 import { isPresent, recordOf, stateColumns, type StateRow } from "../state-row.ts";
@@ -14,16 +14,15 @@ import { loadUnlocked, type LoadedExecution } from "./locked.ts";
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`,
  *   `VALUE_MALFORMED`, `PAYLOAD_CODEC_FAILED`
  */
-export const loadExecution: StoreOperation<ExecutionContext, ExecutionId, LoadedExecution> =
-  storeOperation("loadExecution", {
-    key: (id: ExecutionId) => id,
-    *one(context: ExecutionContext, id) {
-      const found = yield* row<StateRow>(sql`
+export const loadExecution = storeOperation("loadExecution", {
+  key: (id) => id,
+  *one(context: ExecutionContext, id: ExecutionId): Tx<LoadedExecution> {
+    const found = yield* row<StateRow>(sql`
       SELECT ${stateColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
-      if (found === undefined) throw executionNotFound(id);
-      const record = recordOf(found);
-      const budget = new ReadBudget();
-      const { inputs } = yield* readInputs([record], budget);
-      return yield* loadUnlocked(context, record, inputs.get(record.key), budget);
-    },
-  });
+    if (found === undefined) throw executionNotFound(id);
+    const record = recordOf(found);
+    const budget = new ReadBudget();
+    const { inputs } = yield* readInputs([record], budget);
+    return yield* loadUnlocked(context, record, inputs.get(record.key), budget);
+  },
+});

@@ -3,13 +3,7 @@ import { assertLeaseAhead, isCompatible } from "../../../model/execution/lock.ts
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import { integersOf, skipLocked } from "../../../sql/dialect.ts";
-import {
-  afterwards,
-  rows,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { afterwards, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { longestDueFirst, type Candidate } from "./candidate.ts";
 import { candidatesOf } from "./candidates.ts";
@@ -115,39 +109,38 @@ export interface LockPendingOutcome {
  *
  * @throws HoldfastError `LOCK_EXPIRY_INVALID`
  */
-export const lockPending: StoreOperation<ExecutionContext, LockPending, LockPendingOutcome> =
-  storeOperation("lockPending", {
-    key: (input: LockPending) => input.holder.executor,
-    *one(context: ExecutionContext, asked) {
-      assertLeaseAhead(asked);
-      const { functions } = asked;
-      yield* holdFunctions(functions);
-      const input = termsNow(context, asked);
-      const searched = yield* search(context, input);
-      const { found, damaged, parked, isLimited, walked, suspectsLeft } = searched;
-      const records = found.map(({ record }) => record);
-      const alone = found.some(({ execution }) => execution.isAlone);
-      for (const [body, alike] of byLock(records, functions, alone ? { ...input, alone } : input))
-        yield* writeLocks(alike, body, input.at);
-      if (walked.size > 0)
-        yield* afterwards({
-          durable() {
-            for (const [name, key] of walked) context.walks.set(name, key);
-          },
-        });
-      const inOrder = found.toSorted((a, b) => longestDueFirst(a.candidate, b.candidate));
-      return {
-        locked: inOrder.map(({ candidate, execution }) => ({
-          ...execution,
-          hasBegun: candidate.is_begun === 1,
-        })),
-        damaged: [...damaged.values()],
-        parked,
-        isLimited,
-        hasSuspects: suspectsLeft > 0,
-      };
-    },
-  });
+export const lockPending = storeOperation("lockPending", {
+  key: (input) => input.holder.executor,
+  *one(context: ExecutionContext, asked: LockPending): Tx<LockPendingOutcome> {
+    assertLeaseAhead(asked);
+    const { functions } = asked;
+    yield* holdFunctions(functions);
+    const input = termsNow(context, asked);
+    const searched = yield* search(context, input);
+    const { found, damaged, parked, isLimited, walked, suspectsLeft } = searched;
+    const records = found.map(({ record }) => record);
+    const alone = found.some(({ execution }) => execution.isAlone);
+    for (const [body, alike] of byLock(records, functions, alone ? { ...input, alone } : input))
+      yield* writeLocks(alike, body, input.at);
+    if (walked.size > 0)
+      yield* afterwards({
+        durable() {
+          for (const [name, key] of walked) context.walks.set(name, key);
+        },
+      });
+    const inOrder = found.toSorted((a, b) => longestDueFirst(a.candidate, b.candidate));
+    return {
+      locked: inOrder.map(({ candidate, execution }) => ({
+        ...execution,
+        hasBegun: candidate.is_begun === 1,
+      })),
+      damaged: [...damaged.values()],
+      parked,
+      isLimited,
+      hasSuspects: suspectsLeft > 0,
+    };
+  },
+});
 
 /** The number of rows that one call tries to lock or read without success before it stops. */
 const triedMax = 1_000;

@@ -5,7 +5,7 @@ import { canAppendLock } from "../../../model/execution/lock.ts";
 import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
 import { instantAfter } from "../../../model/time/instants.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -60,21 +60,20 @@ export function givenLock(
  * result is the same.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
-export const lockExecution: StoreOperation<ExecutionContext, LockOne, LockedExecution> =
-  storeOperation("lockExecution", {
-    key: (input: LockOne) => input.id,
-    *one(context: ExecutionContext, asked) {
-      const record = yield* lockedRecord(asked.id);
-      const input = termsNow(context, asked);
-      const kind = canAppendLock(input.id, record.state, input);
-      assertNext(record, input.version);
-      return yield* lockAndLoad(
-        context,
-        record,
-        kind === "new" ? input : keepingRetry(input, record),
-      );
-    },
-  });
+export const lockExecution = storeOperation("lockExecution", {
+  key: (input) => input.id,
+  *one(context: ExecutionContext, asked: LockOne): Tx<LockedExecution> {
+    const record = yield* lockedRecord(asked.id);
+    const input = termsNow(context, asked);
+    const kind = canAppendLock(input.id, record.state, input);
+    assertNext(record, input.version);
+    return yield* lockAndLoad(
+      context,
+      record,
+      kind === "new" ? input : keepingRetry(input, record),
+    );
+  },
+});
 
 /**
  * Extends the lock of the run that locked the execution last, if nothing has changed since. It
@@ -82,23 +81,20 @@ export const lockExecution: StoreOperation<ExecutionContext, LockOne, LockedExec
  * @throws HoldfastError `LOCK_LOST` when another run locked it last, `EXECUTION_NOT_FOUND`,
  *   `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
-export const extendLock: StoreOperation<ExecutionContext, LockOne, AppendOutcome> = storeOperation(
-  "extendLock",
-  {
-    key: (input: LockOne) => input.id,
-    *one(context: ExecutionContext, asked) {
-      const record = yield* lockedRecord(asked.id);
-      const input = termsNow(context, asked);
-      canAppendLock(input.id, record.state, input);
-      if (!isSameRun(lastHolder(record.state.pending), input.holder)) throw lockLost(input.id);
-      assertNext(record, input.version);
-      const { version } = yield* appendTo(record, input.at, [
-        lockedBy(keepingRetry(input, record), record.state.role),
-      ]);
-      return { nextVersion: version + 1, at: input.at };
-    },
+export const extendLock = storeOperation("extendLock", {
+  key: (input) => input.id,
+  *one(context: ExecutionContext, asked: LockOne): Tx<AppendOutcome> {
+    const record = yield* lockedRecord(asked.id);
+    const input = termsNow(context, asked);
+    canAppendLock(input.id, record.state, input);
+    if (!isSameRun(lastHolder(record.state.pending), input.holder)) throw lockLost(input.id);
+    assertNext(record, input.version);
+    const { version } = yield* appendTo(record, input.at, [
+      lockedBy(keepingRetry(input, record), record.state.role),
+    ]);
+    return { nextVersion: version + 1, at: input.at };
   },
-);
+});
 
 /** Keeps the stored retry policy: a worker that continues need not pass it again. */
 function keepingRetry<T extends LockTerms>(terms: T, { state }: ExecutionRecord): T {
@@ -141,30 +137,27 @@ export interface CreatedLocked extends CreatedExecution {
  * execution is not locked. But if this run already holds it, because an earlier response was lost,
  * the existing lock is returned.
  */
-export const createAndLock: StoreOperation<ExecutionContext, CreateAndLock, CreatedLocked> =
-  storeOperation("createAndLock", {
-    key: (input: CreateAndLock) => input.execution.id,
-    *one(context: ExecutionContext, input) {
-      const { execution, lock: asked } = input;
-      const { id } = execution;
-      const terms = termsNow(context, asked);
-      const lean = yield* insertLocked(input, terms.at, lockedBy(terms, execution.created.role));
-      if (lean !== undefined) {
-        const { key, nextVersion } = lean;
-        return { id, key, nextVersion, existed: false, locked: lean };
-      }
-      const found = yield* createOrFind(execution, { isLocked: true });
-      const outcome = { ...found, id };
-      const locked = outcome.existed
-        ? yield* heldBefore(context, id, asked)
-        : yield* lockNew(context, id, asked);
-      return locked === undefined
-        ? outcome
-        : { ...outcome, nextVersion: locked.nextVersion, locked };
-    },
-    many: createLockedOnPostgres,
-    manyTakes: ({ execution, lock }) => isSimple(execution, lock),
-  });
+export const createAndLock = storeOperation("createAndLock", {
+  key: (input) => input.execution.id,
+  *one(context: ExecutionContext, input: CreateAndLock): Tx<CreatedLocked> {
+    const { execution, lock: asked } = input;
+    const { id } = execution;
+    const terms = termsNow(context, asked);
+    const lean = yield* insertLocked(input, terms.at, lockedBy(terms, execution.created.role));
+    if (lean !== undefined) {
+      const { key, nextVersion } = lean;
+      return { id, key, nextVersion, existed: false, locked: lean };
+    }
+    const found = yield* createOrFind(execution, { isLocked: true });
+    const outcome = { ...found, id };
+    const locked = outcome.existed
+      ? yield* heldBefore(context, id, asked)
+      : yield* lockNew(context, id, asked);
+    return locked === undefined ? outcome : { ...outcome, nextVersion: locked.nextVersion, locked };
+  },
+  many: createLockedOnPostgres,
+  manyTakes: ({ execution, lock }) => isSimple(execution, lock),
+});
 
 /** Locks an execution that the transaction has created. @throws HoldfastError those of `canAppendLock` */
 export function* lockNew(

@@ -1,6 +1,6 @@
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { textRows } from "../../../sql/dialect.ts";
-import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 import { isLockableBegun, isLockableNew } from "../state-row.ts";
@@ -33,43 +33,39 @@ export interface Lockable {
 }
 
 /** Finds whether a run can be locked now, or the next time to check if nothing happens before. */
-export const findLockable: StoreOperation<ExecutionContext, LookForLockable, Lockable> =
-  storeOperation("findLockable", {
-    key: (input: LookForLockable) => input.functions[0]?.name ?? "",
-    *one(_: ExecutionContext, look) {
-      const { functions, now, walkAfter, codeVersion } = look;
-      const free = functions.filter((served) => !hasLimit(served));
-      const limited = functions.filter(hasLimit);
-      const names = functions.map(({ name }) => name);
-      const { lanes, suspects } = yield* runsApart(names, codeVersion);
-      const suspect = suspects.length === 0 ? undefined : yield* nextSuspect(look, suspects);
-      const earliest = earlier(yield* earliestOf(free, lanes), suspect);
-      if (earliest !== undefined && earliest <= now)
-        return { isThere: true, again: undefined, walked: new Map() };
-      const { items, walked } = yield* candidatesOf({
-        functions: limited,
-        holdings: yield* holdingsOf(limited),
-        chosen: [],
-        dueBy: now,
-        count: 1,
-        except: [],
-        walkAfter,
-        lanes,
-      });
-      const instants = earliest === undefined ? [] : [earliest];
-      for (const { name } of limited)
-        for (const next of [
-          yield* nextDueAfter(name, now),
-          yield* nextDueInLanes(lanes, name, now),
-        ])
-          if (next !== undefined) instants.push(next);
-      return {
-        isThere: items.length > 0,
-        again: instants.length === 0 ? undefined : Math.min(...instants),
-        walked,
-      };
-    },
-  });
+export const findLockable = storeOperation("findLockable", {
+  key: (input) => input.functions[0]?.name ?? "",
+  *one(_: ExecutionContext, look: LookForLockable): Tx<Lockable> {
+    const { functions, now, walkAfter, codeVersion } = look;
+    const free = functions.filter((served) => !hasLimit(served));
+    const limited = functions.filter(hasLimit);
+    const names = functions.map(({ name }) => name);
+    const { lanes, suspects } = yield* runsApart(names, codeVersion);
+    const suspect = suspects.length === 0 ? undefined : yield* nextSuspect(look, suspects);
+    const earliest = earlier(yield* earliestOf(free, lanes), suspect);
+    if (earliest !== undefined && earliest <= now)
+      return { isThere: true, again: undefined, walked: new Map() };
+    const { items, walked } = yield* candidatesOf({
+      functions: limited,
+      holdings: yield* holdingsOf(limited),
+      chosen: [],
+      dueBy: now,
+      count: 1,
+      except: [],
+      walkAfter,
+      lanes,
+    });
+    const instants = earliest === undefined ? [] : [earliest];
+    for (const { name } of limited)
+      for (const next of [yield* nextDueAfter(name, now), yield* nextDueInLanes(lanes, name, now)])
+        if (next !== undefined) instants.push(next);
+    return {
+      isThere: items.length > 0,
+      again: instants.length === 0 ? undefined : Math.min(...instants),
+      walked,
+    };
+  },
+});
 
 /** The instant at which a suspect may be taken; `now` if one may be taken already. */
 function* nextSuspect(

@@ -5,7 +5,7 @@ import { instantAfter } from "../../../model/time/instants.ts";
 import { checkedCount, draftOf, givenFlag, givenList } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { integersOf, lockRow } from "../../../sql/dialect.ts";
-import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, type Fence } from "../checks.ts";
@@ -76,18 +76,20 @@ interface RenewOutcome {
  * The younger row is locked first, as where an execution locks itself and then its parent, so that
  * no two transactions deadlock.
  */
-export const renewLeases: StoreOperation<ExecutionContext, RenewRuns, RenewOutcome> =
-  storeOperation("renewLeases", {
-    key: (input: RenewRuns) => input.holder.executor,
-    *one({ clock }: ExecutionContext, { runs, holder, beside, ...given }) {
-      // The call may have waited since it was made.
-      const lateMs = Math.max(0, clock.now() - given.at);
-      const until = given.leaseUntil + lateMs;
-      const held = sql`executor = ${holder.executor} AND run = ${holder.run} AND lease_until IS NOT NULL`;
-      const renewed = yield* rows<{
-        readonly key: number;
-        readonly id: ExecutionId;
-      }>(sql`
+export const renewLeases = storeOperation("renewLeases", {
+  key: (input) => input.holder.executor,
+  *one(
+    { clock }: ExecutionContext,
+    { runs, holder, beside, ...given }: RenewRuns,
+  ): Tx<RenewOutcome> {
+    // The call may have waited since it was made.
+    const lateMs = Math.max(0, clock.now() - given.at);
+    const until = given.leaseUntil + lateMs;
+    const held = sql`executor = ${holder.executor} AND run = ${holder.run} AND lease_until IS NOT NULL`;
+    const renewed = yield* rows<{
+      readonly key: number;
+      readonly id: ExecutionId;
+    }>(sql`
       UPDATE holdfast_execution SET
         lease_until = CASE WHEN lease_until < ${until} THEN ${until} ELSE lease_until END,
         due_at = CASE WHEN due_at < ${until} THEN ${until} ELSE due_at END
@@ -96,9 +98,9 @@ export const renewLeases: StoreOperation<ExecutionContext, RenewRuns, RenewOutco
         SELECT key FROM holdfast_execution
         WHERE key IN ${integersOf(runs.map(({ key }) => key))} AND ${held} ORDER BY key DESC ${lockRow})
       RETURNING key, id`);
-      const kept = new Map(renewed.map(({ key, id }) => [key, id]));
-      return {
-        lost: runs.filter(({ key, id }) => kept.get(key) !== id).map(({ id }) => id),
-      };
-    },
-  });
+    const kept = new Map(renewed.map(({ key, id }) => [key, id]));
+    return {
+      lost: runs.filter(({ key, id }) => kept.get(key) !== id).map(({ id }) => id),
+    };
+  },
+});

@@ -3,7 +3,7 @@ import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedCount, optionalText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../../sql/operation.ts";
 import { onlyWait, optionsAndWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -91,13 +91,9 @@ interface AfterNumber {
  * often.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`
  */
-const responsesAfter: StoreOperation<
-  ExecutionContext,
-  AfterNumber,
-  LoadedPage<StoredResponse>
-> = storeOperation("responsesAfter", {
-  key: (input: AfterNumber) => input.id,
-  *one(_: ExecutionContext, { id, after }) {
+const responsesAfter = storeOperation("responsesAfter", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, { id, after }: AfterNumber): Tx<LoadedPage<StoredResponse>> {
     const { key, responses } = yield* standing(id);
     return responses > after
       ? yield* responsePage({ key }, after, responses)

@@ -3,7 +3,7 @@ import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution
 import { checkedCount, draftOf, givenInvalid, givenList } from "../../../model/shape.ts";
 import { isRecord } from "../../../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { row, run, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { row, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -67,22 +67,21 @@ function checkedRange(draft: BacktraceDraft): BacktraceDraft {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_EXISTS` when a
  *   range begins where a different one does.
  */
-export const appendBacktraces: StoreOperation<ExecutionContext, AppendBacktraces, void> =
-  storeOperation("appendBacktraces", {
-    key: (input: AppendBacktraces) => input.id,
-    *one(_: ExecutionContext, { id, ranges }) {
-      const execution = yield* lockedKey(id);
-      for (const { from, to, hash, stack } of ranges) {
-        // Written even if it exists, so that retention cannot remove it in the meantime.
-        yield* run(sql`
-          INSERT INTO holdfast_execution_stack (hash, stack) VALUES (${hash}, ${stack}) ON CONFLICT (hash) DO UPDATE SET stack = excluded.stack`);
-        const inserted = yield* run(sql`
-          INSERT INTO holdfast_execution_backtrace (execution, version_from, version_to, hash)
-          VALUES (${execution}, ${from}, ${to}, ${hash}) ON CONFLICT (execution, version_from) DO NOTHING`);
-        if (inserted === 0) yield* assertSame(id, execution, { from, to, hash });
-      }
-    },
-  });
+export const appendBacktraces = storeOperation("appendBacktraces", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, { id, ranges }: AppendBacktraces): Tx<void> {
+    const execution = yield* lockedKey(id);
+    for (const { from, to, hash, stack } of ranges) {
+      // Written even if it exists, so that retention cannot remove it in the meantime.
+      yield* run(sql`
+        INSERT INTO holdfast_execution_stack (hash, stack) VALUES (${hash}, ${stack}) ON CONFLICT (hash) DO UPDATE SET stack = excluded.stack`);
+      const inserted = yield* run(sql`
+        INSERT INTO holdfast_execution_backtrace (execution, version_from, version_to, hash)
+        VALUES (${execution}, ${from}, ${to}, ${hash}) ON CONFLICT (execution, version_from) DO NOTHING`);
+      if (inserted === 0) yield* assertSame(id, execution, { from, to, hash });
+    }
+  },
+});
 
 /** The range that begins first or last, or the innermost one that contains a version. */
 export type WhichBacktrace = "first" | "last" | { readonly version: number };
@@ -112,25 +111,24 @@ function checkedWhich(which: WhichBacktrace): WhichBacktrace {
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_NOT_FOUND`. */
-export const readBacktrace: StoreOperation<ExecutionContext, ReadBacktrace, BacktraceView> =
-  storeOperation("readBacktrace", {
-    key: (input: ReadBacktrace) => input.id,
-    *one(_: ExecutionContext, { id, which }) {
-      const { key } = yield* standing(id);
-      const found = yield* row<{
-        readonly version_from: number;
-        readonly version_to: number;
-        readonly hash: string;
-        readonly stack: string;
-      }>(sql`
-        SELECT r.version_from, r.version_to, r.hash, b.stack
-        FROM holdfast_execution_backtrace AS r JOIN holdfast_execution_stack AS b ON b.hash = r.hash
-        WHERE r.execution = ${key} AND ${chosen(which)} LIMIT 1`);
-      if (found === undefined) throw backtraceNotFound(id, which);
-      const { version_from: from, version_to: to, hash, stack } = found;
-      return { from, to, hash, stack };
-    },
-  });
+export const readBacktrace = storeOperation("readBacktrace", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, { id, which }: ReadBacktrace): Tx<BacktraceView> {
+    const { key } = yield* standing(id);
+    const found = yield* row<{
+      readonly version_from: number;
+      readonly version_to: number;
+      readonly hash: string;
+      readonly stack: string;
+    }>(sql`
+      SELECT r.version_from, r.version_to, r.hash, b.stack
+      FROM holdfast_execution_backtrace AS r JOIN holdfast_execution_stack AS b ON b.hash = r.hash
+      WHERE r.execution = ${key} AND ${chosen(which)} LIMIT 1`);
+    if (found === undefined) throw backtraceNotFound(id, which);
+    const { version_from: from, version_to: to, hash, stack } = found;
+    return { from, to, hash, stack };
+  },
+});
 
 function chosen(which: WhichBacktrace): Statement {
   if (which === "first") return sql`1 = 1 ORDER BY r.version_from ASC`;

@@ -1,7 +1,7 @@
 import { tellProgress } from "../../../model/shape.ts";
 import { isExecutionStatus, type ExecutionStatus } from "../../../model/execution/status.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
-import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -97,13 +97,12 @@ const lastExecutionKey: StoreOperation<ExecutionContext, undefined, number> = st
   },
 );
 
-const countSlice: StoreOperation<
-  ExecutionContext,
-  CountSlice,
-  { readonly groups: readonly Group[]; readonly lastKey: number | undefined }
-> = storeOperation("countSlice", {
+const countSlice = storeOperation("countSlice", {
   key: () => "",
-  *one(_: ExecutionContext, { after, upTo, rowsMax, now }) {
+  *one(
+    _: ExecutionContext,
+    { after, upTo, rowsMax, now }: CountSlice,
+  ): Tx<{ readonly groups: readonly Group[]; readonly lastKey: number | undefined }> {
     const groups = yield* rows<Group>(sql`
       SELECT function, status, count(*) AS n, max(key) AS last_key
       FROM (

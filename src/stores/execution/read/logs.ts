@@ -7,14 +7,7 @@ import { checkedCount, checkedText, draftOf, givenFlag, givenList } from "../../
 import { spokenKind } from "../../../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { numberAt } from "../../cursor.ts";
 import {
@@ -136,21 +129,18 @@ function checkedEntry(entry: LogEntry): Omit<NewLine, "payload"> & { readonly da
  * last ones often arrive after the end.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`
  */
-export const appendLogs: StoreOperation<ExecutionContext, AppendLogs, void> = storeOperation(
-  "appendLogs",
-  {
-    key: (input: AppendLogs) => input.id,
-    *one(_: ExecutionContext, { id, at, lines }) {
-      // The lock gives the lines of one execution their keys in the order in which they become
-      // visible, so that a reader's cursor skips none.
-      const execution = yield* lockedKey(id);
-      for (const { level, message, run: runId, step, attempt, payload } of lines)
-        yield* run(sql`
-          INSERT INTO holdfast_execution_log (execution, at, run, step, attempt, level, message, payload)
-          VALUES (${execution}, ${at}, ${runId}, ${step}, ${attempt}, ${level}, ${message}, ${payload})`);
-    },
+export const appendLogs = storeOperation("appendLogs", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, { id, at, lines }: AppendLogs): Tx<void> {
+    // The lock gives the lines of one execution their keys in the order in which they become
+    // visible, so that a reader's cursor skips none.
+    const execution = yield* lockedKey(id);
+    for (const { level, message, run: runId, step, attempt, payload } of lines)
+      yield* run(sql`
+        INSERT INTO holdfast_execution_log (execution, at, run, step, attempt, level, message, payload)
+        VALUES (${execution}, ${at}, ${runId}, ${step}, ${attempt}, ${level}, ${message}, ${payload})`);
   },
-);
+});
 
 export interface ListLogsOptions extends PageOptions {
   /**

@@ -1,6 +1,6 @@
 import { lineOf, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { textsOf } from "../../../sql/dialect.ts";
-import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 
@@ -16,13 +16,9 @@ export interface ParkedBelow {
 const childrenMax = 1_000;
 
 /** Finds which of some executions are parked, or wait for a parked descendant. */
-export const readParked: StoreOperation<
-  ExecutionContext,
-  readonly string[],
-  readonly ParkedBelow[]
-> = storeOperation("readParked", {
+export const readParked = storeOperation("readParked", {
   key: () => "parked",
-  *one(_: ExecutionContext, ids) {
+  *one(_: ExecutionContext, ids: readonly string[]): Tx<readonly ParkedBelow[]> {
     const own = yield* rows<{ readonly id: string }>(sql`
       SELECT id FROM holdfast_execution WHERE id IN ${textsOf(ids)} AND lifecycle = 'parked'`);
     const children = yield* rows<{ readonly id: ExecutionId }>(sql`

@@ -5,7 +5,7 @@ import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution
 import { isSealed, sealedValue } from "../../../model/values/payload-mark.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { checkedVersion } from "../checks.ts";
@@ -51,24 +51,23 @@ interface StoredExecution extends ExecutionSummary {
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export const readExecution: StoreOperation<ExecutionContext, ExecutionId, StoredExecution> =
-  storeOperation("readExecution", {
-    key: (id: ExecutionId) => id,
-    *one({ clock }: ExecutionContext, id) {
-      const found = yield* row<SummaryRow & { readonly progress: Encoded | null }>(sql`
-        SELECT ${summaryColumns}, progress FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
-      if (found === undefined) throw yield* absence(id);
-      const [detailed] = yield* withDetails([found], clock.now());
-      if (detailed === undefined) throw executionNotFound(id);
-      const tags = yield* rows<{ readonly tag: string }>(sql`
-        SELECT tag FROM holdfast_execution_tag WHERE execution = ${found.key} ORDER BY tag`);
-      return {
-        ...summaryOf(detailed),
-        tags: tags.map(({ tag }) => tag),
-        progress: found.progress,
-      };
-    },
-  });
+export const readExecution = storeOperation("readExecution", {
+  key: (id) => id,
+  *one({ clock }: ExecutionContext, id: ExecutionId): Tx<StoredExecution> {
+    const found = yield* row<SummaryRow & { readonly progress: Encoded | null }>(sql`
+      SELECT ${summaryColumns}, progress FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
+    if (found === undefined) throw yield* absence(id);
+    const [detailed] = yield* withDetails([found], clock.now());
+    if (detailed === undefined) throw executionNotFound(id);
+    const tags = yield* rows<{ readonly tag: string }>(sql`
+      SELECT tag FROM holdfast_execution_tag WHERE execution = ${found.key} ORDER BY tag`);
+    return {
+      ...summaryOf(detailed),
+      tags: tags.map(({ tag }) => tag),
+      progress: found.progress,
+    };
+  },
+});
 
 export function shownExecution(
   { values }: ExecutionContext,
@@ -94,16 +93,15 @@ function unlessSealed(read: () => unknown): unknown {
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export const readCreated: StoreOperation<ExecutionContext, ExecutionId, LoggedEvent> =
-  storeOperation("readCreated", {
-    key: (id: ExecutionId) => id,
-    *one(_: ExecutionContext, id) {
-      const { key } = yield* standing(id);
-      const first = yield* soundEvent(id, key, 0);
-      if (first.event.kind !== "created") throw corruptLog(id, 0);
-      return first;
-    },
-  });
+export const readCreated = storeOperation("readCreated", {
+  key: (id) => id,
+  *one(_: ExecutionContext, id: ExecutionId): Tx<LoggedEvent> {
+    const { key } = yield* standing(id);
+    const first = yield* soundEvent(id, key, 0);
+    if (first.event.kind !== "created") throw corruptLog(id, 0);
+    return first;
+  },
+});
 
 export function shownCreated(
   context: ExecutionContext,
@@ -149,30 +147,26 @@ export function givenEvent(
  * One event. @throws HoldfastError `EXECUTION_NOT_FOUND`, with
  *   `details.missing` "event" when the execution exists; `CORRUPT_ROW`.
  */
-export const readEvent: StoreOperation<ExecutionContext, ReadEvent, LoggedEvent> = storeOperation(
-  "readEvent",
-  {
-    key: (input: ReadEvent) => input.id,
-    *one(_: ExecutionContext, { id, version }) {
-      const { key, version: last, prunedBefore } = yield* standing(id);
-      if (version > last) throw eventNotFound(id, version, last);
-      if (version >= prunedBefore || version === 0) return yield* soundEvent(id, key, version);
-      const found = yield* eventAt(key, version);
-      if (found === undefined) throw eventPruned(id, version, prunedBefore);
-      return found;
-    },
+export const readEvent = storeOperation("readEvent", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, { id, version }: ReadEvent): Tx<LoggedEvent> {
+    const { key, version: last, prunedBefore } = yield* standing(id);
+    if (version > last) throw eventNotFound(id, version, last);
+    if (version >= prunedBefore || version === 0) return yield* soundEvent(id, key, version);
+    const found = yield* eventAt(key, version);
+    if (found === undefined) throw eventPruned(id, version, prunedBefore);
+    return found;
   },
-);
+});
 
 /** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export const readLastEvent: StoreOperation<ExecutionContext, ExecutionId, LoggedEvent> =
-  storeOperation("readLastEvent", {
-    key: (id: ExecutionId) => id,
-    *one(_: ExecutionContext, id) {
-      const { key, version } = yield* standing(id);
-      return yield* soundEvent(id, key, version);
-    },
-  });
+export const readLastEvent = storeOperation("readLastEvent", {
+  key: (id) => id,
+  *one(_: ExecutionContext, id: ExecutionId): Tx<LoggedEvent> {
+    const { key, version } = yield* standing(id);
+    return yield* soundEvent(id, key, version);
+  },
+});
 
 export function shownEvent(
   context: ExecutionContext,

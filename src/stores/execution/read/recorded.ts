@@ -1,5 +1,5 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { operation, row, type Operation } from "../../../sql/operation.ts";
+import { operation, row, type Operation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 
 /**
@@ -24,12 +24,12 @@ export interface RecordedEvent {
 }
 
 /** The n-th recorded event, from 1 on; also for tests. */
-export const recordedAt: Operation<number, RecordedEvent | undefined> = operation("recordedAt", {
+export const recordedAt = operation("recordedAt", {
   key: () => "all",
-  *one(number) {
+  *one(number: number): Tx<RecordedEvent | undefined> {
     return yield* row<RecordedEvent>(sql`
-        SELECT x.id AS id, e.version AS version, e.kind AS kind
-        FROM holdfast_execution_event e JOIN holdfast_execution x ON x.key = e.execution
-        ORDER BY e.seq LIMIT 1 OFFSET ${number - 1}`);
+      SELECT x.id AS id, e.version AS version, e.kind AS kind
+      FROM holdfast_execution_event e JOIN holdfast_execution x ON x.key = e.execution
+      ORDER BY e.seq LIMIT 1 OFFSET ${number - 1}`);
   },
 });

@@ -2,7 +2,7 @@ import { lineOf, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { ResultKind } from "../../../model/execution/event.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { textsOf } from "../../../sql/dialect.ts";
-import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 import { resultHashIn } from "../event-row.ts";
@@ -27,19 +27,18 @@ interface Ending {
 type EndedResult = Pick<FinishedResult, "version" | "result" | "resultHash" | "resultKind">;
 
 /** Reads which of some executions without a parent have finished, with their small results. */
-const readEndings: StoreOperation<ExecutionContext, readonly ExecutionId[], readonly Ending[]> =
-  storeOperation("readEndings", {
-    key: () => "endings",
-    *one(_: ExecutionContext, ids) {
-      return yield* rows<Ending>(sql`
+const readEndings = storeOperation("readEndings", {
+  key: () => "endings",
+  *one(_: ExecutionContext, ids: readonly ExecutionId[]): Tx<readonly Ending[]> {
+    return yield* rows<Ending>(sql`
       SELECT x.id, x.state, x.version, x.result_kind, e.body,
         CASE WHEN octet_length(e.payload) <= ${smallMax} THEN e.payload END AS result
       FROM holdfast_execution x
         LEFT JOIN holdfast_execution_event e
           ON x.state = 'finished' AND e.execution = x.key AND e.version = x.version AND e.kind = 'finished'
       WHERE x.id IN ${textsOf(ids)} AND x.removing_at IS NULL`);
-    },
-  });
+  },
+});
 
 /**
  * Checks whether executions have finished, for any number of waits. Requests made at the same

@@ -1,7 +1,7 @@
 import type { Lifecycle, PendingState } from "../../../model/execution/state.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 
@@ -15,13 +15,9 @@ export interface ExecutionStanding {
 }
 
 /** The standings of some executions, by their keys and with one statement. */
-export const readStandings: StoreOperation<
-  ExecutionContext,
-  readonly number[],
-  readonly ExecutionStanding[]
-> = storeOperation("readStandings", {
+export const readStandings = storeOperation("readStandings", {
   key: () => "standings",
-  *one(_: ExecutionContext, keys) {
+  *one(_: ExecutionContext, keys: readonly number[]): Tx<readonly ExecutionStanding[]> {
     return yield* rows<ExecutionStanding>(sql`
       SELECT id, responses, lifecycle, state FROM holdfast_execution WHERE key IN ${integersOf(keys)}`);
   },

@@ -1,6 +1,6 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
-import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 import { isLockableBegun, isLockableNew } from "../state-row.ts";
@@ -25,37 +25,36 @@ interface FindUnserved {
 const functionsMax = 200;
 
 /** Functions with a due run and no running one: no worker may be serving them. */
-export const findUnserved: StoreOperation<ExecutionContext, FindUnserved, readonly Unserved[]> =
-  storeOperation("findUnserved", {
-    key: () => "unserved",
-    *one(_: ExecutionContext, { only, dueBy }) {
-      const unserved: Unserved[] = [];
-      let name = "";
-      for (let looked = 0; looked < functionsMax; looked += 1) {
-        const which = only === undefined ? sql`function > ${name}` : sql`function = ${only}`;
-        const [next] = (yield* rows<Unserved>(sql`
+export const findUnserved = storeOperation("findUnserved", {
+  key: () => "unserved",
+  *one(_: ExecutionContext, { only, dueBy }: FindUnserved): Tx<readonly Unserved[]> {
+    const unserved: Unserved[] = [];
+    let name = "";
+    for (let looked = 0; looked < functionsMax; looked += 1) {
+      const which = only === undefined ? sql`function > ${name}` : sql`function = ${only}`;
+      const [next] = (yield* rows<Unserved>(sql`
         SELECT function, id, due_at FROM (
           SELECT function, id, due_at FROM holdfast_execution
           WHERE ${which} AND ${isLockableNew} ORDER BY function, due_at, id LIMIT 1) AS fresh
         UNION ALL SELECT function, id, due_at FROM (
           SELECT function, id, due_at FROM holdfast_execution
           WHERE ${which} AND ${isLockableBegun} ORDER BY function, due_at, id LIMIT 1) AS begun`)).toSorted(
-          firstServed,
-        );
-        if (next === undefined) break;
-        name = next.function;
-        if (next.due_at <= dueBy) {
-          const running = yield* row(sql`
+        firstServed,
+      );
+      if (next === undefined) break;
+      name = next.function;
+      if (next.due_at <= dueBy) {
+        const running = yield* row(sql`
           SELECT concurrency_key FROM holdfast_execution WHERE function = ${name} AND state = 'locked'
           -- Not for the order: Postgres would look through the table for any one.
           ORDER BY concurrency_key LIMIT 1`);
-          if (running === undefined) unserved.push(next);
-        }
-        if (only !== undefined) break;
+        if (running === undefined) unserved.push(next);
       }
-      return unserved;
-    },
-  });
+      if (only !== undefined) break;
+    }
+    return unserved;
+  },
+});
 
 /** Orders functions by their bytes, as an index does. */
 function firstServed(a: Unserved, b: Unserved): number {

@@ -2,14 +2,7 @@ import { LastLocks } from "../../../model/execution/pruned.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -106,24 +99,23 @@ interface Boundary {
   readonly continuation: number;
 }
 
-const lastStart: StoreOperation<ExecutionContext, ExecutionId, Boundary | undefined> =
-  storeOperation("lastStart", {
-    key: (id: ExecutionId) => id,
-    *one(_: ExecutionContext, id) {
-      const { key } = yield* standing(id);
-      const found = yield* row<{
-        readonly version: number;
-        readonly responses: number;
-      }>(sql`
+const lastStart = storeOperation("lastStart", {
+  key: (id) => id,
+  *one(_: ExecutionContext, id: ExecutionId): Tx<Boundary | undefined> {
+    const { key } = yield* standing(id);
+    const found = yield* row<{
+      readonly version: number;
+      readonly responses: number;
+    }>(sql`
       SELECT history_from AS version, responses_from AS responses FROM holdfast_execution WHERE key = ${key}`);
-      if (found === undefined || found.version === 0) return undefined;
-      const { version, responses } = found;
-      const { event } = yield* soundEvent(id, key, version);
-      if (event.kind !== "continued") throw corruptLog(id, version);
-      const { continuation } = event;
-      return { id, key, version, responses, continuation };
-    },
-  });
+    if (found === undefined || found.version === 0) return undefined;
+    const { version, responses } = found;
+    const { event } = yield* soundEvent(id, key, version);
+    if (event.kind !== "continued") throw corruptLog(id, version);
+    const { continuation } = event;
+    return { id, key, version, responses, continuation };
+  },
+});
 
 const eventsPerLook = 2_000;
 
@@ -154,18 +146,17 @@ interface EventsBefore {
 }
 
 /** A page of events from a version down, with only the bodies of locks. */
-const eventsBefore: StoreOperation<ExecutionContext, EventsBefore, readonly EventRow[]> =
-  storeOperation("eventsBefore", {
-    key: (input: EventsBefore) => String(input.key),
-    *one(_: ExecutionContext, { key, before }) {
-      return yield* rows<EventRow>(sql`
+const eventsBefore = storeOperation("eventsBefore", {
+  key: (input) => String(input.key),
+  *one(_: ExecutionContext, { key, before }: EventsBefore): Tx<readonly EventRow[]> {
+    return yield* rows<EventRow>(sql`
       SELECT version, at, responses, kind, call, seen,
         CASE WHEN kind IN ('locked', 'forked') THEN body ELSE '{}' END AS body, NULL AS payload
       FROM holdfast_execution_event
       WHERE execution = ${key} AND version > 0 AND version < ${before}
       ORDER BY version DESC LIMIT ${eventsPerLook}`);
-    },
-  });
+  },
+});
 
 interface PruneSlice extends Boundary {
   readonly kept: readonly number[];
@@ -182,29 +173,26 @@ interface PrunedSlice {
 }
 
 /** Removes rows of one execution, up to a limit. */
-const pruneSlice: StoreOperation<ExecutionContext, PruneSlice, PrunedSlice> = storeOperation(
-  "pruneSlice",
-  {
-    key: (input: PruneSlice) => input.id,
-    *one(_: ExecutionContext, input) {
-      const { id, key, version, rowsMax } = input;
-      const record = yield* lockedRecord(id);
-      // Another execution has taken the id since.
-      if (record.key !== key) return { events: 0, responses: 0, rows: 0 };
-      yield* run(sql`
-        UPDATE holdfast_execution SET pruned_before = ${version} WHERE key = ${key} AND pruned_before < ${version}`);
-      const responses = yield* removeResponses(input);
-      let removed = responses;
-      if (removed < rowsMax)
-        removed += yield* removeBacktraces(key, rowsMax - removed, {
-          from: 1,
-          upTo: version,
-        });
-      const events = removed < rowsMax ? yield* removeEvents(input, rowsMax - removed) : 0;
-      return { events, responses, rows: removed + events };
-    },
+const pruneSlice = storeOperation("pruneSlice", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, input: PruneSlice): Tx<PrunedSlice> {
+    const { id, key, version, rowsMax } = input;
+    const record = yield* lockedRecord(id);
+    // Another execution has taken the id since.
+    if (record.key !== key) return { events: 0, responses: 0, rows: 0 };
+    yield* run(sql`
+      UPDATE holdfast_execution SET pruned_before = ${version} WHERE key = ${key} AND pruned_before < ${version}`);
+    const responses = yield* removeResponses(input);
+    let removed = responses;
+    if (removed < rowsMax)
+      removed += yield* removeBacktraces(key, rowsMax - removed, {
+        from: 1,
+        upTo: version,
+      });
+    const events = removed < rowsMax ? yield* removeEvents(input, rowsMax - removed) : 0;
+    return { events, responses, rows: removed + events };
   },
-);
+});
 
 function* removeResponses({
   key,
@@ -262,15 +250,14 @@ interface ChildrenOf {
   readonly after: ChildPlace | undefined;
 }
 
-const endedChildren: StoreOperation<ExecutionContext, ChildrenOf, readonly ChildPlace[]> =
-  storeOperation("endedChildren", {
-    key: (input: ChildrenOf) => String(input.parent),
-    *one(_: ExecutionContext, { parent, after }) {
-      const { created_at: createdAt, id } = after ?? { created_at: -1, id: "" };
-      return yield* rows<ChildPlace>(sql`
+const endedChildren = storeOperation("endedChildren", {
+  key: (input) => String(input.parent),
+  *one(_: ExecutionContext, { parent, after }: ChildrenOf): Tx<readonly ChildPlace[]> {
+    const { created_at: createdAt, id } = after ?? { created_at: -1, id: "" };
+    return yield* rows<ChildPlace>(sql`
       SELECT x.id, x.created_at FROM holdfast_execution AS x
       WHERE x.parent = ${parent} AND x.state = 'finished' AND (x.created_at, x.id) > (${createdAt}, ${id})
         AND NOT EXISTS (SELECT 1 FROM holdfast_execution_response r WHERE r.execution = ${parent} AND r.source = x.id)
       ORDER BY x.created_at, x.id LIMIT ${childrenPerRead}`);
-    },
-  });
+  },
+});

@@ -1,13 +1,6 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { lockRow, textsOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 import { idsBelow } from "../read/tree.ts";
@@ -45,30 +38,29 @@ export interface RemovedSlice {
  * Nothing can join a finished tree, since a child is created under the lock of an unfinished
  * parent: one check is enough.
  */
-export const removeTreeSlice: StoreOperation<ExecutionContext, RemoveTreeSlice, RemovedSlice> =
-  storeOperation("removeTreeSlice", {
-    key: (input: RemoveTreeSlice) => input.id,
-    *one(_: ExecutionContext, { id, at, rowsMax, leaves }) {
-      const root = yield* row<RootRow>(sql`
-        SELECT key, state, removing_at, erased_at, is_erased, process FROM holdfast_execution
-        WHERE id = ${id} ${lockRow}`);
-      if (root === undefined) return { rows: 0, left: "gone", erasedAt: null };
-      if (root.removing_at === null) {
-        const left = yield* whatKeeps(id, root);
-        if (left !== undefined) return { rows: 0, left, erasedAt: null };
-        yield* run(sql`
-          UPDATE holdfast_execution SET removing_at = ${at} WHERE key = ${root.key}`);
-      }
-      const isErasure = leaves === undefined ? root.erased_at !== null : leaves === "tombstone";
-      const erasedAt = isErasure ? (root.erased_at ?? at) : null;
-      if (isErasure && root.is_erased !== null) return { rows: 0, left: "gone", erasedAt };
-      if (erasedAt !== root.erased_at)
-        yield* run(sql`
-          UPDATE holdfast_execution SET erased_at = ${erasedAt}, is_erased = NULL WHERE key = ${root.key}`);
-      const removed = yield* removeRows(id, root.key, rowsMax, isErasure);
-      return { ...removed, erasedAt };
-    },
-  });
+export const removeTreeSlice = storeOperation("removeTreeSlice", {
+  key: (input) => input.id,
+  *one(_: ExecutionContext, { id, at, rowsMax, leaves }: RemoveTreeSlice): Tx<RemovedSlice> {
+    const root = yield* row<RootRow>(sql`
+      SELECT key, state, removing_at, erased_at, is_erased, process FROM holdfast_execution
+      WHERE id = ${id} ${lockRow}`);
+    if (root === undefined) return { rows: 0, left: "gone", erasedAt: null };
+    if (root.removing_at === null) {
+      const left = yield* whatKeeps(id, root);
+      if (left !== undefined) return { rows: 0, left, erasedAt: null };
+      yield* run(sql`
+        UPDATE holdfast_execution SET removing_at = ${at} WHERE key = ${root.key}`);
+    }
+    const isErasure = leaves === undefined ? root.erased_at !== null : leaves === "tombstone";
+    const erasedAt = isErasure ? (root.erased_at ?? at) : null;
+    if (isErasure && root.is_erased !== null) return { rows: 0, left: "gone", erasedAt };
+    if (erasedAt !== root.erased_at)
+      yield* run(sql`
+        UPDATE holdfast_execution SET erased_at = ${erasedAt}, is_erased = NULL WHERE key = ${root.key}`);
+    const removed = yield* removeRows(id, root.key, rowsMax, isErasure);
+    return { ...removed, erasedAt };
+  },
+});
 
 interface RootRow {
   readonly key: number;

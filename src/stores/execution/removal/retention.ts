@@ -4,7 +4,7 @@ import type { ResultKind } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount, draftOf, givenInvalid, givenList } from "../../../model/shape.ts";
-import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { ExecutionContext } from "../context.ts";
@@ -250,13 +250,12 @@ interface TreesBetween {
 }
 
 /** Finished trees between two places, oldest first. */
-export const finishedTrees: StoreOperation<
-  ExecutionContext,
-  TreesBetween,
-  readonly FinishedTree[]
-> = storeOperation("finishedTrees", {
-  key: (input: TreesBetween) => input.function,
-  *one(_: ExecutionContext, { function: name, after, upTo, limit }) {
+export const finishedTrees = storeOperation("finishedTrees", {
+  key: (input) => input.function,
+  *one(
+    _: ExecutionContext,
+    { function: name, after, upTo, limit }: TreesBetween,
+  ): Tx<readonly FinishedTree[]> {
     const { finishedAt, id } = after ?? { finishedAt: -1, id: "" };
     const found = yield* rows<{
       readonly finished_at: number;
@@ -284,49 +283,47 @@ interface StepBack {
 }
 
 /** The place a number of places before another, or undefined if there are fewer. */
-const placeBack: StoreOperation<ExecutionContext, StepBack, TreePlace | undefined> = storeOperation(
-  "placeBack",
-  {
-    key: (input: StepBack) => input.function,
-    *one(_: ExecutionContext, { function: name, before, places }) {
-      const { finishedAt, id } = before ?? {
-        finishedAt: Number.MAX_SAFE_INTEGER,
-        id: afterAllIds,
-      };
-      const found = yield* row<{ finished_at: number; id: string }>(sql`
-        SELECT finished_at, id FROM holdfast_execution
-        WHERE function = ${name} AND state = 'finished' AND parent IS NULL
-          AND (finished_at, id) < (${finishedAt}, ${id})
-        ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET ${places - 1}`);
-      return found && { finishedAt: found.finished_at, id: found.id };
-    },
+const placeBack = storeOperation("placeBack", {
+  key: (input) => input.function,
+  *one(
+    _: ExecutionContext,
+    { function: name, before, places }: StepBack,
+  ): Tx<TreePlace | undefined> {
+    const { finishedAt, id } = before ?? {
+      finishedAt: Number.MAX_SAFE_INTEGER,
+      id: afterAllIds,
+    };
+    const found = yield* row<{ finished_at: number; id: string }>(sql`
+      SELECT finished_at, id FROM holdfast_execution
+      WHERE function = ${name} AND state = 'finished' AND parent IS NULL
+        AND (finished_at, id) < (${finishedAt}, ${id})
+      ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET ${places - 1}`);
+    return found && { finishedAt: found.finished_at, id: found.id };
   },
-);
+});
 
 interface AfterText {
   readonly after: string;
 }
 
 /** The functions that have finished top-level executions, one by one. */
-const nextFinishedFunction: StoreOperation<ExecutionContext, AfterText, FunctionName | undefined> =
-  storeOperation("nextFinishedFunction", {
-    key: (input: AfterText) => input.after,
-    *one(_: ExecutionContext, { after }) {
-      const found = yield* row<{ readonly function: FunctionName }>(sql`
+const nextFinishedFunction = storeOperation("nextFinishedFunction", {
+  key: (input) => input.after,
+  *one(_: ExecutionContext, { after }: AfterText): Tx<FunctionName | undefined> {
+    const found = yield* row<{ readonly function: FunctionName }>(sql`
       SELECT function FROM holdfast_execution
       WHERE function > ${after} AND state = 'finished' AND parent IS NULL ORDER BY function LIMIT 1`);
-      return found?.function;
-    },
-  });
+    return found?.function;
+  },
+});
 
 /** Trees whose removal was interrupted, one by one. */
-const nextBeingRemoved: StoreOperation<ExecutionContext, AfterText, ExecutionId | undefined> =
-  storeOperation("nextBeingRemoved", {
-    key: (input: AfterText) => input.after,
-    *one(_: ExecutionContext, { after }) {
-      const found = yield* row<{ readonly id: ExecutionId }>(sql`
+const nextBeingRemoved = storeOperation("nextBeingRemoved", {
+  key: (input) => input.after,
+  *one(_: ExecutionContext, { after }: AfterText): Tx<ExecutionId | undefined> {
+    const found = yield* row<{ readonly id: ExecutionId }>(sql`
       SELECT id FROM holdfast_execution
       WHERE removing_at IS NOT NULL AND is_erased IS NULL AND id > ${after} ORDER BY id LIMIT 1`);
-      return found?.id;
-    },
-  });
+    return found?.id;
+  },
+});

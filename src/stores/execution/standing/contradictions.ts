@@ -1,6 +1,6 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { Database } from "../../../sql/database.ts";
-import { plainOperation, row, rows, type Operation, type Tx } from "../../../sql/operation.ts";
+import { plainOperation, row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { unlessUnreadable } from "../../damage.ts";
 import { beingRemoved } from "../being-removed.ts";
@@ -40,12 +40,17 @@ interface StandingSlice {
   readonly long: Omit<ReadOn, "limit"> | undefined;
 }
 
-const standingSlice: Operation<
-  { readonly after: number; readonly rowsMax: number; readonly perSnapshot: number },
-  StandingSlice
-> = plainOperation("standingSlice", {
+const standingSlice = plainOperation("standingSlice", {
   key: () => "",
-  *one({ after, rowsMax, perSnapshot }) {
+  *one({
+    after,
+    rowsMax,
+    perSnapshot,
+  }: {
+    readonly after: number;
+    readonly rowsMax: number;
+    readonly perSnapshot: number;
+  }): Tx<StandingSlice> {
     const found = yield* rows<StandingRow>(sql`
       SELECT ${standingRowColumns} FROM holdfast_execution WHERE key > ${after} ORDER BY key LIMIT ${rowsMax}`);
     const fitting = withinSize(found, perSnapshot);
@@ -76,37 +81,39 @@ interface ReadOn {
 }
 
 /** The next part of a log, or undefined if the run was started anew or removed. */
-const readOnSlice: Operation<ReadOn, (StoryPart & { readonly row: StandingRow }) | undefined> =
-  plainOperation("standingReadOn", {
-    key: ({ row: { id } }) => id,
-    *one({ row: before, story, limit }) {
-      const now = yield* standingRow(before.key);
-      if (now?.history_from !== before.history_from) return undefined;
-      return { row: now, ...(yield* readOn(now, story, limit)) };
-    },
-  });
+const readOnSlice = plainOperation("standingReadOn", {
+  key: ({ row: { id } }) => id,
+  *one({
+    row: before,
+    story,
+    limit,
+  }: ReadOn): Tx<(StoryPart & { readonly row: StandingRow }) | undefined> {
+    const now = yield* standingRow(before.key);
+    if (now?.history_from !== before.history_from) return undefined;
+    return { row: now, ...(yield* readOn(now, story, limit)) };
+  },
+});
 
 /** The signal that an earlier run left to this one; undefined as above. */
-const leftSlice: Operation<
-  Omit<ReadOn, "limit">,
-  { readonly left: StandingResponse | undefined } | undefined
-> = plainOperation("standingLeft", {
+const leftSlice = plainOperation("standingLeft", {
   key: ({ row: { id } }) => id,
-  *one({ row: before, story }) {
+  *one({
+    row: before,
+    story,
+  }: Omit<ReadOn, "limit">): Tx<{ readonly left: StandingResponse | undefined } | undefined> {
     const now = yield* standingRow(before.key);
     if (now?.history_from !== before.history_from) return undefined;
     return { left: yield* readLeft(before, story) };
   },
 });
 
-const rowNames: Operation<number, { readonly key: number; readonly id: ExecutionId } | undefined> =
-  plainOperation("standingName", {
-    key: () => "",
-    *one(after) {
-      return yield* row<{ readonly key: number; readonly id: ExecutionId }>(sql`
-        SELECT key, id FROM holdfast_execution WHERE key > ${after} ORDER BY key LIMIT 1`);
-    },
-  });
+const rowNames = plainOperation("standingName", {
+  key: () => "",
+  *one(after: number): Tx<{ readonly key: number; readonly id: ExecutionId } | undefined> {
+    return yield* row<{ readonly key: number; readonly id: ExecutionId }>(sql`
+      SELECT key, id FROM holdfast_execution WHERE key > ${after} ORDER BY key LIMIT 1`);
+  },
+});
 
 /** A row by its key; undefined if it is missing. */
 function* standingRow(key: number): Tx<StandingRow | undefined> {

@@ -5,8 +5,7 @@ import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import type { Liveness } from "../../../sql/database.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { announce, row, run, storeOperation } from "../../../sql/operation.ts";
-import type { StoreOperation, Tx } from "../../../sql/operation.ts";
+import { announce, row, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { StoreContext } from "../../context.ts";
 import { unlessUnreadable } from "../../damage.ts";
@@ -64,33 +63,29 @@ const tooLong: Repaired = {
 };
 const gone: Repaired = { outcome: "agrees", reason: "It is gone." };
 
-const repairState: StoreOperation<StoreContext, RepairState, Repaired> = storeOperation(
-  "repairState",
-  {
-    key: (input: RepairState) => input.id,
-    *one({ clock }: StoreContext, input) {
-      const found = yield* row<StandingRow>(sql`
-        SELECT ${standingRowColumns} FROM holdfast_execution
-        WHERE id = ${input.id} AND key = ${input.key} AND ${isPresent(input.id)} ${lockRow}`);
-      if (found === undefined) return gone;
-      if (sizeOf(found) > sizeMax) return tooLong;
-      const judgement = yield* judgedNow(found);
-      if (judgement.kind === "agrees") return { outcome: "agrees", reason: "It agrees by now." };
-      if (judgement.kind === "unreadable")
-        return { outcome: "logDamaged", reason: judgement.reason };
-      const { contradiction } = judgement;
-      const reason = reasonOf(contradiction, found);
-      const at = Math.max(input.at, clock.now());
-      const isKnown = ownerOf(contradiction) === input.owner;
-      if (!isKnown || isHeld(contradiction, found, input.liveness, at))
-        return { outcome: "held", reason };
-      yield* write(found, contradiction);
-      if ((yield* judgedNow(yield* written(found))).kind !== "agrees")
-        throw corruptRow("holdfast_execution", found.id, "cannot be made what its log says");
-      return { outcome: "repaired", reason };
-    },
+const repairState = storeOperation("repairState", {
+  key: (input) => input.id,
+  *one({ clock }: StoreContext, input: RepairState): Tx<Repaired> {
+    const found = yield* row<StandingRow>(sql`
+      SELECT ${standingRowColumns} FROM holdfast_execution
+      WHERE id = ${input.id} AND key = ${input.key} AND ${isPresent(input.id)} ${lockRow}`);
+    if (found === undefined) return gone;
+    if (sizeOf(found) > sizeMax) return tooLong;
+    const judgement = yield* judgedNow(found);
+    if (judgement.kind === "agrees") return { outcome: "agrees", reason: "It agrees by now." };
+    if (judgement.kind === "unreadable") return { outcome: "logDamaged", reason: judgement.reason };
+    const { contradiction } = judgement;
+    const reason = reasonOf(contradiction, found);
+    const at = Math.max(input.at, clock.now());
+    const isKnown = ownerOf(contradiction) === input.owner;
+    if (!isKnown || isHeld(contradiction, found, input.liveness, at))
+      return { outcome: "held", reason };
+    yield* write(found, contradiction);
+    if ((yield* judgedNow(yield* written(found))).kind !== "agrees")
+      throw corruptRow("holdfast_execution", found.id, "cannot be made what its log says");
+    return { outcome: "repaired", reason };
   },
-);
+});
 
 function* judgedNow(found: StandingRow): Tx<Judgement> {
   const stories = yield* readStories([found]);

@@ -3,14 +3,7 @@ import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { afterResponse } from "../../../model/execution/transition.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import { integersOf, skipLocked, textsOf } from "../../../sql/dialect.ts";
-import {
-  announce,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { announce, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import { judgedAt, type ExecutionContext } from "../context.ts";
@@ -47,23 +40,22 @@ export interface AnsweredDue {
  * find nothing left: on Postgres they skip locked rows, on SQLite they run after it. Rows are
  * locked in the same order as by `answerDelay`, the execution before its delay.
  */
-export const answerDueDelays: StoreOperation<ExecutionContext, AnswerDue, AnsweredDue> =
-  storeOperation("answerDueDelays", {
-    // One call at a time in a process: each takes all the delays that it is given.
-    key: () => "timers",
-    *one(context: ExecutionContext, { delays, at: askedAt }: AnswerDue) {
-      const records = yield* lockedOf(delays);
-      const at = judgedAt(context, askedAt);
-      const taken = yield* lockedDelays(delays, records);
-      if (taken.length === 0) return yield* leftOf(delays);
-      const responses = yield* moveToResponses(taken, at);
-      yield* wake(records, responses, at);
-      if (responses.length === delays.length) return { answered: responses.length, left: [] };
-      const answered = new Set<string>(responses.map(({ source }) => source));
-      const { left } = yield* leftOf(delays.filter((id) => !answered.has(id)));
-      return { answered: responses.length, left };
-    },
-  });
+export const answerDueDelays = storeOperation("answerDueDelays", {
+  // One call at a time in a process: each takes all the delays that it is given.
+  key: () => "timers",
+  *one(context: ExecutionContext, { delays, at: askedAt }: AnswerDue): Tx<AnsweredDue> {
+    const records = yield* lockedOf(delays);
+    const at = judgedAt(context, askedAt);
+    const taken = yield* lockedDelays(delays, records);
+    if (taken.length === 0) return yield* leftOf(delays);
+    const responses = yield* moveToResponses(taken, at);
+    yield* wake(records, responses, at);
+    if (responses.length === delays.length) return { answered: responses.length, left: [] };
+    const answered = new Set<string>(responses.map(({ source }) => source));
+    const { left } = yield* leftOf(delays.filter((id) => !answered.has(id)));
+    return { answered: responses.length, left };
+  },
+});
 
 /** The executions of these delays, except ones that another transaction has locked. */
 function* lockedOf(delays: readonly DelayId[]): Tx<ReadonlyMap<number, ExecutionRecord>> {

@@ -3,14 +3,7 @@ import { HoldfastError } from "../../../model/errors.ts";
 import type { DelayOutcome } from "../../../model/execution/event.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import {
-  announce,
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { announce, row, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { judgedAt, type ExecutionContext } from "../context.ts";
@@ -56,26 +49,28 @@ export type AnswerDelayOutcome = "answered" | "alreadyExpired" | "alreadyCancell
  * the outcome.
  * @throws HoldfastError `DELAY_NOT_FOUND` when it was never requested.
  */
-export const answerDelay: StoreOperation<ExecutionContext, AnswerDelay, AnswerDelayOutcome> =
-  storeOperation("answerDelay", {
-    key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
-    *one(context: ExecutionContext, { delay, at: askedAt, outcome }) {
-      const { execution } = splitDelayId(delay);
-      const record = yield* lockedRecord(execution);
-      const at = judgedAt(context, askedAt);
-      // An expiry may have been found before the pause.
-      const removed = yield* run(sql`
-        DELETE FROM holdfast_execution_delay
-        WHERE id = ${delay} AND (is_paused = 0 OR ${outcome} = 'cancelled')`);
-      if (removed === 0) {
-        const earlier = yield* earlierResponse(record.key, delay);
-        if (earlier === undefined) return yield* pausedDelay(delay);
-        return earlier.outcome === "cancelled" ? "alreadyCancelled" : "alreadyExpired";
-      }
-      yield* addResponse(record, delayResponse(delay, outcome, at));
-      return "answered";
-    },
-  });
+export const answerDelay = storeOperation("answerDelay", {
+  key: (input) => splitDelayId(input.delay).execution,
+  *one(
+    context: ExecutionContext,
+    { delay, at: askedAt, outcome }: AnswerDelay,
+  ): Tx<AnswerDelayOutcome> {
+    const { execution } = splitDelayId(delay);
+    const record = yield* lockedRecord(execution);
+    const at = judgedAt(context, askedAt);
+    // An expiry may have been found before the pause.
+    const removed = yield* run(sql`
+      DELETE FROM holdfast_execution_delay
+      WHERE id = ${delay} AND (is_paused = 0 OR ${outcome} = 'cancelled')`);
+    if (removed === 0) {
+      const earlier = yield* earlierResponse(record.key, delay);
+      if (earlier === undefined) return yield* pausedDelay(delay);
+      return earlier.outcome === "cancelled" ? "alreadyCancelled" : "alreadyExpired";
+    }
+    yield* addResponse(record, delayResponse(delay, outcome, at));
+    return "answered";
+  },
+});
 
 /** @throws HoldfastError `DELAY_NOT_FOUND` */
 function* pausedDelay(delay: DelayId): Tx<"notExpired"> {
@@ -109,21 +104,18 @@ export function givenUnpauseDelay(
 }
 
 /** Pauses the expiry of a delay, or resumes it. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND` */
-export const pauseDelay: StoreOperation<ExecutionContext, PauseDelay, void> = storeOperation(
-  "pauseDelay",
-  {
-    key: (input: PauseDelay) => splitDelayId(input.delay).execution,
-    *one(_: ExecutionContext, { delay, isPaused }) {
-      const found = yield* row<{ readonly is_paused: number }>(sql`
+export const pauseDelay = storeOperation("pauseDelay", {
+  key: (input) => splitDelayId(input.delay).execution,
+  *one(_: ExecutionContext, { delay, isPaused }: PauseDelay): Tx<void> {
+    const found = yield* row<{ readonly is_paused: number }>(sql`
       SELECT is_paused FROM holdfast_execution_delay WHERE id = ${delay} ${lockRow}`);
-      if (found === undefined) throw delayNotFound(delay);
-      if (found.is_paused === Number(isPaused)) return;
-      yield* run(sql`
+    if (found === undefined) throw delayNotFound(delay);
+    if (found.is_paused === Number(isPaused)) return;
+    yield* run(sql`
       UPDATE holdfast_execution_delay SET is_paused = ${Number(isPaused)} WHERE id = ${delay}`);
-      yield* announce(timerSet, splitDelayId(delay).execution);
-    },
+    yield* announce(timerSet, splitDelayId(delay).execution);
   },
-);
+});
 
 function delayNotFound(delay: DelayId): HoldfastError {
   return new HoldfastError(

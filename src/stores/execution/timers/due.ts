@@ -96,25 +96,24 @@ interface ExpiredBy {
  * A page of expired timers, in the order of expiry. Handled timers are gone, so starting from the
  * beginning again is right too, unless an unhandled timer blocks the front.
  */
-export const expiredTimers: StoreOperation<ExecutionContext, ExpiredBy, ExpiredTimers> =
-  storeOperation("expiredTimers", {
-    key: () => "",
-    *one(_: ExecutionContext, input: ExpiredBy) {
-      const found = [
-        ...(yield* expiredDelays(input)),
-        ...(yield* expiredLocks(input)),
-        ...(yield* expiredDeadlines(input)),
-      ].toSorted(inOrder);
-      const page = found.slice(0, input.limit);
-      return {
-        timers: page.flatMap(({ timer }) => timer ?? []),
-        damaged: page.flatMap(({ place: { kind, id }, timer }) =>
-          timer === undefined ? { table: timerTables[kind], key: id } : [],
-        ),
-        next: found.length > input.limit ? page.at(-1)?.place : undefined,
-      };
-    },
-  });
+export const expiredTimers = storeOperation("expiredTimers", {
+  key: () => "",
+  *one(_: ExecutionContext, input: ExpiredBy): Tx<ExpiredTimers> {
+    const found = [
+      ...(yield* expiredDelays(input)),
+      ...(yield* expiredLocks(input)),
+      ...(yield* expiredDeadlines(input)),
+    ].toSorted(inOrder);
+    const page = found.slice(0, input.limit);
+    return {
+      timers: page.flatMap(({ timer }) => timer ?? []),
+      damaged: page.flatMap(({ place: { kind, id }, timer }) =>
+        timer === undefined ? { table: timerTables[kind], key: id } : [],
+      ),
+      next: found.length > input.limit ? page.at(-1)?.place : undefined,
+    };
+  },
+});
 
 interface Found {
   readonly place: TimerPlace;

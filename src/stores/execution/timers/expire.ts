@@ -9,7 +9,7 @@ import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { isHeld } from "../../../model/execution/pending.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { announce, row, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { announce, row, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
@@ -29,13 +29,12 @@ export interface ExpireLock {
 }
 
 /** Records that a lock has expired, unless the worker has since extended or released it. */
-export const expireLock: StoreOperation<
-  ExecutionContext,
-  ExpireLock,
-  "expired" | "parked" | "notExpired"
-> = storeOperation("expireLock", {
-  key: (input: ExpireLock) => input.id,
-  *one({ endings }: ExecutionContext, { id, at, random }) {
+export const expireLock = storeOperation("expireLock", {
+  key: (input) => input.id,
+  *one(
+    { endings }: ExecutionContext,
+    { id, at, random }: ExpireLock,
+  ): Tx<"expired" | "parked" | "notExpired"> {
     const record = yield* lockedRecord(id);
     const { pending } = record.state;
     if (pending.kind !== "locked" || pending.leaseUntil > at) return "notExpired";
@@ -101,13 +100,12 @@ export interface ExpireDeadline {
  * Ends an execution whose deadline has passed. A workflow that runs or has a history, and any
  * execution that had children, is asked to end by itself.
  */
-export const expireDeadline: StoreOperation<
-  ExecutionContext,
-  ExpireDeadline,
-  "timedOut" | "requested" | "notExpired"
-> = storeOperation("expireDeadline", {
-  key: (input: ExpireDeadline) => input.id,
-  *one({ endings }: ExecutionContext, { id, at }) {
+export const expireDeadline = storeOperation("expireDeadline", {
+  key: (input) => input.id,
+  *one(
+    { endings }: ExecutionContext,
+    { id, at }: ExpireDeadline,
+  ): Tx<"timedOut" | "requested" | "notExpired"> {
     const record = yield* lockedRecord(id);
     const { state } = record;
     const due = yield* row<{ readonly deadline_at: number | null }>(sql`

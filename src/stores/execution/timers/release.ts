@@ -4,7 +4,7 @@ import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { lastHolder } from "../../../model/execution/state.ts";
 import { isHeld } from "../../../model/execution/pending.ts";
 import { parseOwnerId, type OwnerId } from "../../../model/ids/prefixed-id.ts";
-import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Damaged } from "../../damage.ts";
 import type { Endings, ExecutionContext } from "../context.ts";
@@ -46,9 +46,9 @@ export interface Held {
  * A page of the executions that a process holds: locked by it, or kept in its memory while they
  * wait.
  */
-export const heldBy: StoreOperation<ExecutionContext, HeldBy, Held> = storeOperation("heldBy", {
-  key: (input: HeldBy) => input.owner,
-  *one(_: ExecutionContext, { owner, at, limit, after }) {
+export const heldBy = storeOperation("heldBy", {
+  key: (input) => input.owner,
+  *one(_: ExecutionContext, { owner, at, limit, after }: HeldBy): Tx<Held> {
     const { leaseUntil, key } = after ?? { leaseUntil: 0, key: 0 };
     const found = yield* rows<{
       readonly id: ExecutionId;
@@ -71,13 +71,9 @@ export const heldBy: StoreOperation<ExecutionContext, HeldBy, Held> = storeOpera
 });
 
 /** The processes that hold executions, one by one. */
-const nextHolder: StoreOperation<
-  ExecutionContext,
-  { readonly after: string },
-  OwnerId | undefined
-> = storeOperation("nextHolder", {
-  key: (input: { readonly after: string }) => input.after,
-  *one(_: ExecutionContext, { after }) {
+const nextHolder = storeOperation("nextHolder", {
+  key: (input) => input.after,
+  *one(_: ExecutionContext, { after }: { readonly after: string }): Tx<OwnerId | undefined> {
     const found = yield* row<{ readonly owner: OwnerId }>(sql`
       SELECT owner FROM holdfast_execution
       WHERE lease_until IS NOT NULL AND owner > ${after} ORDER BY owner LIMIT 1`);
@@ -97,13 +93,12 @@ export interface ReleaseExecution {
  * Releases an execution from a process proven dead, if that process still holds it. May be
  * repeated.
  */
-export const releaseExecution: StoreOperation<
-  ExecutionContext,
-  ReleaseExecution,
-  "released" | "parked" | "notHeld"
-> = storeOperation("releaseDead", {
-  key: (input: ReleaseExecution) => input.id,
-  *one({ endings }: ExecutionContext, { id, owner, at, random }) {
+export const releaseExecution = storeOperation("releaseDead", {
+  key: (input) => input.id,
+  *one(
+    { endings }: ExecutionContext,
+    { id, owner, at, random }: ReleaseExecution,
+  ): Tx<"released" | "parked" | "notHeld"> {
     const record = yield* lockedRecord(id);
     const { state } = record;
     if (lastHolder(state.pending)?.owner !== owner || !isHeld(state.pending, at)) return "notHeld";

@@ -2,7 +2,7 @@ import type { Cadence } from "../../../model/trigger/schedule-cadence.ts";
 import type { CatchUp, SkippedInstants } from "../../../model/trigger/schedule-plan.ts";
 import type { Overlap } from "../../../model/trigger/run-schedule.ts";
 import { runSchedules } from "../../../model/trigger/run-schedule.ts";
-import { rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { StoreContext } from "../../context.ts";
 import { list, pageOf, sliced, type List, type PageOptions } from "../../list.ts";
@@ -141,13 +141,12 @@ function upcoming(cadence: Cadence, nextAt: number, now: number): readonly numbe
  * Schedules of runs that have been due since before an instant, because no worker fires them.
  * Longest overdue first.
  */
-export const findOverdue: StoreOperation<
-  object,
-  { readonly before: number },
-  readonly { readonly name: string; readonly due_at: number }[]
-> = storeOperation("findOverdue", {
+export const findOverdue = storeOperation("findOverdue", {
   key: () => "",
-  *one(_, { before }) {
+  *one(
+    _: object,
+    { before }: { readonly before: number },
+  ): Tx<readonly { readonly name: string; readonly due_at: number }[]> {
     return yield* rows<{ readonly name: string; readonly due_at: number }>(sql`
       SELECT name, due_at FROM holdfast_schedule
       WHERE kind = ${runSchedules} AND due_at <= ${before} ORDER BY due_at, key LIMIT 100`);

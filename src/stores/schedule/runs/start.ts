@@ -7,15 +7,7 @@ import {
   type SkipReason,
 } from "../../../model/trigger/run-schedule.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import {
-  announce,
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { announce, row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { changedRow, readValue } from "../../damage.ts";
 import type { ExecutionContext } from "../../execution/context.ts";
@@ -238,27 +230,28 @@ export interface FireNow {
  * started under its id.
  * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`
  */
-export const fireNow: StoreOperation<ExecutionContext, FireNow, { readonly function: string }> =
-  storeOperation("fireNow", {
-    key: (input: FireNow) => input.name,
-    *one(context: ExecutionContext, { name, run: id, at }) {
-      const found = yield* presentFunction(name);
-      const draft = draftOf(context, found, { id, instant: at, at });
-      const made = yield* createIfFree(null, draft);
-      if ("refusal" in made) throw made.refusal;
-      if (!made.existed) yield* remember(found, id, at, made.key);
-      return { function: found.function };
-    },
-  });
+export const fireNow = storeOperation("fireNow", {
+  key: (input) => input.name,
+  *one(
+    context: ExecutionContext,
+    { name, run: id, at }: FireNow,
+  ): Tx<{ readonly function: string }> {
+    const found = yield* presentFunction(name);
+    const draft = draftOf(context, found, { id, instant: at, at });
+    const made = yield* createIfFree(null, draft);
+    if ("refusal" in made) throw made.refusal;
+    if (!made.existed) yield* remember(found, id, at, made.key);
+    return { function: found.function };
+  },
+});
 
 /** Starts the first waiting instant of a schedule, if nothing blocks it any longer. */
-export const startWaiting: StoreOperation<
-  ExecutionContext,
-  { readonly name: string },
-  { readonly instant: number; readonly outcome: InstantOutcome } | undefined
-> = storeOperation("startWaiting", {
-  key: (input: { readonly name: string }) => input.name,
-  *one(context: ExecutionContext, { name }) {
+export const startWaiting = storeOperation("startWaiting", {
+  key: (input) => input.name,
+  *one(
+    context: ExecutionContext,
+    { name }: { readonly name: string },
+  ): Tx<{ readonly instant: number; readonly outcome: InstantOutcome } | undefined> {
     const found = yield* lockedFunction(name);
     if (found === undefined) return undefined;
     const { overlap, isPaused } = functionOf(found);
@@ -284,13 +277,12 @@ export interface WaitingSchedule {
 }
 
 /** The schedules among some names that are not paused and have waiting instants. */
-export const findWaiting: StoreOperation<
-  object,
-  { readonly names: readonly string[] },
-  readonly WaitingSchedule[]
-> = storeOperation("findWaiting", {
+export const findWaiting = storeOperation("findWaiting", {
   key: () => "",
-  *one(_, { names }) {
+  *one(
+    _: object,
+    { names }: { readonly names: readonly string[] },
+  ): Tx<readonly WaitingSchedule[]> {
     const found = yield* rows<{
       readonly key: number;
       readonly name: string;

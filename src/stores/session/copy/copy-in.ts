@@ -5,14 +5,7 @@ import { sessionExists } from "../../../model/session/errors.ts";
 import type { SessionId } from "../../../model/ids/session-id.ts";
 import type { SessionHandle } from "../../../model/session/session.ts";
 import { textsOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { committedAttachments } from "../../attachment/attachment-row.ts";
 import { putBlobs } from "../../blob/blob-row.ts";
@@ -36,33 +29,35 @@ interface BeginCopy {
 }
 
 /** @throws HoldfastError `SESSION_EXISTS` */
-export const beginCopy: StoreOperation<SessionContext, BeginCopy, { readonly key: number }> =
-  storeOperation("beginSessionCopy", {
-    key: (input: BeginCopy) => input.id,
-    *one(_: SessionContext, { id, generation, at, picture }) {
-      yield* refuseLiving(id);
-      const { meta, frames, components } = picture;
-      const created = yield* insertSession({ id, at, meta }, generation);
-      if (created === undefined) throw createdAndDeleted(id);
-      const { key } = created;
-      yield* putBlobs(
-        picture.blobs.map((blob) => ({
-          ...blob,
-          encoding: blob.encoding === "deflate" ? "deflate" : "identity",
-          at,
-        })),
-      );
-      for (const frame of frames)
-        yield* run(sql`
+export const beginCopy = storeOperation("beginSessionCopy", {
+  key: (input) => input.id,
+  *one(
+    _: SessionContext,
+    { id, generation, at, picture }: BeginCopy,
+  ): Tx<{ readonly key: number }> {
+    yield* refuseLiving(id);
+    const { meta, frames, components } = picture;
+    const created = yield* insertSession({ id, at, meta }, generation);
+    if (created === undefined) throw createdAndDeleted(id);
+    const { key } = created;
+    yield* putBlobs(
+      picture.blobs.map((blob) => ({
+        ...blob,
+        encoding: blob.encoding === "deflate" ? "deflate" : "identity",
+        at,
+      })),
+    );
+    for (const frame of frames)
+      yield* run(sql`
         INSERT INTO holdfast_session_frame (session, id, ordinal, hash, payload, blob)
         VALUES (${key}, ${frame.id}, ${frame.ordinal}, ${frame.hash}, ${frame.payload}, ${frame.blob})`);
-      for (const part of components)
-        yield* run(sql`
+    for (const part of components)
+      yield* run(sql`
         INSERT INTO holdfast_session_component (session, name, version, revision, hash, blob)
         VALUES (${key}, ${part.name}, ${part.version}, ${part.revision}, ${part.hash}, ${part.blob})`);
-      return { key };
-    },
-  });
+    return { key };
+  },
+});
 
 function* refuseLiving(id: SessionId): Tx<void> {
   const living = yield* row(sql`
@@ -77,87 +72,73 @@ interface IntoCopy<Row> {
 }
 
 /** A node whose parent was not copied becomes a root. */
-export const nodesIn: StoreOperation<SessionContext, IntoCopy<NodeRow>, void> = storeOperation(
-  "sessionNodesIn",
-  {
-    key: (input: IntoCopy<NodeRow>) => String(input.session),
-    *one(_: SessionContext, { session, at, rows: nodes }) {
-      yield* lockCopy(session, at);
-      const parents = nodes.flatMap((node) => node.parent_id ?? []);
-      const found = yield* rows<NodePoint & { readonly id: string }>(sql`
-        SELECT id, key, depth, skip, far, messages FROM holdfast_session_node
-        WHERE session = ${session} AND id IN ${textsOf(parents)}`);
-      const places = new Map<string, NodePoint>(found.map((node) => [node.id, node]));
-      for (const node of nodes) {
-        const parent = places.get(node.parent_id ?? "");
-        const point = pointAfter(parent, node);
-        const inserted = yield* row<{ readonly key: number }>(sql`
-          INSERT INTO holdfast_session_node
-            (session, id, parent, depth, skip, far, messages, turn, at, kind, role, frame, caused_by, payload,
-             checksum)
-          VALUES (${session}, ${node.id}, ${parent?.key ?? null}, ${point.depth}, ${point.skip}, ${point.far},
-            ${point.messages}, ${node.turn}, ${node.at},
-            ${node.kind}, ${node.role}, ${node.frame}, ${node.caused_by}, ${node.payload},
-            ${node.checksum})
-          RETURNING key`);
-        places.set(node.id, { key: inserted?.key ?? 0, ...point });
-      }
-    },
+export const nodesIn = storeOperation("sessionNodesIn", {
+  key: (input) => String(input.session),
+  *one(_: SessionContext, { session, at, rows: nodes }: IntoCopy<NodeRow>): Tx<void> {
+    yield* lockCopy(session, at);
+    const parents = nodes.flatMap((node) => node.parent_id ?? []);
+    const found = yield* rows<NodePoint & { readonly id: string }>(sql`
+      SELECT id, key, depth, skip, far, messages FROM holdfast_session_node
+      WHERE session = ${session} AND id IN ${textsOf(parents)}`);
+    const places = new Map<string, NodePoint>(found.map((node) => [node.id, node]));
+    for (const node of nodes) {
+      const parent = places.get(node.parent_id ?? "");
+      const point = pointAfter(parent, node);
+      const inserted = yield* row<{ readonly key: number }>(sql`
+        INSERT INTO holdfast_session_node
+          (session, id, parent, depth, skip, far, messages, turn, at, kind, role, frame, caused_by, payload,
+           checksum)
+        VALUES (${session}, ${node.id}, ${parent?.key ?? null}, ${point.depth}, ${point.skip}, ${point.far},
+          ${point.messages}, ${node.turn}, ${node.at},
+          ${node.kind}, ${node.role}, ${node.frame}, ${node.caused_by}, ${node.payload},
+          ${node.checksum})
+        RETURNING key`);
+      places.set(node.id, { key: inserted?.key ?? 0, ...point });
+    }
   },
-);
+});
 
-export const usageIn: StoreOperation<SessionContext, IntoCopy<UsageRow>, void> = storeOperation(
-  "sessionUsageIn",
-  {
-    key: (input: IntoCopy<UsageRow>) => String(input.session),
-    *one(_: SessionContext, { session, at, rows: entries }) {
-      yield* lockCopy(session, at);
-      for (const entry of entries)
-        yield* run(sql`
-          INSERT INTO holdfast_session_usage
-            (session, turn, ordinal, at, source, model,
-             input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
-          VALUES (${session}, ${entry.turn}, ${entry.ordinal}, ${entry.at}, ${entry.source}, ${entry.model},
-            ${entry.inputTokens}, ${entry.outputTokens}, ${entry.cacheReadTokens}, ${entry.cacheWriteTokens}, ${entry.reasoningTokens})`);
-    },
+export const usageIn = storeOperation("sessionUsageIn", {
+  key: (input) => String(input.session),
+  *one(_: SessionContext, { session, at, rows: entries }: IntoCopy<UsageRow>): Tx<void> {
+    yield* lockCopy(session, at);
+    for (const entry of entries)
+      yield* run(sql`
+        INSERT INTO holdfast_session_usage
+          (session, turn, ordinal, at, source, model,
+           input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
+        VALUES (${session}, ${entry.turn}, ${entry.ordinal}, ${entry.at}, ${entry.source}, ${entry.model},
+          ${entry.inputTokens}, ${entry.outputTokens}, ${entry.cacheReadTokens}, ${entry.cacheWriteTokens}, ${entry.reasoningTokens})`);
   },
-);
+});
 
-export const turnsIn: StoreOperation<SessionContext, IntoCopy<TurnRow>, void> = storeOperation(
-  "sessionTurnsIn",
-  {
-    key: (input: IntoCopy<TurnRow>) => String(input.session),
-    *one(_: SessionContext, { session, at, rows: turns }) {
-      yield* lockCopy(session, at);
-      for (const turn of turns)
-        yield* run(sql`
-          INSERT INTO holdfast_session_turn (session, turn, hash, parts, result, committed_at)
-          VALUES (${session}, ${turn.turn}, ${turn.hash}, ${turn.parts}, ${turn.result}, ${turn.committed_at})`);
-    },
+export const turnsIn = storeOperation("sessionTurnsIn", {
+  key: (input) => String(input.session),
+  *one(_: SessionContext, { session, at, rows: turns }: IntoCopy<TurnRow>): Tx<void> {
+    yield* lockCopy(session, at);
+    for (const turn of turns)
+      yield* run(sql`
+        INSERT INTO holdfast_session_turn (session, turn, hash, parts, result, committed_at)
+        VALUES (${session}, ${turn.turn}, ${turn.hash}, ${turn.parts}, ${turn.result}, ${turn.committed_at})`);
   },
-);
+});
 
 /** Records that the copy is alive, before a long step. */
-export const touchCopy: StoreOperation<
-  SessionContext,
-  Omit<IntoCopy<never>, "rows">,
-  void
-> = storeOperation("touchSessionCopy", {
-  key: (input: Omit<IntoCopy<never>, "rows">) => String(input.session),
-  *one(_: SessionContext, { session, at }) {
+export const touchCopy = storeOperation("touchSessionCopy", {
+  key: (input) => String(input.session),
+  *one(_: SessionContext, { session, at }: Omit<IntoCopy<never>, "rows">): Tx<void> {
     yield* lockCopy(session, at);
   },
 });
 
 /** Abandons a copy, so that its rows can be removed at once. */
-export const giveUpCopy: StoreOperation<SessionContext, { readonly session: number }, void> =
-  storeOperation("giveUpSessionCopy", {
-    key: (input: { readonly session: number }) => String(input.session),
-    *one(_: SessionContext, { session }) {
-      yield* run(sql`
-        UPDATE holdfast_session SET importing_at = NULL WHERE key = ${session} AND importing_at IS NOT NULL`);
-    },
-  });
+export const giveUpCopy = storeOperation("giveUpSessionCopy", {
+  key: (input) => String(input.session),
+  *one(_: SessionContext, { session }: { readonly session: number }): Tx<void> {
+    yield* run(sql`
+      UPDATE holdfast_session SET importing_at = NULL WHERE key = ${session} AND importing_at IS NOT NULL`);
+  },
+});
 
 interface FindCopy {
   readonly id: SessionId;
@@ -165,15 +146,14 @@ interface FindCopy {
 }
 
 /** The live session of an id, if it came from this very origin. */
-export const findCopy: StoreOperation<SessionContext, FindCopy, SessionHandle | undefined> =
-  storeOperation("findSessionCopy", {
-    key: (input: FindCopy) => input.id,
-    *one(_: SessionContext, { id, origin }) {
-      return yield* row<SessionHandle & object>(sql`
-        SELECT id, generation FROM holdfast_session
-        WHERE id = ${id} AND deleted_at IS NULL AND origin = ${origin}`);
-    },
-  });
+export const findCopy = storeOperation("findSessionCopy", {
+  key: (input) => input.id,
+  *one(_: SessionContext, { id, origin }: FindCopy): Tx<SessionHandle | undefined> {
+    return yield* row<SessionHandle & object>(sql`
+      SELECT id, generation FROM holdfast_session
+      WHERE id = ${id} AND deleted_at IS NULL AND origin = ${origin}`);
+  },
+});
 
 interface EndCopy {
   readonly session: number;
@@ -193,28 +173,25 @@ interface EndCopy {
  *
  * @throws HoldfastError `SESSION_EXISTS`, `TRANSACTION_CONFLICT`
  */
-export const endCopy: StoreOperation<SessionContext, EndCopy, SessionHandle> = storeOperation(
-  "endSessionCopy",
-  {
-    key: (input: EndCopy) => input.id,
-    *one(_: SessionContext, input) {
-      const { session, id, at, origin, picture } = input;
-      yield* lockCopy(session, at);
-      yield* assertComplete(input);
-      const generation = yield* takenGeneration(id, at, picture);
-      const { head, nodeCount } = picture;
-      yield* run(sql`
-        UPDATE holdfast_session SET generation = ${generation}, deleted_at = NULL, importing_at = NULL, origin = ${origin},
-          created_at = ${head.created_at}, active_at = ${head.active_at},
-          revision = ${head.revision}, config = ${head.config}, current_frame = ${head.current_frame},
-          leaf = (SELECT n.key FROM holdfast_session_node n WHERE n.session = ${session} AND n.id = ${head.leaf_id}),
-          node_count = ${nodeCount}, user_message_count = ${head.user_message_count},
-          first_user_message = ${head.first_user_message}
-        WHERE key = ${session}`);
-      return { id, generation };
-    },
+export const endCopy = storeOperation("endSessionCopy", {
+  key: (input) => input.id,
+  *one(_: SessionContext, input: EndCopy): Tx<SessionHandle> {
+    const { session, id, at, origin, picture } = input;
+    yield* lockCopy(session, at);
+    yield* assertComplete(input);
+    const generation = yield* takenGeneration(id, at, picture);
+    const { head, nodeCount } = picture;
+    yield* run(sql`
+      UPDATE holdfast_session SET generation = ${generation}, deleted_at = NULL, importing_at = NULL, origin = ${origin},
+        created_at = ${head.created_at}, active_at = ${head.active_at},
+        revision = ${head.revision}, config = ${head.config}, current_frame = ${head.current_frame},
+        leaf = (SELECT n.key FROM holdfast_session_node n WHERE n.session = ${session} AND n.id = ${head.leaf_id}),
+        node_count = ${nodeCount}, user_message_count = ${head.user_message_count},
+        first_user_message = ${head.first_user_message}
+      WHERE key = ${session}`);
+    return { id, generation };
   },
-);
+});
 
 /**
  * The next generation. A row that is inserted and removed in this transaction holds it until the

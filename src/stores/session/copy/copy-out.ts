@@ -2,7 +2,7 @@ import type { StoredBlob } from "../../../model/blob.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
 import type { SessionHandle, SessionMeta, UsageEntry } from "../../../model/session/session.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { SessionContext } from "../context.ts";
 import { metaOf } from "../create.ts";
@@ -38,35 +38,34 @@ export interface SessionPicture {
 }
 
 /** @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const pictureSession: StoreOperation<SessionContext, SessionRef, SessionPicture> =
-  storeOperation("pictureSession", {
-    key: (input: SessionRef) => input.id,
-    *one(_: SessionContext, ref) {
-      const head = yield* livingHead(ref);
-      leafOf(head);
-      const { key, fork_node: forkNode } = head;
-      const { createdAt: _createdAt, ...meta } = yield* metaOf(ref);
-      const own = yield* row<{ readonly key: number }>(sql`
-        SELECT key FROM holdfast_session_node WHERE ${keysOf(key, 0)} ORDER BY session DESC, key DESC LIMIT 1`);
-      const leafTurn = yield* row<{ readonly hash: string }>(sql`
-        SELECT t.hash FROM holdfast_session_node n JOIN holdfast_session_turn t ON t.session = n.session AND t.turn = n.turn
-        WHERE n.key = ${head.leaf ?? 0}`);
-      const frames = yield* frameRows(key);
-      const components = yield* componentRows(key);
-      const blobs = yield* blobsOf([...frames, ...components]);
-      return {
-        head,
-        meta,
-        frames,
-        components,
-        blobs: [...blobs.values()],
-        leafTurn: leafTurn?.hash ?? null,
-        nodesUntil: Math.max(own?.key ?? 0, forkNode ?? 0),
-        nodeCount: head.node_count,
-        usageUntil: yield* lastUsage(key),
-      };
-    },
-  });
+export const pictureSession = storeOperation("pictureSession", {
+  key: (input) => input.id,
+  *one(_: SessionContext, ref: SessionRef): Tx<SessionPicture> {
+    const head = yield* livingHead(ref);
+    leafOf(head);
+    const { key, fork_node: forkNode } = head;
+    const { createdAt: _createdAt, ...meta } = yield* metaOf(ref);
+    const own = yield* row<{ readonly key: number }>(sql`
+      SELECT key FROM holdfast_session_node WHERE ${keysOf(key, 0)} ORDER BY session DESC, key DESC LIMIT 1`);
+    const leafTurn = yield* row<{ readonly hash: string }>(sql`
+      SELECT t.hash FROM holdfast_session_node n JOIN holdfast_session_turn t ON t.session = n.session AND t.turn = n.turn
+      WHERE n.key = ${head.leaf ?? 0}`);
+    const frames = yield* frameRows(key);
+    const components = yield* componentRows(key);
+    const blobs = yield* blobsOf([...frames, ...components]);
+    return {
+      head,
+      meta,
+      frames,
+      components,
+      blobs: [...blobs.values()],
+      leafTurn: leafTurn?.hash ?? null,
+      nodesUntil: Math.max(own?.key ?? 0, forkNode ?? 0),
+      nodeCount: head.node_count,
+      usageUntil: yield* lastUsage(key),
+    };
+  },
+});
 
 interface CopyPage<After> {
   readonly session: SessionRef;
@@ -79,15 +78,12 @@ interface BoundedPage extends CopyPage<number> {
 }
 
 /** The nodes of a picture, as far as they are still shown. */
-export const nodesOut: StoreOperation<SessionContext, BoundedPage, GraphPage> = storeOperation(
-  "sessionNodesOut",
-  {
-    key: (input: BoundedPage) => input.session.id,
-    *one(_: SessionContext, { session, after, limit, until }) {
-      return yield* graphPage(yield* livingHead(session), after, limit, until);
-    },
+export const nodesOut = storeOperation("sessionNodesOut", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, after, limit, until }: BoundedPage): Tx<GraphPage> {
+    return yield* graphPage(yield* livingHead(session), after, limit, until);
   },
-);
+});
 
 export interface UsageRow extends UsageEntry {
   readonly key: number;
@@ -96,19 +92,18 @@ export interface UsageRow extends UsageEntry {
   readonly at: number;
 }
 
-export const usageOut: StoreOperation<SessionContext, BoundedPage, readonly UsageRow[]> =
-  storeOperation("sessionUsageOut", {
-    key: (input: BoundedPage) => input.session.id,
-    *one(_: SessionContext, { session, after, limit, until }) {
-      const { key } = yield* livingHead(session);
-      return yield* rows<UsageRow>(sql`
-        SELECT key, turn, ordinal, at, source, model, input_tokens AS "inputTokens", output_tokens AS "outputTokens",
-          cache_read_tokens AS "cacheReadTokens", cache_write_tokens AS "cacheWriteTokens",
-          reasoning_tokens AS "reasoningTokens"
-        FROM holdfast_session_usage
-        WHERE ${keysOf(key, after, until)} ORDER BY session, key LIMIT ${limit}`);
-    },
-  });
+export const usageOut = storeOperation("sessionUsageOut", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, after, limit, until }: BoundedPage): Tx<readonly UsageRow[]> {
+    const { key } = yield* livingHead(session);
+    return yield* rows<UsageRow>(sql`
+      SELECT key, turn, ordinal, at, source, model, input_tokens AS "inputTokens", output_tokens AS "outputTokens",
+        cache_read_tokens AS "cacheReadTokens", cache_write_tokens AS "cacheWriteTokens",
+        reasoning_tokens AS "reasoningTokens"
+      FROM holdfast_session_usage
+      WHERE ${keysOf(key, after, until)} ORDER BY session, key LIMIT ${limit}`);
+  },
+});
 
 export interface TurnRow {
   readonly turn: string;
@@ -119,28 +114,20 @@ export interface TurnRow {
 }
 
 /** Receipts by the id of their turn, later ones included. */
-export const turnsOut: StoreOperation<
-  SessionContext,
-  CopyPage<string>,
-  readonly TurnRow[]
-> = storeOperation("sessionTurnsOut", {
-  key: (input: CopyPage<string>) => input.session.id,
-  *one(_: SessionContext, { session, after, limit }) {
+export const turnsOut = storeOperation("sessionTurnsOut", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, after, limit }: CopyPage<string>): Tx<readonly TurnRow[]> {
     const { key } = yield* livingHead(session);
     return yield* rows<TurnRow>(sql`
-        SELECT turn, hash, parts, result, committed_at FROM holdfast_session_turn
-        WHERE session = ${key} AND turn > ${after} ORDER BY turn LIMIT ${limit}`);
+      SELECT turn, hash, parts, result, committed_at FROM holdfast_session_turn
+      WHERE session = ${key} AND turn > ${after} ORDER BY turn LIMIT ${limit}`);
   },
 });
 
 /** The live sessions of a database. An export has exactly one. */
-export const exportedSessions: StoreOperation<
-  SessionContext,
-  { readonly limit: number },
-  readonly SessionHandle[]
-> = storeOperation("exportedSessions", {
+export const exportedSessions = storeOperation("exportedSessions", {
   key: () => "",
-  *one(_: SessionContext, { limit }: { readonly limit: number }) {
+  *one(_: SessionContext, { limit }: { readonly limit: number }): Tx<readonly SessionHandle[]> {
     return yield* rows<SessionHandle & object>(sql`
       SELECT id, generation FROM holdfast_session WHERE deleted_at IS NULL ORDER BY key LIMIT ${limit}`);
   },

@@ -4,14 +4,7 @@ import { parseSessionId, type SessionId } from "../../../model/ids/session-id.ts
 import type { SessionMeta } from "../../../model/session/session.ts";
 import { givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { shareAttachments } from "../../attachment/attachment-row.ts";
 import { holdBlobs } from "../../blob/blob-row.ts";
@@ -92,44 +85,43 @@ export function givenFork(
  * @throws HoldfastError `SESSION_EXISTS` when the id is taken by something else, `NODE_NOT_FOUND`,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`.
  */
-export const forkSession: StoreOperation<SessionContext, ForkSession, CreatedSession> =
-  storeOperation("forkSession", {
-    key: (input: ForkSession) => input.id,
-    *one(context: SessionContext, input) {
-      // Comes before the lookup of the source, which may be gone since the fork was made.
-      const existing = yield* existingFork(input);
-      if (existing !== undefined) return existing;
-      const source = yield* lockedHead(input.source);
-      const node = yield* forkPoint(source, input.node);
-      const meta = { ...(yield* metaOf(source.key)), ...input.meta };
-      const created = yield* insertSession({
-        id: input.id,
-        at: input.at,
-        meta,
-      });
-      if (created === undefined) {
-        const other = yield* existingFork(input);
-        if (other !== undefined) return other;
-        throw createdAndDeleted(input.id);
-      }
-      const top = yield* topOfFork(source, node.key);
-      const messages = node.messages - top.messages + (isUserMessage(top) ? 1 : 0);
-      const owner = {
-        key: created.key,
-        fork_node: node.key,
-        fork_top: top.key,
-      };
-      yield* run(sql`
-        UPDATE holdfast_session SET forked_from = ${source.key}, fork_node = ${node.key}, fork_top = ${top.key},
-          leaf = ${node.key}, node_count = ${node.depth - top.depth + 1}, user_message_count = ${messages},
-          first_user_message = ${yield* firstUserMessage(context, owner)}
-        WHERE key = ${created.key}`);
-      if (input.withState ?? node.key === source.leaf) yield* copyState(source, created.key);
-      const fork = { id: input.id, revision: 0, ...created };
-      yield* shareAttachments(source, fork);
-      return { id: input.id, generation: created.generation, existed: false };
-    },
-  });
+export const forkSession = storeOperation("forkSession", {
+  key: (input) => input.id,
+  *one(context: SessionContext, input: ForkSession): Tx<CreatedSession> {
+    // Comes before the lookup of the source, which may be gone since the fork was made.
+    const existing = yield* existingFork(input);
+    if (existing !== undefined) return existing;
+    const source = yield* lockedHead(input.source);
+    const node = yield* forkPoint(source, input.node);
+    const meta = { ...(yield* metaOf(source.key)), ...input.meta };
+    const created = yield* insertSession({
+      id: input.id,
+      at: input.at,
+      meta,
+    });
+    if (created === undefined) {
+      const other = yield* existingFork(input);
+      if (other !== undefined) return other;
+      throw createdAndDeleted(input.id);
+    }
+    const top = yield* topOfFork(source, node.key);
+    const messages = node.messages - top.messages + (isUserMessage(top) ? 1 : 0);
+    const owner = {
+      key: created.key,
+      fork_node: node.key,
+      fork_top: top.key,
+    };
+    yield* run(sql`
+      UPDATE holdfast_session SET forked_from = ${source.key}, fork_node = ${node.key}, fork_top = ${top.key},
+        leaf = ${node.key}, node_count = ${node.depth - top.depth + 1}, user_message_count = ${messages},
+        first_user_message = ${yield* firstUserMessage(context, owner)}
+      WHERE key = ${created.key}`);
+    if (input.withState ?? node.key === source.leaf) yield* copyState(source, created.key);
+    const fork = { id: input.id, revision: 0, ...created };
+    yield* shareAttachments(source, fork);
+    return { id: input.id, generation: created.generation, existed: false };
+  },
+});
 
 /**
  * The first node of a fork's history: a root, or the node after the last one on the path that the

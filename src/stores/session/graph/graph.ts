@@ -3,7 +3,7 @@ import type { SessionNode } from "../../../model/session/session.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { cursorInvalid } from "../../cursor.ts";
 import { readChecked } from "../../damage.ts";
@@ -52,16 +52,15 @@ export function givenNode(
 }
 
 /** Returns a node that the session shows; undefined otherwise. */
-export const loadNode: StoreOperation<SessionContext, LoadNode, NodeRow | undefined> =
-  storeOperation("loadNode", {
-    key: (input: LoadNode) => input.session.id,
-    *one(_: SessionContext, { session, id }) {
-      const found = yield* shownNode(yield* livingHead(session), id);
-      if (found === undefined) return undefined;
-      return yield* row<NodeRow>(sql`
+export const loadNode = storeOperation("loadNode", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, id }: LoadNode): Tx<NodeRow | undefined> {
+    const found = yield* shownNode(yield* livingHead(session), id);
+    if (found === undefined) return undefined;
+    return yield* row<NodeRow>(sql`
       SELECT ${nodeColumns} FROM holdfast_session_node n WHERE n.key = ${found.key}`);
-    },
-  });
+  },
+});
 
 export function shownLoadedNode(
   context: SessionContext,
@@ -270,15 +269,12 @@ export interface PathRows {
  *
  * @throws HoldfastError `CORRUPT_ROW` for a path without a root.
  */
-export const readPath: StoreOperation<SessionContext, ReadPath, PathRows> = storeOperation(
-  "readPath",
-  {
-    key: (input: ReadPath) => input.session.id,
-    *one(_: SessionContext, { session, leaf, limit }) {
-      return yield* pathRows(yield* livingHead(session), leaf, limit);
-    },
+export const readPath = storeOperation("readPath", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, leaf, limit }: ReadPath): Tx<PathRows> {
+    return yield* pathRows(yield* livingHead(session), leaf, limit);
   },
-);
+});
 
 export function shownPath(
   context: SessionContext,
@@ -330,8 +326,8 @@ export function* assertBeginning(
     first.parent === null
       ? undefined
       : yield* row(sql`
-          SELECT node FROM holdfast_session_tombstone
-          WHERE session = ${session} AND node = ${first.parent}`);
+        SELECT node FROM holdfast_session_tombstone
+        WHERE session = ${session} AND node = ${first.parent}`);
   if (removed === undefined)
     throw corruptRow(
       "holdfast_session_node",

@@ -5,14 +5,7 @@ import { revisionConflict } from "../../../model/session/errors.ts";
 import { checkedCount, givenInvalid, givenList } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { assertFence } from "../../lease/parts.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
@@ -84,38 +77,37 @@ function shownFence(given: LeaseFence): LeaseFence {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `LEASE_LOST`, `REVISION_CONFLICT`
  */
-export const tombstoneNodes: StoreOperation<SessionContext, TombstoneNodes, TombstoneOutcome> =
-  storeOperation("tombstoneNodes", {
-    key: (input: TombstoneNodes) => input.session.id,
-    *one(context: SessionContext, input) {
-      const head = yield* lockedHead(input.session);
-      const found = yield* shownNodes(head, [...new Set(input.ids)]);
-      if (found.length === 0) return { hidden: 0, revision: head.revision, leaf: head.leaf_id };
-      yield* assertFence(context, head, input.fence);
-      const { expectedRevision = head.revision } = input;
-      if (expectedRevision !== head.revision)
-        throw revisionConflict(head.id, expectedRevision, head.revision);
-      for (const { key } of found)
-        yield* run(sql`
-        INSERT INTO holdfast_session_tombstone (session, node) VALUES (${head.key}, ${key})`);
-      const owner = { ...head, fork_top: yield* topShown(head, found) };
-      const messages = found.filter(isUserMessage).map(({ key }) => key);
-      const first = (yield* hidesFirst(context, head, messages))
-        ? yield* firstUserMessage(context, owner)
-        : head.first_user_message;
-      const shown = { key: head.leaf, id: head.leaf_id };
-      const leaf = found.some(({ key }) => key === head.leaf)
-        ? yield* nearestShown(head, head.leaf ?? 0)
-        : shown;
-      const revision = head.revision + 1;
+export const tombstoneNodes = storeOperation("tombstoneNodes", {
+  key: (input) => input.session.id,
+  *one(context: SessionContext, input: TombstoneNodes): Tx<TombstoneOutcome> {
+    const head = yield* lockedHead(input.session);
+    const found = yield* shownNodes(head, [...new Set(input.ids)]);
+    if (found.length === 0) return { hidden: 0, revision: head.revision, leaf: head.leaf_id };
+    yield* assertFence(context, head, input.fence);
+    const { expectedRevision = head.revision } = input;
+    if (expectedRevision !== head.revision)
+      throw revisionConflict(head.id, expectedRevision, head.revision);
+    for (const { key } of found)
       yield* run(sql`
+        INSERT INTO holdfast_session_tombstone (session, node) VALUES (${head.key}, ${key})`);
+    const owner = { ...head, fork_top: yield* topShown(head, found) };
+    const messages = found.filter(isUserMessage).map(({ key }) => key);
+    const first = (yield* hidesFirst(context, head, messages))
+      ? yield* firstUserMessage(context, owner)
+      : head.first_user_message;
+    const shown = { key: head.leaf, id: head.leaf_id };
+    const leaf = found.some(({ key }) => key === head.leaf)
+      ? yield* nearestShown(head, head.leaf ?? 0)
+      : shown;
+    const revision = head.revision + 1;
+    yield* run(sql`
       UPDATE holdfast_session SET revision = ${revision}, leaf = ${leaf.key},
         node_count = node_count - ${found.length}, fork_top = ${owner.fork_top},
         user_message_count = user_message_count - ${messages.length}, first_user_message = ${first}
       WHERE key = ${head.key}`);
-      return { hidden: found.length, revision, leaf: leaf.id };
-    },
-  });
+    return { hidden: found.length, revision, leaf: leaf.id };
+  },
+});
 
 /**
  * The nearest ancestor of a hidden node that the session shows. Undefined when the path ends first:
@@ -255,40 +247,39 @@ interface VacuumedSlice extends VacuumReport {
  * Removes nodes that the session hides and no fork reaches. A node below a removed one stays. Its
  * mark stays too, and explains the missing parent.
  */
-export const vacuumSlice: StoreOperation<SessionContext, VacuumSlice, VacuumedSlice> =
-  storeOperation("vacuumSessionSlice", {
-    key: (input: VacuumSlice) => input.session.id,
-    *one(_: SessionContext, { session, after, rowsMax }) {
-      const { key } = yield* lockedHead(session);
-      const forks = yield* livingForks(key);
-      // Each mark is looked up on the path to each fork.
-      const marksMax = Math.max(1, Math.floor(rowsMax / (forks.length + 1)));
-      const marked = yield* rows<{
-        readonly node: number;
-        readonly owner: number | null;
-      }>(sql`
-        SELECT t.node, (SELECT n.session FROM holdfast_session_node n WHERE n.key = t.node) AS owner
-        FROM holdfast_session_tombstone t
-        WHERE t.session = ${key} AND t.node > ${after} ORDER BY t.node LIMIT ${marksMax}`);
-      const own = marked.filter(({ owner }) => owner === key).map(({ node }) => node);
-      const reached = yield* reachedByForks(forks, own);
-      const removable = own.filter((node) => !reached.has(node));
-      const removed =
-        removable.length === 0
-          ? 0
-          : yield* run(sql`
+export const vacuumSlice = storeOperation("vacuumSessionSlice", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, after, rowsMax }: VacuumSlice): Tx<VacuumedSlice> {
+    const { key } = yield* lockedHead(session);
+    const forks = yield* livingForks(key);
+    // Each mark is looked up on the path to each fork.
+    const marksMax = Math.max(1, Math.floor(rowsMax / (forks.length + 1)));
+    const marked = yield* rows<{
+      readonly node: number;
+      readonly owner: number | null;
+    }>(sql`
+      SELECT t.node, (SELECT n.session FROM holdfast_session_node n WHERE n.key = t.node) AS owner
+      FROM holdfast_session_tombstone t
+      WHERE t.session = ${key} AND t.node > ${after} ORDER BY t.node LIMIT ${marksMax}`);
+    const own = marked.filter(({ owner }) => owner === key).map(({ node }) => node);
+    const reached = yield* reachedByForks(forks, own);
+    const removable = own.filter((node) => !reached.has(node));
+    const removed =
+      removable.length === 0
+        ? 0
+        : yield* run(sql`
               DELETE FROM holdfast_session_node WHERE key IN ${integersOf(removable)}`);
-      yield* removeIdleMarks(
-        key,
-        marked.map(({ node }) => node),
-      );
-      return {
-        removed,
-        shared: own.length - removable.length,
-        next: marked.length < marksMax ? undefined : marked.at(-1)?.node,
-      };
-    },
-  });
+    yield* removeIdleMarks(
+      key,
+      marked.map(({ node }) => node),
+    );
+    return {
+      removed,
+      shared: own.length - removable.length,
+      next: marked.length < marksMax ? undefined : marked.at(-1)?.node,
+    };
+  },
+});
 
 /** Removes unneeded marks. A mark is needed while its node or a node below it exists. */
 function* removeIdleMarks(session: number, nodes: readonly number[]): Tx<void> {

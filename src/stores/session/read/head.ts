@@ -1,7 +1,7 @@
 import type { StoredBlob } from "../../../model/blob.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import type { SessionComponent, SessionFrame } from "../../../model/session/session.ts";
-import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { storeOperation, type Tx } from "../../../sql/operation.ts";
 import { changedRow, readValue } from "../../damage.ts";
 import type { SessionContext } from "../context.ts";
 import {
@@ -54,17 +54,14 @@ interface StoredHead {
  * Reads revision, config and frames.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const readHead: StoreOperation<SessionContext, SessionRef, StoredHead> = storeOperation(
-  "readSessionHead",
-  {
-    key: (input: SessionRef) => input.id,
-    *one(_: SessionContext, ref) {
-      const head = yield* livingHead(ref);
-      const frames = yield* frameRows(head.key);
-      return { head, frames, blobs: yield* blobsOf(frames) };
-    },
+export const readHead = storeOperation("readSessionHead", {
+  key: (input) => input.id,
+  *one(_: SessionContext, ref: SessionRef): Tx<StoredHead> {
+    const head = yield* livingHead(ref);
+    const frames = yield* frameRows(head.key);
+    return { head, frames, blobs: yield* blobsOf(frames) };
   },
-);
+});
 
 interface StoredCheckpoint {
   readonly components: readonly ComponentRow[];
@@ -75,15 +72,14 @@ interface StoredCheckpoint {
  * Reads all parts of the checkpoint.
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const readCheckpoint: StoreOperation<SessionContext, SessionRef, StoredCheckpoint> =
-  storeOperation("readCheckpoint", {
-    key: (input: SessionRef) => input.id,
-    *one(_: SessionContext, ref) {
-      const { key } = yield* livingHead(ref);
-      const components = yield* componentRows(key);
-      return { components, blobs: yield* blobsOf(components) };
-    },
-  });
+export const readCheckpoint = storeOperation("readCheckpoint", {
+  key: (input) => input.id,
+  *one(_: SessionContext, ref: SessionRef): Tx<StoredCheckpoint> {
+    const { key } = yield* livingHead(ref);
+    const components = yield* componentRows(key);
+    return { components, blobs: yield* blobsOf(components) };
+  },
+});
 
 interface StoredSession extends StoredHead {
   readonly path: PathRows;
@@ -91,20 +87,17 @@ interface StoredSession extends StoredHead {
 }
 
 /** Reads head, active path and checkpoint as of one moment. */
-export const readSession: StoreOperation<SessionContext, ReadPath, StoredSession> = storeOperation(
-  "readSession",
-  {
-    key: (input: ReadPath) => input.session.id,
-    *one(_: SessionContext, { session, leaf, limit }) {
-      const head = yield* livingHead(session);
-      const path = yield* pathRows(head, leaf, limit);
-      const frames = yield* frameRows(head.key);
-      const components = yield* componentRows(head.key);
-      const blobs = yield* blobsOf([...frames, ...components]);
-      return { head, path, frames, components, blobs };
-    },
+export const readSession = storeOperation("readSession", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, leaf, limit }: ReadPath): Tx<StoredSession> {
+    const head = yield* livingHead(session);
+    const path = yield* pathRows(head, leaf, limit);
+    const frames = yield* frameRows(head.key);
+    const components = yield* componentRows(head.key);
+    const blobs = yield* blobsOf([...frames, ...components]);
+    return { head, path, frames, components, blobs };
   },
-);
+});
 
 export function shownSession(context: SessionContext, found: StoredSession): LoadedSession {
   return {

@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import { row, rows, storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { attachmentSizesOf } from "../../attachment/attachment-row.ts";
 import { sizesOfBlobs } from "../../blob/blob-row.ts";
@@ -70,76 +70,70 @@ interface MeasureNodes {
 }
 
 /** Measures own nodes, including hidden ones, in pages, since a conversation may be long. */
-export const measureNodes: StoreOperation<SessionContext, MeasureNodes, SizedPage> = storeOperation(
-  "measureSessionNodes",
-  {
-    key: (input: MeasureNodes) => input.session.id,
-    *one(_: SessionContext, { session, after, limit }) {
-      const { key } = yield* livingSession(session);
-      const found = yield* row<{
-        readonly count: number;
-        readonly bytes: number | null;
-        readonly last: number | null;
-      }>(sql`
+export const measureNodes = storeOperation("measureSessionNodes", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, after, limit }: MeasureNodes): Tx<SizedPage> {
+    const { key } = yield* livingSession(session);
+    const found = yield* row<{
+      readonly count: number;
+      readonly bytes: number | null;
+      readonly last: number | null;
+    }>(sql`
       SELECT COUNT(*) AS count, CAST(SUM(bytes) AS BIGINT) AS bytes, MAX(key) AS last FROM (
         SELECT key, OCTET_LENGTH(payload) AS bytes FROM holdfast_session_node
         WHERE ${keysOf(key, after)} ORDER BY session, key LIMIT ${limit}) AS page`);
-      const count = found?.count ?? 0;
-      return {
-        count,
-        bytes: found?.bytes ?? 0,
-        last: count < limit ? undefined : (found?.last ?? undefined),
-      };
-    },
+    const count = found?.count ?? 0;
+    return {
+      count,
+      bytes: found?.bytes ?? 0,
+      last: count < limit ? undefined : (found?.last ?? undefined),
+    };
   },
-);
+});
 
 type SmallParts = Omit<SessionSizes, "nodes" | "totalBytes">;
 
 /** Measures everything except the nodes. */
-const measureParts: StoreOperation<SessionContext, SessionRef, SmallParts> = storeOperation(
-  "measureSessionParts",
-  {
-    key: (input: SessionRef) => input.id,
-    *one(_: SessionContext, ref) {
-      const { key } = yield* livingSession(ref);
-      const found = yield* rows<{
-        readonly part: string;
-        readonly count: number;
-        readonly bytes: number | null;
-      }>(sql`
-        SELECT 'frames' AS part, COUNT(*) AS count, CAST(SUM(OCTET_LENGTH(payload)) AS BIGINT) AS bytes
-        FROM holdfast_session_frame WHERE session = ${key}
-        UNION ALL
-        SELECT 'components', COUNT(*), CAST(SUM(OCTET_LENGTH(name)) AS BIGINT)
-        FROM holdfast_session_component WHERE session = ${key}
-        UNION ALL
-        SELECT 'turns', COUNT(*), CAST(SUM(OCTET_LENGTH(parts) + OCTET_LENGTH(result)) AS BIGINT)
-        FROM holdfast_session_turn WHERE session = ${key}
-        UNION ALL
-        SELECT 'usage', COUNT(*), CAST(SUM(OCTET_LENGTH(source) + OCTET_LENGTH(model)) AS BIGINT)
-        FROM holdfast_session_usage WHERE session = ${key}`);
-      const sized = (part: string): Sized => {
-        const { count = 0, bytes = 0 } = found.find((other) => other.part === part) ?? {};
-        return { count, bytes: bytes ?? 0 };
-      };
-      const hashes = yield* blobsOfSession(key, "", blobsMax);
-      const blobs = yield* sizesOfBlobs(hashes);
-      const files = yield* attachmentSizesOf(key);
-      return {
-        frames: sized("frames"),
-        components: sized("components"),
-        turns: sized("turns"),
-        usage: sized("usage"),
-        blobs: {
-          count: blobs.length,
-          bytes: blobs.reduce((sum, { stored }) => sum + stored, 0),
-        },
-        attachments: { count: files.attachments, bytes: files.size },
-      };
-    },
+const measureParts = storeOperation("measureSessionParts", {
+  key: (input) => input.id,
+  *one(_: SessionContext, ref: SessionRef): Tx<SmallParts> {
+    const { key } = yield* livingSession(ref);
+    const found = yield* rows<{
+      readonly part: string;
+      readonly count: number;
+      readonly bytes: number | null;
+    }>(sql`
+      SELECT 'frames' AS part, COUNT(*) AS count, CAST(SUM(OCTET_LENGTH(payload)) AS BIGINT) AS bytes
+      FROM holdfast_session_frame WHERE session = ${key}
+      UNION ALL
+      SELECT 'components', COUNT(*), CAST(SUM(OCTET_LENGTH(name)) AS BIGINT)
+      FROM holdfast_session_component WHERE session = ${key}
+      UNION ALL
+      SELECT 'turns', COUNT(*), CAST(SUM(OCTET_LENGTH(parts) + OCTET_LENGTH(result)) AS BIGINT)
+      FROM holdfast_session_turn WHERE session = ${key}
+      UNION ALL
+      SELECT 'usage', COUNT(*), CAST(SUM(OCTET_LENGTH(source) + OCTET_LENGTH(model)) AS BIGINT)
+      FROM holdfast_session_usage WHERE session = ${key}`);
+    const sized = (part: string): Sized => {
+      const { count = 0, bytes = 0 } = found.find((other) => other.part === part) ?? {};
+      return { count, bytes: bytes ?? 0 };
+    };
+    const hashes = yield* blobsOfSession(key, "", blobsMax);
+    const blobs = yield* sizesOfBlobs(hashes);
+    const files = yield* attachmentSizesOf(key);
+    return {
+      frames: sized("frames"),
+      components: sized("components"),
+      turns: sized("turns"),
+      usage: sized("usage"),
+      blobs: {
+        count: blobs.length,
+        bytes: blobs.reduce((sum, { stored }) => sum + stored, 0),
+      },
+      attachments: { count: files.attachments, bytes: files.size },
+    };
   },
-);
+});
 
 /** A turn has at most a thousand frames and a few hundred components. */
 const blobsMax = 10_000;

@@ -2,14 +2,7 @@ import { usageOverflow } from "../../../model/session/errors.ts";
 import { tokenKinds, type TokenUsage, type UsageEntry } from "../../../model/session/session.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import {
-  row,
-  rows,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait } from "../../method.ts";
 import type { SessionContext } from "../context.ts";
@@ -104,40 +97,37 @@ const isUsed = sql`
   input_tokens + output_tokens + cache_read_tokens + cache_write_tokens + reasoning_tokens > 0`;
 
 /** Sums the usage per source and model in one page of entries. */
-export const sumUsage: StoreOperation<SessionContext, UsagePage, SummedPage> = storeOperation(
-  "sumUsage",
-  {
-    key: (input: UsagePage) => input.session.id,
-    *one(_: SessionContext, { session, after, until: given, limit }) {
-      const { key, generation } = yield* livingSession(session);
-      const until = given ?? (yield* lastUsage(key));
-      const sums = yield* rows<Halves & { readonly count: number; readonly last: number }>(sql`
-        SELECT source, model, MIN(CASE WHEN ${isUsed} THEN key END) AS first, MAX(key) AS last, COUNT(*) AS count,
-          CAST(SUM(input_tokens / ${half}) AS BIGINT) AS "inputTokensHigh",
-          CAST(SUM(input_tokens % ${half}) AS BIGINT) AS "inputTokensLow",
-          CAST(SUM(output_tokens / ${half}) AS BIGINT) AS "outputTokensHigh",
-          CAST(SUM(output_tokens % ${half}) AS BIGINT) AS "outputTokensLow",
-          CAST(SUM(cache_read_tokens / ${half}) AS BIGINT) AS "cacheReadTokensHigh",
-          CAST(SUM(cache_read_tokens % ${half}) AS BIGINT) AS "cacheReadTokensLow",
-          CAST(SUM(cache_write_tokens / ${half}) AS BIGINT) AS "cacheWriteTokensHigh",
-          CAST(SUM(cache_write_tokens % ${half}) AS BIGINT) AS "cacheWriteTokensLow",
-          CAST(SUM(reasoning_tokens / ${half}) AS BIGINT) AS "reasoningTokensHigh",
-          CAST(SUM(reasoning_tokens % ${half}) AS BIGINT) AS "reasoningTokensLow"
-        FROM (
-          SELECT key, source, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens
-          FROM holdfast_session_usage WHERE ${keysOf(key, after, until)} ORDER BY session, key LIMIT ${limit}) AS page
-        GROUP BY source, model ORDER BY first`);
-      const count = sums.reduce((sum, each) => sum + each.count, 0);
-      const last = sums.reduce((max, each) => Math.max(max, each.last), 0);
-      return {
-        generation,
-        until,
-        sums,
-        next: count < limit ? undefined : last,
-      };
-    },
+export const sumUsage = storeOperation("sumUsage", {
+  key: (input) => input.session.id,
+  *one(_: SessionContext, { session, after, until: given, limit }: UsagePage): Tx<SummedPage> {
+    const { key, generation } = yield* livingSession(session);
+    const until = given ?? (yield* lastUsage(key));
+    const sums = yield* rows<Halves & { readonly count: number; readonly last: number }>(sql`
+      SELECT source, model, MIN(CASE WHEN ${isUsed} THEN key END) AS first, MAX(key) AS last, COUNT(*) AS count,
+        CAST(SUM(input_tokens / ${half}) AS BIGINT) AS "inputTokensHigh",
+        CAST(SUM(input_tokens % ${half}) AS BIGINT) AS "inputTokensLow",
+        CAST(SUM(output_tokens / ${half}) AS BIGINT) AS "outputTokensHigh",
+        CAST(SUM(output_tokens % ${half}) AS BIGINT) AS "outputTokensLow",
+        CAST(SUM(cache_read_tokens / ${half}) AS BIGINT) AS "cacheReadTokensHigh",
+        CAST(SUM(cache_read_tokens % ${half}) AS BIGINT) AS "cacheReadTokensLow",
+        CAST(SUM(cache_write_tokens / ${half}) AS BIGINT) AS "cacheWriteTokensHigh",
+        CAST(SUM(cache_write_tokens % ${half}) AS BIGINT) AS "cacheWriteTokensLow",
+        CAST(SUM(reasoning_tokens / ${half}) AS BIGINT) AS "reasoningTokensHigh",
+        CAST(SUM(reasoning_tokens % ${half}) AS BIGINT) AS "reasoningTokensLow"
+      FROM (
+        SELECT key, source, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens
+        FROM holdfast_session_usage WHERE ${keysOf(key, after, until)} ORDER BY session, key LIMIT ${limit}) AS page
+      GROUP BY source, model ORDER BY first`);
+    const count = sums.reduce((sum, each) => sum + each.count, 0);
+    const last = sums.reduce((max, each) => Math.max(max, each.last), 0);
+    return {
+      generation,
+      until,
+      sums,
+      next: count < limit ? undefined : last,
+    };
   },
-);
+});
 
 /** Adds up pages exactly, however large the sums are. */
 class UsageSums {

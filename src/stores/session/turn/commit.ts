@@ -22,14 +22,7 @@ import {
 import type { SessionHandle, UsageEntry } from "../../../model/session/session.ts";
 import { checkedCount, givenFlag, givenInvalid, givenObject } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import {
-  afterwards,
-  row,
-  run,
-  storeOperation,
-  type StoreOperation,
-  type Tx,
-} from "../../../sql/operation.ts";
+import { afterwards, row, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { stampAttachments } from "../../attachment/attachment-row.ts";
 import { assertFence, releaseLease } from "../../lease/parts.ts";
@@ -166,28 +159,25 @@ type TurnResult = Omit<TurnOutcome, "kind">;
  *   `REVISION_CONFLICT`, `CLAIM_LOST`, `NODE_EXISTS`, `NODE_PARENT_UNKNOWN`, `NODE_NOT_FOUND`,
  *   `ATTACHMENT_NOT_FOUND`.
  */
-export const commitTurn: StoreOperation<SessionContext, CommitTurn, TurnOutcome> = storeOperation(
-  "commitTurn",
-  {
-    snapshotSafe: true,
-    key: (input: CommitTurn) => input.session.id,
-    *one(context: SessionContext, input) {
-      const { fence, release, expectedRevision } = input;
-      const head = yield* lockedHead(input.session);
-      const recorded = yield* recordedResult(head, input);
-      if (recorded === undefined) {
-        yield* assertFence(context, head, fence);
-        if ((expectedRevision ?? head.revision) !== head.revision)
-          throw revisionConflict(head.id, expectedRevision ?? 0, head.revision);
-      }
-      const result = recorded ?? (yield* applyTurn(head, input));
-      if (release && fence !== undefined) yield* releaseLease(context, head, fence);
-      if (recorded !== undefined) return { kind: "replayed", ...result };
-      yield* afterwards({ durable: context.afterCommit });
-      return { kind: "committed", ...result };
-    },
+export const commitTurn = storeOperation("commitTurn", {
+  snapshotSafe: true,
+  key: (input) => input.session.id,
+  *one(context: SessionContext, input: CommitTurn): Tx<TurnOutcome> {
+    const { fence, release, expectedRevision } = input;
+    const head = yield* lockedHead(input.session);
+    const recorded = yield* recordedResult(head, input);
+    if (recorded === undefined) {
+      yield* assertFence(context, head, fence);
+      if ((expectedRevision ?? head.revision) !== head.revision)
+        throw revisionConflict(head.id, expectedRevision ?? 0, head.revision);
+    }
+    const result = recorded ?? (yield* applyTurn(head, input));
+    if (release && fence !== undefined) yield* releaseLease(context, head, fence);
+    if (recorded !== undefined) return { kind: "replayed", ...result };
+    yield* afterwards({ durable: context.afterCommit });
+    return { kind: "committed", ...result };
   },
-);
+});
 
 function* recordedResult(
   { key, id }: SessionHeadRow,
