@@ -31,7 +31,7 @@ export type {
   LockPendingOutcome,
 } from "./stores/execution/lock/lock-pending.ts";
 export type { LoadedExecution, LockedExecution } from "./stores/execution/lock/locked.ts";
-export type { FunctionDraft } from "./stores/execution/lock/places.ts";
+export type { FunctionDraft } from "./stores/execution/lock/limits.ts";
 export type { AppendOptions } from "./stores/execution/log/append.ts";
 export type { AppendOutcome } from "./stores/execution/log/append-to.ts";
 export type { CreatedExecution, ExecutionDraft } from "./stores/execution/log/create.ts";

@@ -11,7 +11,7 @@ import type {
 } from "../../stores/execution/log/create.ts";
 import type { Drain } from "../drain.ts";
 import type { RunningBodies } from "../running-bodies.ts";
-import type { Speaker } from "../worker/run-log.ts";
+import type { Speaker } from "./run-log.ts";
 import type { RunLog } from "../definition/workflow-context.ts";
 import type { Entry } from "./journal.ts";
 import type { RunState } from "./run-state.ts";

@@ -27,7 +27,7 @@ import { pauseBefore, repeated } from "../pauses.ts";
 import { renewedLock, type HeldLock } from "./renewals.ts";
 import { otherKind } from "../run/other-kind.ts";
 import { keyOf, outside, where } from "../run/step-context.ts";
-import { runLog, writeLine } from "./run-log.ts";
+import { runLog, writeLine } from "../run/run-log.ts";
 import { UnnamedChanges } from "./hot/unnamed-changes.ts";
 
 /** The time that cancelled code gets to stop. */

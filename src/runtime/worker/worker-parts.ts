@@ -1,6 +1,6 @@
 import type { Fence } from "../../stores/execution/checks.ts";
 import type { AloneRuns } from "./alone.ts";
-import type { EarlyHints } from "./early-hints.ts";
+import type { HintsWhileLocking } from "./hints-while-locking.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { Slots } from "./slots.ts";
 
@@ -22,7 +22,7 @@ export interface WorkerParts {
   readonly settings: WorkerSettings;
   readonly holder: Fence;
   readonly slots: Slots;
-  readonly early: EarlyHints;
+  readonly early: HintsWhileLocking;
   readonly alone: AloneRuns;
   /** Aborted when the worker has closed. */
   readonly signal: AbortSignal;

@@ -4,7 +4,7 @@ import type { ExecutorId, RunId } from "../../model/ids/prefixed-id.ts";
 import type { Fence } from "../../stores/execution/checks.ts";
 import type { HeldLockOf } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
-import type { FunctionDraft } from "../../stores/execution/lock/places.ts";
+import type { FunctionDraft } from "../../stores/execution/lock/limits.ts";
 import type { ExecutionDraft } from "../../stores/execution/log/create.ts";
 import type { LockPendingOutcome } from "../../stores/execution/lock/lock-pending.ts";
 import type { Damaged } from "../../stores/damage.ts";
@@ -12,7 +12,7 @@ import { retryPolicyFor } from "../../model/time/retry-policy.ts";
 import { ActivityRuns } from "./activity-runs.ts";
 import { AloneRuns } from "./alone.ts";
 import type { Definition } from "../definition/definitions.ts";
-import { EarlyHints } from "./early-hints.ts";
+import { HintsWhileLocking } from "./hints-while-locking.ts";
 import { HotRuns } from "./hot/hot-runs.ts";
 import { watchMove } from "./move-watch.ts";
 import { isDoneBy, pauseBefore } from "../pauses.ts";
@@ -22,7 +22,7 @@ import { removeOld } from "./retention.ts";
 import type { FoundRun } from "./shares.ts";
 import { Slots } from "./slots.ts";
 import { keepTime, tellParked } from "./timers.ts";
-import { UntoldLocks } from "./untold-locks.ts";
+import { UnansweredLocks } from "./unanswered-locks.ts";
 import { watchRejections } from "./unhandled-rejections.ts";
 import type { WorkerParts, WorkerSettings } from "./worker-parts.ts";
 
@@ -49,7 +49,7 @@ export class Worker {
   readonly #settings: WorkerSettings;
   readonly #holder: Fence;
   readonly #slots: Slots;
-  readonly #early = new EarlyHints();
+  readonly #early = new HintsWhileLocking();
   readonly #alone: AloneRuns;
   readonly #parts: WorkerParts;
   readonly #runs: HotRuns;
@@ -62,7 +62,7 @@ export class Worker {
   /** Unreadable rows that were reported. */
   readonly #damaged = new Set<string>();
   /** Releases locks that this worker was not told about. */
-  readonly #untold: UntoldLocks;
+  readonly #unanswered: UnansweredLocks;
   #locking: Promise<void> = Promise.resolve();
   /** The last round of the worker's loop. */
   #round: Promise<unknown> = Promise.resolve();
@@ -97,7 +97,7 @@ export class Worker {
     this.#parts = { ...parts, alone: this.#alone };
     this.#runs = new HotRuns(this.#parts);
     this.#activities = new ActivityRuns(this.#parts);
-    this.#untold = new UntoldLocks(
+    this.#unanswered = new UnansweredLocks(
       this.#parts,
       (held) => this.#holds(held),
       () => [this.#round, ...this.#starting],
@@ -155,11 +155,11 @@ export class Worker {
       else this.#slots.give(name);
       // A run that existed before continues where it is: it was started twice. If it is not
       // here, the answer to its lock was lost.
-      if (locked !== undefined && existed && !this.#isHere(id)) this.#untold.look();
+      if (locked !== undefined && existed && !this.#isHere(id)) this.#unanswered.look();
       return id;
     } catch (error) {
       this.#slots.give(name);
-      this.#untold.mayBe(error);
+      this.#unanswered.mayBe(error);
       throw error;
     }
   }
@@ -180,7 +180,7 @@ export class Worker {
   ): boolean {
     return (
       this.#closing === undefined &&
-      !this.#untold.isLooking &&
+      !this.#unanswered.isLooking &&
       this.#slots.free > 0 &&
       concurrency === undefined &&
       concurrencyPerKey === undefined &&
@@ -239,7 +239,7 @@ export class Worker {
     // Runs that are being locked just now are released like the rest.
     await Promise.allSettled([this.#locking, ...this.#starting]);
     await this.#alone.end();
-    await this.#untold.looked;
+    await this.#unanswered.looked;
     await Promise.all([this.#runs.close(by), this.#activities.close(by)]);
   }
 
@@ -261,7 +261,7 @@ export class Worker {
       try {
         await this.#slots.freed(signal);
         if (signal.aborted) return;
-        await this.#untold.looked;
+        await this.#unanswered.looked;
         const round = this.#early.during(() => this.#lockSome());
         this.#round = round;
         const found = await round;
@@ -280,7 +280,7 @@ export class Worker {
         // keep the process.
         if (code === "DATABASE_CLOSED") return this.#letEnd();
         if (isFinal(error)) return this.#leave(error);
-        this.#untold.mayBe(error);
+        this.#unanswered.mayBe(error);
         tell({
           level: "warn",
           message: `Could not look for work; trying again: ${message}`,

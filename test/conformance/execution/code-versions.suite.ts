@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
-import type { FunctionLimits } from "../../../src/stores/execution/lock/places.ts";
+import type { FunctionLimits } from "../../../src/stores/execution/lock/limits.ts";
 import { releaseExecution } from "../../../src/stores/execution/timers/release.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

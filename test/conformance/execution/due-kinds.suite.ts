@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PlaceDebt } from "../../../src/model/execution/place-debt.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type { FunctionDraft } from "../../../src/stores/execution/lock/places.ts";
+import type { FunctionDraft } from "../../../src/stores/execution/lock/limits.ts";
 import type { Backend } from "../backend.ts";
 import { pastChecks } from "../past-checks.ts";
 import { attemptFailed } from "./execution-events.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
-import type { FunctionLimits } from "../../../src/stores/execution/lock/places.ts";
+import type { FunctionLimits } from "../../../src/stores/execution/lock/limits.ts";
 import type { Backend } from "../backend.ts";
 import { joinNext, waiting } from "./execution-events.ts";
 import { T0, byBob, onExecutions } from "./fixture.ts";

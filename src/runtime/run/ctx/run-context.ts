@@ -8,7 +8,7 @@ import { instantOfDate, resolveStartAt, type StartAt } from "../../../model/time
 import type { Tx } from "../../../sql/operation.ts";
 import { definitionOf, signalOf } from "../../definition/definitions.ts";
 import { retryPolicyOf } from "../../definition/retries.ts";
-import { runLog } from "../../worker/run-log.ts";
+import { runLog } from "../run-log.ts";
 import type {
   CallOptions,
   Child,

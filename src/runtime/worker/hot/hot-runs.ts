@@ -7,13 +7,13 @@ import { newResponse, runInterrupted } from "../../../stores/execution/topics.ts
 import { Appends } from "./appends.ts";
 import type { Definition } from "../../definition/definitions.ts";
 import { lockWasLost } from "../../failures.ts";
-import { Resting } from "./resting.ts";
-import { Emptied } from "./emptied.ts";
+import { RestingRuns } from "./resting-runs.ts";
+import { UntilEmpty } from "./until-empty.ts";
 import { givingWay, isLong, loadedWhole, nextPass, tellFault } from "./history.ts";
 import { interruptionOf } from "./interruption.ts";
 import { releaseLeft } from "../held-locks.ts";
 import { repeated } from "../../pauses.ts";
-import { Places } from "./places.ts";
+import { PlacedRuns } from "./placed-runs.ts";
 import { Responses } from "./responses.ts";
 import { Loading, type Load } from "./loading.ts";
 import { lockOf, renewedLock, type HeldLock } from "../renewals.ts";
@@ -21,7 +21,7 @@ import { loadedBytes } from "../../run/held-bytes.ts";
 import { HotRun } from "../../run/hot-run.ts";
 import type { RunHost } from "../../run/run-host.ts";
 import type { RunState } from "../../run/run-state.ts";
-import { runHost } from "./run-host.ts";
+import { workerHost } from "./worker-host.ts";
 import { UnnamedChanges } from "./unnamed-changes.ts";
 import type { WorkerParts } from "../worker-parts.ts";
 
@@ -35,21 +35,21 @@ export class HotRuns {
   readonly #parts: WorkerParts;
   /** Resting runs, in the order in which they began to rest. */
   readonly #runs = new Map<ExecutionId, HotRun>();
-  readonly #places: Places;
+  readonly #places: PlacedRuns;
   /** Runs whose interruption is being read. */
   readonly #looking = new WeakMap<HotRun, Promise<void>>();
   readonly #responses: Responses;
-  readonly #resting = new Resting();
+  readonly #resting = new RestingRuns();
   readonly #loading = new Loading();
   readonly #host: RunHost;
   readonly #unnamed: UnnamedChanges;
   #unsubscribe: () => void = () => undefined;
-  readonly #emptied: Emptied;
+  readonly #untilEmpty: UntilEmpty;
   #isClosing = false;
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
-    this.#places = new Places(parts, (run) => this.#runs.get(run.state.id) === run);
+    this.#places = new PlacedRuns(parts, (run) => this.#runs.get(run.state.id) === run);
     this.#responses = new Responses(parts, this.#places, {
       current: (id) => this.#runs.get(id),
       looked: (run) => this.#looking.get(run),
@@ -59,9 +59,9 @@ export class HotRuns {
       () => Array.from(this.#runs.values(), ({ state }) => state.locked),
       (standing) => this.#stands(standing),
     );
-    this.#emptied = new Emptied(parts.context.clock, () => this.#runs.size === 0);
+    this.#untilEmpty = new UntilEmpty(parts.context.clock, () => this.#runs.size === 0);
     const appends = new Appends(parts);
-    this.#host = runHost(parts, appends, {
+    this.#host = workerHost(parts, appends, {
       hotUntil: (run) => this.#places.hotUntil(run, this.#isClosing),
       rests: (run) => this.#rests(run),
       wakes: (run) => this.#wakes(run),
@@ -119,7 +119,7 @@ export class HotRuns {
       this.#lookAgain(id);
       return;
     }
-    void this.#emptied.during(this.#parts.early.during(() => this.#begin(definition, locked)));
+    void this.#untilEmpty.during(this.#parts.early.during(() => this.#begin(definition, locked)));
   }
 
   /** Checks a run that a caller may have interrupted or answered since it was locked. */
@@ -207,7 +207,7 @@ export class HotRuns {
     for (const run of Array.from(this.#runs.values()))
       if (run.isAtRest && run.state.leaseUntil <= clock.now()) this.#forget(run.state);
       else run.leave("the worker closes");
-    await this.#emptied.by(by);
+    await this.#untilEmpty.by(by);
     const left = new Set([...this.#loading.ids(), ...this.#runs.keys()]);
     for (const { state } of Array.from(this.#runs.values()))
       this.#forget(state, "The worker closed before this was done.");
@@ -334,6 +334,6 @@ export class HotRuns {
     this.#runs.delete(id);
     this.#resting.delete(id);
     this.#places.give(id);
-    this.#emptied.tell();
+    this.#untilEmpty.tell();
   }
 }

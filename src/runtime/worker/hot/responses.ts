@@ -5,7 +5,7 @@ import type { HotRun } from "../../run/hot-run.ts";
 import type { RunState } from "../../run/run-state.ts";
 import type { WorkerParts } from "../worker-parts.ts";
 import { responsesAfter, tellFault } from "./history.ts";
-import type { Places } from "./places.ts";
+import type { PlacedRuns } from "./placed-runs.ts";
 
 /** Facts about the runs in memory. */
 interface Known {
@@ -18,13 +18,13 @@ interface Known {
 /** Reads responses that runs in memory do not know, and delivers them to each run once it has a place. */
 export class Responses {
   readonly #parts: WorkerParts;
-  readonly #places: Places;
+  readonly #places: PlacedRuns;
   readonly #known: Known;
   readonly #fetching = new Set<RunState>();
   /** Runs that get the responses as soon as they have a place. */
   readonly #arriving = new Set<HotRun>();
 
-  constructor(parts: WorkerParts, places: Places, known: Known) {
+  constructor(parts: WorkerParts, places: PlacedRuns, known: Known) {
     this.#parts = parts;
     this.#places = places;
     this.#known = known;

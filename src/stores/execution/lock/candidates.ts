@@ -12,7 +12,7 @@ import { isLockable, isLockableBegun, isLockableNew } from "../state-row.ts";
 import { candidateColumns, longestDueFirst, type Candidate } from "./candidate.ts";
 import { DueFront, shareOut, type DueFronts } from "./due-front.ts";
 import { dueInLanes, type Lanes } from "./lanes.ts";
-import { Places, type Holdings, type LimitedFunction } from "./places.ts";
+import { Places, type Holdings, type LimitedFunction } from "./limits.ts";
 
 /** For each function, the concurrency key that the last search reached. */
 export type KeyWalks = ReadonlyMap<FunctionName, string>;

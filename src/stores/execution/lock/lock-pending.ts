@@ -19,7 +19,7 @@ import {
   servedFunctions,
   type FunctionDraft,
   type ServedFunction,
-} from "./places.ts";
+} from "./limits.ts";
 import {
   suspectsDue,
   suspectsDueBy,

@@ -6,7 +6,7 @@ import type { ExecutionContext } from "../context.ts";
 import { isLockableBegun, isLockableNew } from "../state-row.ts";
 import { candidatesOf, type KeyWalks } from "./candidates.ts";
 import { nextDueInLanes, runsApart, type Lanes } from "./lanes.ts";
-import { hasLimit, holdingsOf, type LimitedFunction } from "./places.ts";
+import { hasLimit, holdingsOf, type LimitedFunction } from "./limits.ts";
 import { nextSuspectDue, suspectsDue, suspectsDueBy, type SuspectsWanted } from "./suspects.ts";
 
 /**

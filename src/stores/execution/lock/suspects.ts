@@ -8,7 +8,7 @@ import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import { incompatibleOf, isSuspectRow } from "../state-row.ts";
 import { candidateColumns, type Candidate } from "./candidate.ts";
-import { Places, type Holdings, type LimitedFunction } from "./places.ts";
+import { Places, type Holdings, type LimitedFunction } from "./limits.ts";
 
 /**
  * Suspects are runs that three workers in a row died of, or beside. They are kept apart from other

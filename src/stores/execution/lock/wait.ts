@@ -16,7 +16,7 @@ import type { KeyWalks } from "./candidates.ts";
 import { responsePage, type LoadedPage } from "./history.ts";
 import type { LockPendingOptions } from "./lock-pending.ts";
 import { findLockable } from "./lockable.ts";
-import { hasLimit, servedFunctions, type LimitedFunction } from "./places.ts";
+import { hasLimit, servedFunctions, type LimitedFunction } from "./limits.ts";
 import { suspectsWanted, type SuspectsWanted } from "./suspects.ts";
 
 export interface PendingWaitOptions extends WaitOptions {

@@ -4,7 +4,7 @@ import { sql } from "../../../sql/statement.ts";
 import { eventColumnsOf } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 import { timerSet } from "../topics.ts";
-import type { ServedFunction } from "./places.ts";
+import type { ServedFunction } from "./limits.ts";
 import { lockedBy, type LockedEvent, type LockTerms } from "./terms.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../model/time/clock.ts";
 
 /** Lets a closing worker wait until no run is in memory or on its way there. */
-export class Emptied {
+export class UntilEmpty {
   readonly #clock: Clock;
   readonly #isEmpty: () => boolean;
   #loading = 0;

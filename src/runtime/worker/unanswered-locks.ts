@@ -11,7 +11,7 @@ const lateCommitMs = 2_500;
  * was lost, as when the connection breaks during its commit. Otherwise no worker would run them
  * until their lease expires, and an activity would lose an attempt that was never made.
  */
-export class UntoldLocks {
+export class UnansweredLocks {
   readonly #parts: WorkerParts;
   /** True if this worker runs it. */
   readonly #isHeld: (held: HeldExecution) => boolean;

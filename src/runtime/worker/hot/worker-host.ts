@@ -7,7 +7,7 @@ import { spokenError } from "../../../model/values/stored-error.ts";
 import type { WorkerParts } from "../worker-parts.ts";
 import { pauseBefore } from "../../pauses.ts";
 import type { RunHost } from "../../run/run-host.ts";
-import { writeLine } from "../run-log.ts";
+import { writeLine } from "../../run/run-log.ts";
 import type { RunState } from "../../run/run-state.ts";
 
 /** Decisions that the worker's set of runs makes itself. */
@@ -17,7 +17,7 @@ type Deciding = Pick<
 > & { readonly released: (run: RunState) => void };
 
 /** The services of a worker for its runs. */
-export function runHost(
+export function workerHost(
   parts: WorkerParts,
   appends: Appends,
   { released, ...deciding }: Deciding,

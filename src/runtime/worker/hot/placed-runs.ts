@@ -5,7 +5,7 @@ import { lockOfResting, renewLocks } from "../renewals.ts";
 import type { WorkerParts } from "../worker-parts.ts";
 
 /** The active workflows of a worker, each of which holds one of its places. */
-export class Places {
+export class PlacedRuns {
   readonly #parts: WorkerParts;
   /** True for the run that the worker has under its id. */
   readonly #isCurrent: (run: HotRun) => boolean;

@@ -3,7 +3,7 @@ import type { HotRun } from "../../run/hot-run.ts";
 import type { WorkerSettings } from "../worker-parts.ts";
 
 /** The resting runs of a worker: their memory, and the choice of runs to forget. */
-export class Resting {
+export class RestingRuns {
   readonly #held = new Map<ExecutionId, number>();
   /** Runs that are about to be forgotten. */
   readonly #evicted = new Set<ExecutionId>();

@@ -8,7 +8,7 @@ const idsMax = 1_000;
  * worker checks them once it adopts the runs. Otherwise a running run would learn of its
  * cancellation, or of a response, only at its next append.
  */
-export class EarlyHints {
+export class HintsWhileLocking {
   readonly interruptions: Heard = new Heard(() => this.#locking > 0);
   readonly responses: Heard = new Heard(() => this.#locking > 0);
   #locking = 0;
