@@ -39,7 +39,7 @@ test("asking, reading, listing and forgetting go by the index of keys and sort n
     const context = effectContext(database, undefined);
     const page = effectList.given(context, { kind: "turn", id: "t" }).input;
     const bodies: readonly (() => Tx<unknown>)[] = [
-      () => askEffect(context).one({ effect, isStrict: false }),
+      () => askEffect(context).one({ effect }),
       () => readEffect(context).one(ref),
       () => effectList.operation(context).one({ ...page, after }),
       () => forgetEffects(context).one({ scope, rowsMax: 9 }),

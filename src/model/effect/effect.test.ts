@@ -33,97 +33,92 @@ const settled: EffectState = {
   kind: "settled",
   hash: "h",
   dueAt: null,
-  outcome: value,
+  ...value,
   settledAt: 180,
   token: "secret",
 };
-const failed: EffectState = { ...settled, outcome: failure };
+const failed: EffectState = { ...settled, ...failure };
 
 describe("who runs an effect", () => {
   test("the first one who asks, once it is due", () => {
-    expect(decideEffect(absent, { hash: "h", now: 0 })).toEqual({
-      kind: "claim",
+    expect(decideEffect(absent, { effect: { hash: "h" }, now: 0 })).toEqual({
+      kind: "run",
       fence: 1,
-      dueAt: null,
     });
-    expect(decideEffect(absent, { hash: "h", now: 5, dueAt: 5 })).toEqual({
-      kind: "claim",
+    expect(decideEffect(absent, { effect: { hash: "h", dueAt: 5 }, now: 5 })).toEqual({
+      kind: "run",
       fence: 1,
-      dueAt: 5,
     });
-    expect(decideEffect(absent, { hash: "h", now: 4, dueAt: 5 })).toEqual({
+    expect(decideEffect(absent, { effect: { hash: "h", dueAt: 5 }, now: 4 })).toEqual({
       kind: "notDue",
       dueAt: 5,
     });
   });
 
   test("nobody else until the last instant of the claim, anybody from then on", () => {
-    expect(decideEffect(held, { hash: "h", now: 199 })).toEqual({
+    expect(decideEffect(held, { effect: { hash: "h" }, now: 199 })).toEqual({
       kind: "busy",
       holder: { process: first, fence: 3, claimedAt: 100, expiresAt: 200 },
     });
-    expect(decideEffect(held, { hash: "h", now: 200 })).toEqual({
-      kind: "takeover",
+    expect(decideEffect(held, { effect: { hash: "h" }, now: 200 })).toEqual({
+      kind: "run",
       fence: 4,
-      dueAt: null,
     });
   });
 
   test("anybody when it was given back", () => {
-    expect(decideEffect(free, { hash: "h", now: 0 })).toEqual({
-      kind: "takeover",
+    expect(decideEffect(free, { effect: { hash: "h" }, now: 0 })).toEqual({
+      kind: "run",
       fence: 4,
-      dueAt: null,
     });
   });
 
   test("the same one again, by its token", () => {
-    const again = { hash: "h", now: 199, token: "secret" };
-    expect(decideEffect(held, again)).toEqual({ kind: "reenter", claim });
+    const again = { effect: { hash: "h" }, now: 199, token: "secret" };
+    expect(decideEffect(held, again)).toEqual({ kind: "run", fence: 3, claim });
     expect(decideEffect(held, { ...again, token: "other_" }).kind).toBe("busy");
-    expect(decideEffect(held, { ...again, now: 200 }).kind).toBe("takeover");
+    expect(decideEffect(held, { ...again, now: 200 })).toEqual({ kind: "run", fence: 4 });
   });
 
   test.each([
-    [{ fence: 3, process: first }, "takeover"],
+    [{ fence: 3, process: first }, "run"],
     [{ fence: 2, process: first }, "busy"],
     [{ fence: 3, process: second }, "busy"],
   ])("who saw %o die: %s", (death, kind) => {
-    const asked = { hash: "h", now: 199, death };
+    const asked = { effect: { hash: "h" }, now: 199, death };
     expect(decideEffect(held, asked).kind).toBe(kind);
   });
 
   test("at the due time that was said first, whatever is said later", () => {
     const due = { ...free, dueAt: 500 } as const;
-    expect(decideEffect(due, { hash: "h", now: 499, dueAt: 100 })).toEqual({
+    expect(decideEffect(due, { effect: { hash: "h", dueAt: 100 }, now: 499 })).toEqual({
       kind: "notDue",
       dueAt: 500,
     });
-    expect(decideEffect(due, { hash: "h", now: 500, dueAt: 900 })).toEqual({
-      kind: "takeover",
+    expect(decideEffect(due, { effect: { hash: "h", dueAt: 900 }, now: 500 })).toEqual({
+      kind: "run",
       fence: 4,
-      dueAt: 500,
     });
   });
 });
 
 describe("what is recorded", () => {
   test("is answered, whoever asks and however long ago it was", () => {
-    const asked = { hash: "h", now: 9_999 };
-    expect(decideEffect(settled, asked)).toEqual({
-      kind: "replay",
-      outcome: value,
-    });
-    expect(decideEffect(failed, asked)).toEqual({
-      kind: "failed",
-      outcome: failure,
-    });
+    const asked = { effect: { hash: "h" }, now: 9_999 };
+    expect(decideEffect(settled, asked)).toEqual(settled);
+    expect(decideEffect(failed, asked)).toEqual(failed);
   });
 
   test("is not answered before its due time, should the clock have been set back", () => {
     const due = { ...settled, dueAt: 500 } as const;
-    expect(decideEffect(due, { hash: "h", now: 499 }).kind).toBe("notDue");
-    expect(decideEffect(due, { hash: "h", now: 500 }).kind).toBe("replay");
+    expect(decideEffect(due, { effect: { hash: "h" }, now: 499 }).kind).toBe("notDue");
+    expect(decideEffect(due, { effect: { hash: "h" }, now: 500 }).kind).toBe("settled");
+    expect(decideEffect({ ...due, ...failure }, { effect: { hash: "h" }, now: 499 }).kind).toBe(
+      "settled",
+    );
+    const again = { effect: { hash: "h" }, now: 499, token: "secret" };
+    expect(decideEffect(due, again).kind).toBe("settled");
+    expect(decideEffect(due, { ...again, token: "other_" }).kind).toBe("notDue");
   });
 
   test.each([
@@ -133,19 +128,19 @@ describe("what is recorded", () => {
     ["failed", failed],
   ])("conflicts with another envelope: %s", (_, state) => {
     for (const isStrict of [false, true])
-      expect(decideEffect(state, { hash: "x", now: 0, isStrict })).toEqual({
+      expect(decideEffect(state, { effect: { hash: "x" }, now: 0, isStrict })).toEqual({
         kind: "conflict",
-        recordedHash: "h",
+        hash: "h",
       });
   });
 
   test("is all that strict replay answers", () => {
-    const strict = { hash: "h", now: 9_999, isStrict: true };
+    const strict = { effect: { hash: "h" }, now: 9_999, isStrict: true };
     expect(decideEffect(absent, strict)).toEqual({ kind: "missing" });
     expect(decideEffect(held, strict)).toEqual({ kind: "unfinished" });
     expect(decideEffect(free, strict)).toEqual({ kind: "unfinished" });
-    expect(decideEffect(settled, strict).kind).toBe("replay");
-    expect(decideEffect(failed, strict).kind).toBe("failed");
+    expect(decideEffect(settled, strict).kind).toBe("settled");
+    expect(decideEffect(failed, strict).kind).toBe("settled");
   });
 });
 
@@ -172,17 +167,13 @@ describe("who shows a claim", () => {
   });
 
   test("has settled it before, which is no loss", () => {
-    expect(standingOf(settled, shown, 9_999)).toEqual({
-      kind: "settled",
-      outcome: value,
-      settledAt: 180,
-    });
+    expect(standingOf(settled, shown, 9_999)).toEqual(settled);
   });
 });
 
 test("a new claim lasts as long as was asked for, to the last instant there is", () => {
-  const given = { process: null, token: "t", now: 100, leaseMs: 50 };
-  expect(newClaim({ fence: 1 }, given)).toEqual({
+  const given = { process: null, token: "t", leaseMs: 50 };
+  expect(newClaim(1, 100, given)).toEqual({
     process: null,
     fence: 1,
     token: "t",
@@ -191,5 +182,5 @@ test("a new claim lasts as long as was asked for, to the last instant there is",
     expiresAt: 150,
   });
   const long = { ...given, leaseMs: Number.MAX_SAFE_INTEGER };
-  expect(newClaim({ fence: 1 }, long).expiresAt).toBe(8.64e15);
+  expect(newClaim(1, 100, long).expiresAt).toBe(8.64e15);
 });

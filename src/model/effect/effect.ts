@@ -37,8 +37,15 @@ interface Recorded {
   readonly dueAt: number | null;
 }
 
-export type EffectState =
-  | { readonly kind: "absent" }
+/** An effect with its outcome. */
+interface SettledState extends Recorded, EffectOutcome {
+  readonly kind: "settled";
+  readonly settledAt: number;
+  /** The token of the claim that settled it. */
+  readonly token: string;
+}
+
+export type RecordedState =
   | (Recorded & {
       readonly kind: "inProgress";
       /** The last fence that was issued; 0 if there was none. */
@@ -46,54 +53,44 @@ export type EffectState =
       /** Null when the effect is not held: it waits for its due time, or was released. */
       readonly claim: HeldEffect | null;
     })
-  | (Recorded & {
-      readonly kind: "settled";
-      readonly outcome: EffectOutcome;
-      readonly settledAt: number;
-      /** The token of the claim that settled it. */
-      readonly token: string;
-    });
+  | SettledState;
+
+export type EffectState = { readonly kind: "absent" } | RecordedState;
 
 export interface EffectQuestion {
-  readonly hash: string;
-  /** The hash that it has if it is older than the payload codec. */
-  readonly clearHash?: string | undefined;
+  readonly effect: {
+    readonly hash: string;
+    /** The hash that it has if it is older than the payload codec. */
+    readonly clearHash?: string | undefined;
+    /** The due time for an effect that is not recorded yet. */
+    readonly dueAt?: number | null;
+  };
   readonly now: number;
   /** True to answer only settled effects and never run one. */
   readonly isStrict?: boolean | undefined;
-  /** The token of the requested claim, so that a repeated request gets the same claim. */
+  /** The token of the request, so that a repeated one gets the same claim or outcome. */
   readonly token?: string | undefined;
-  /** The due time for an effect that is not recorded yet. */
-  readonly dueAt?: number | null | undefined;
   readonly death?: ProvenDeath | undefined;
 }
 
 /** The answer to a request for an effect. */
 export type EffectDecision =
-  /** The first caller: it runs the effect. */
-  | {
-      readonly kind: "claim";
-      readonly fence: number;
-      readonly dueAt: number | null;
-    }
   /**
-   * The previous holder released the effect, let it expire or died. The caller runs it again, and
-   * the due time stays.
+   * The caller runs the effect: it is the first, or the previous holder released the effect, let it
+   * expire or died.
    */
   | {
-      readonly kind: "takeover";
+      readonly kind: "run";
       readonly fence: number;
-      readonly dueAt: number | null;
+      /** The claim that the caller already has. */
+      readonly claim?: HeldEffect;
     }
-  /** The caller already has the claim. */
-  | { readonly kind: "reenter"; readonly claim: HeldEffect }
   /** The due time has not come. */
   | { readonly kind: "notDue"; readonly dueAt: number }
   | { readonly kind: "busy"; readonly holder: EffectHolder }
-  | { readonly kind: "replay"; readonly outcome: EffectOutcome }
-  | { readonly kind: "failed"; readonly outcome: EffectOutcome }
+  | SettledState
   /** The key was already used with another envelope. */
-  | { readonly kind: "conflict"; readonly recordedHash: string }
+  | { readonly kind: "conflict"; readonly hash: string }
   /** Strict replay found nothing, or nothing settled. */
   | { readonly kind: "missing" }
   | { readonly kind: "unfinished" };
@@ -103,31 +100,28 @@ export type EffectDecision =
  * envelope is a conflict in every state of the effect.
  */
 export function decideEffect(state: EffectState, asked: EffectQuestion): EffectDecision {
-  const { now, isStrict = false } = asked;
+  const { effect, now, isStrict = false } = asked;
   if (state.kind === "absent") {
     if (isStrict) return { kind: "missing" };
-    const dueAt = asked.dueAt ?? null;
-    return isLater(dueAt, now) ? { kind: "notDue", dueAt } : { kind: "claim", fence: 1, dueAt };
+    const { dueAt = null } = effect;
+    return isLater(dueAt, now) ? { kind: "notDue", dueAt } : { kind: "run", fence: 1 };
   }
-  if (state.hash !== asked.hash && state.hash !== asked.clearHash)
-    return { kind: "conflict", recordedHash: state.hash };
-  const { dueAt } = state;
+  const { hash, dueAt } = state;
+  if (hash !== effect.hash && hash !== effect.clearHash) return { kind: "conflict", hash };
+  const isOwn = (token: string): boolean =>
+    asked.token !== undefined && isSameToken(token, asked.token);
   if (state.kind === "settled") {
-    const { outcome } = state;
-    if (outcome.status === "failed") return { kind: "failed", outcome };
-    // Possible only when the clock was set back since.
-    if (isLater(dueAt, now)) return { kind: "notDue", dueAt };
-    return { kind: "replay", outcome };
+    // A value before its due time is possible only when the clock was set back since.
+    const isEarly = state.status === "completed" && isLater(dueAt, now) && !isOwn(state.token);
+    return isEarly ? { kind: "notDue", dueAt } : state;
   }
   if (isStrict) return { kind: "unfinished" };
   const { claim, fence } = state;
   if (claim !== null && isLive(claim, now)) {
-    if (asked.token !== undefined && isSameToken(claim.token, asked.token))
-      return { kind: "reenter", claim };
+    if (isOwn(claim.token)) return { kind: "run", fence, claim };
     if (!isProvenDead(claim, asked.death)) return { kind: "busy", holder: holderOfEffect(claim) };
   }
-  if (isLater(dueAt, now)) return { kind: "notDue", dueAt };
-  return { kind: "takeover", fence: fence + 1, dueAt };
+  return isLater(dueAt, now) ? { kind: "notDue", dueAt } : { kind: "run", fence: fence + 1 };
 }
 
 function isLater(dueAt: number | null, now: number): dueAt is number {
@@ -143,23 +137,13 @@ function isProvenDead(claim: HeldEffect, death: ProvenDeath | undefined): boolea
 }
 
 export function newClaim(
-  { fence }: { readonly fence: number },
-  given: {
-    readonly process: OwnerId | null;
-    readonly token: string;
-    readonly now: number;
-    readonly leaseMs: number;
-  },
+  fence: number,
+  now: number,
+  given: { readonly process: OwnerId | null; readonly token: string; readonly leaseMs: number },
 ): HeldEffect {
-  const { process, token, now, leaseMs } = given;
-  return {
-    process,
-    fence,
-    token,
-    claimedAt: now,
-    renewedAt: now,
-    expiresAt: expiryAt(now, leaseMs),
-  };
+  const { process, token, leaseMs } = given;
+  const expiresAt = expiryAt(now, leaseMs);
+  return { process, fence, token, claimedAt: now, renewedAt: now, expiresAt };
 }
 
 export function holderOfEffect(claim: HeldEffect): EffectHolder {
@@ -177,11 +161,7 @@ export type EffectLoss = "gone" | "released" | "overtaken" | "expired";
 export type ClaimStanding =
   | { readonly kind: "held"; readonly claim: HeldEffect }
   /** This claim settled the effect, and its holder asks again. */
-  | {
-      readonly kind: "settled";
-      readonly outcome: EffectOutcome;
-      readonly settledAt: number;
-    }
+  | SettledState
   | { readonly kind: "lost"; readonly reason: EffectLoss };
 
 /** The proof that a holder holds an effect. */
@@ -192,12 +172,8 @@ export interface EffectFence {
 
 export function standingOf(state: EffectState, shown: EffectFence, now: number): ClaimStanding {
   if (state.kind === "absent") return { kind: "lost", reason: "gone" };
-  if (state.kind === "settled") {
-    const { outcome, settledAt } = state;
-    return isSameToken(state.token, shown.token)
-      ? { kind: "settled", outcome, settledAt }
-      : { kind: "lost", reason: "overtaken" };
-  }
+  if (state.kind === "settled")
+    return isSameToken(state.token, shown.token) ? state : { kind: "lost", reason: "overtaken" };
   const { claim, fence } = state;
   if (claim === null)
     return {

@@ -1,27 +1,18 @@
-import { instantOf } from "../../model/time/clock.ts";
 import type { Duration } from "../../model/time/durations.ts";
-import { effectTitle } from "../../model/effect/errors.ts";
 import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import {
-  decideEffect,
   newClaim,
-  type EffectDecision,
   type EffectFence,
   type EffectHolder,
-  type EffectQuestion,
   type HeldEffect,
 } from "../../model/effect/effect.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
-import { HoldfastError, unreachable } from "../../model/errors.ts";
-import type { ProvenDeath } from "../../model/lease.ts";
+import { HoldfastError } from "../../model/errors.ts";
 import { parseOwnerId, type OwnerId } from "../../model/ids/prefixed-id.ts";
 import { checkedText } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { lockRow } from "../../sql/dialect.ts";
-import { row, run, storeOperation, type Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../method.ts";
 import {
   conflictOf,
@@ -31,18 +22,9 @@ import {
   readValue,
   type EffectContext,
 } from "./context.ts";
-import {
-  corruptEffect,
-  effectColumns,
-  namesOf,
-  stateOf,
-  whichEffect,
-  type EffectRef,
-  type EffectRequest,
-  type EffectRow,
-  type SettledEffect,
-} from "./effect-row.ts";
-import { aggregateOf, keptScope, type EffectScope, type EffectScopeRef } from "./scope.ts";
+import type { EffectRef, EffectRequest } from "./effect-row.ts";
+import { aggregateOf, type EffectScope } from "./scope.ts";
+import { takeEffect, type EffectAnswer, type TakeEffect } from "./take.ts";
 
 /**
  * An effect has one row for each attempt. The first caller claims it with a token, a fence and the
@@ -66,18 +48,10 @@ export interface ClaimEffectOptions extends WaitOptions {
   readonly token?: string;
 }
 
-export interface ClaimEffect {
-  readonly effect: EffectRequest;
+export interface ClaimEffect extends TakeEffect {
   /** The process whose death ends the claim; with `null` only time ends it. */
   readonly process: OwnerId | null;
-  /**
-   * The token for a new claim. A caller that presents the token of the current claim already holds
-   * it.
-   */
-  readonly token: string;
   readonly leaseMs: number;
-  /** A previous holder whose process is proven dead. */
-  readonly death?: ProvenDeath | undefined;
 }
 
 /** The right to run an effect, as its holder presents it. */
@@ -144,25 +118,7 @@ export function checkedHolder(holder: SeenEffectHolder): SeenEffectHolder {
 }
 
 export type ClaimEffectOutcome =
-  | { readonly kind: "claimed"; readonly claim: EffectClaim }
-  | {
-      readonly kind: "busy";
-      readonly key: number;
-      readonly holder: EffectHolder;
-    }
-  | {
-      readonly kind: "notDue";
-      readonly key: number;
-      readonly dueAt: number;
-    }
-  | { readonly kind: "settled"; readonly effect: SettledEffect }
-  /** The key was used before with another envelope, which is this one. */
-  | {
-      readonly kind: "conflict";
-      readonly key: number;
-      readonly hash: string;
-      readonly envelope: Encoded;
-    };
+  { readonly kind: "claimed"; readonly claim: EffectClaim } | EffectAnswer;
 
 /**
  * Claims an effect to run it, or returns the recorded result or the worker that runs it.
@@ -170,27 +126,15 @@ export type ClaimEffectOutcome =
  */
 export const claimEffect = storeOperation("claimEffect", {
   key: (input) => aggregateOf(input.effect),
-  *one({ clock }: EffectContext, input: ClaimEffect): Tx<ClaimEffectOutcome> {
-    const { effect } = input;
-    const { dueAt } = effect;
-    const { session, scope } = yield* keptScope(effect.scope);
-    const first = { ...input, now: instantOf(() => clock.now()) };
-    const decision = decideEffect({ kind: "absent" }, questionOf(first));
-    const claim = decision.kind === "claim" ? newClaim(decision, first) : undefined;
-    const key = yield* insertEffect(session, first, claim);
-    if (key !== undefined)
-      return claim === undefined
-        ? { kind: "notDue", key, dueAt: dueAt ?? first.now }
-        : {
-            kind: "claimed",
-            claim: claimed(scope, effect, key, claim, dueAt),
-          };
-    const found = yield* row<EffectRow>(sql`
-      SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
-    if (found === undefined) throw removedMeanwhile(effect);
-    // The transaction that had locked the row may have taken longer than its claim lasts.
-    const then = { ...input, now: instantOf(() => clock.now()) };
-    return yield* claimRecorded(scope, found, then);
+  *one(context: EffectContext, input: ClaimEffect): Tx<ClaimEffectOutcome> {
+    const taken = yield* takeEffect(
+      context,
+      input,
+      (decision, now) => decision.claim ?? newClaim(decision.fence, now, input),
+    );
+    return taken.kind === "taken"
+      ? { kind: "claimed", claim: claimed(input.effect, taken, taken.change) }
+      : taken;
   },
 });
 
@@ -209,158 +153,29 @@ export function shownClaim(
 /** Maps every outcome but a new claim to the caller's answer. */
 export function shownAnswer(
   context: EffectContext,
-  outcome: Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>,
+  answer: EffectAnswer,
   request: EffectRequest,
 ): Exclude<ClaimedEffect, { readonly kind: "claimed" }> {
-  switch (outcome.kind) {
+  switch (answer.kind) {
     case "busy":
-      return { kind: "busy", holder: outcome.holder };
+      return { kind: "busy", holder: answer.holder };
     case "notDue":
-      return { kind: "notDue", dueAt: outcome.dueAt };
+      return { kind: "notDue", dueAt: answer.dueAt };
     case "conflict":
-      throw conflictOf(context, request, outcome);
+      throw conflictOf(context, request, answer);
     default: {
-      const { effect } = outcome;
-      return effect.status === "completed"
-        ? { kind: "completed", value: readValue(context, effect) }
-        : {
-            kind: "failed",
-            error: readFailure(context, effect),
-            isTransient: effect.isTransient,
-          };
+      const { status, isTransient } = answer;
+      return status === "completed"
+        ? { kind: "completed", value: readValue(context, answer) }
+        : { kind: "failed", error: readFailure(context, answer), isTransient };
     }
   }
-}
-
-/** A claim request at an instant. */
-interface ClaimEffectAt extends ClaimEffect {
-  readonly now: number;
-}
-
-function questionOf(input: ClaimEffectAt): EffectQuestion {
-  const { effect, now, token, death } = input;
-  const { hash, clearHash, dueAt } = effect;
-  return { hash, clearHash, dueAt, now, token, death };
-}
-
-export function removedMeanwhile(ref: EffectRef): HoldfastError {
-  return new HoldfastError(
-    "TRANSACTION_CONFLICT",
-    `The ${effectTitle(namesOf(ref))} was just removed. Try again.`,
-    { ...namesOf(ref) },
-  );
-}
-
-/** Inserts the row of a new effect; undefined when the row exists. */
-function* insertEffect(
-  session: number,
-  input: ClaimEffectAt,
-  claim: HeldEffect | undefined,
-): Tx<number | undefined> {
-  const { scope, replayKey, attempt, kind, hash, envelope, dueAt } = input.effect;
-  const inserted = yield* row<{ readonly key: number }>(sql`
-    INSERT INTO holdfast_effect
-      (session, scope_kind, scope, replay_key, attempt, kind, hash, envelope, status, created_at, due_at,
-       fence, process, token, claimed_at, renewed_at, expires_at)
-    VALUES (${session}, ${scope.kind}, ${scope.id}, ${replayKey}, ${attempt}, ${kind}, ${hash}, ${envelope},
-      'inProgress', ${input.now}, ${dueAt}, ${claim?.fence ?? 0}, ${claim?.process ?? null},
-      ${claim?.token ?? null}, ${claim?.claimedAt ?? null}, ${claim?.renewedAt ?? null}, ${claim?.expiresAt ?? null})
-    ON CONFLICT (session, scope_kind, scope, replay_key, attempt) DO NOTHING RETURNING key`);
-  return inserted?.key;
-}
-
-function* claimRecorded(
-  scope: EffectScopeRef,
-  found: EffectRow,
-  input: ClaimEffectAt,
-): Tx<ClaimEffectOutcome> {
-  const { key } = found;
-  const decision = decideEffect(stateOf(found), questionOf(input));
-  switch (decision.kind) {
-    case "claim":
-    case "takeover": {
-      const claim = newClaim(decision, input);
-      yield* writeClaim(key, claim);
-      return {
-        kind: "claimed",
-        claim: claimed(scope, input.effect, key, claim, decision.dueAt),
-      };
-    }
-    case "reenter":
-      return {
-        kind: "claimed",
-        claim: claimed(scope, input.effect, key, decision.claim, found.due_at),
-      };
-    case "conflict":
-      return yield* conflictWith(found);
-    default:
-      return answerOf(found, decision);
-  }
-}
-
-/** The answers that change nothing. */
-export function answerOf(
-  found: EffectRow,
-  decision: Exclude<
-    EffectDecision,
-    { readonly kind: "claim" | "takeover" | "reenter" | "conflict" }
-  >,
-): Exclude<ClaimEffectOutcome, { readonly kind: "claimed" | "conflict" }> {
-  const { key } = found;
-  switch (decision.kind) {
-    case "busy":
-      return { kind: "busy", key, holder: decision.holder };
-    case "notDue":
-      return { kind: "notDue", key, dueAt: decision.dueAt };
-    case "replay":
-    case "failed":
-      return {
-        kind: "settled",
-        effect: { ...decision.outcome, key, settledAt: found.settled_at ?? 0 },
-      };
-    case "missing":
-    case "unfinished":
-      throw new Error("Nothing is claimed in strict replay.");
-    default:
-      return unreachable(decision);
-  }
-}
-
-/** Reads the envelope, which only this error needs, to name the difference. */
-export function* conflictWith(
-  found: Pick<EffectRow, "key" | "hash">,
-): Tx<Extract<ClaimEffectOutcome, { readonly kind: "conflict" }>> {
-  const { key, hash } = found;
-  const stored = yield* row<{ readonly envelope: Encoded }>(sql`
-    SELECT envelope FROM holdfast_effect WHERE key = ${key}`);
-  if (stored === undefined) throw corruptEffect(key, "has no envelope");
-  return { kind: "conflict", key, hash, envelope: stored.envelope };
-}
-
-export function* writeClaim(key: number, claim: HeldEffect): Tx<void> {
-  const { process, fence, token, claimedAt, renewedAt, expiresAt } = claim;
-  yield* run(sql`
-    UPDATE holdfast_effect SET process = ${process}, fence = ${fence}, token = ${token},
-      claimed_at = ${claimedAt}, renewed_at = ${renewedAt}, expires_at = ${expiresAt}
-    WHERE key = ${key}`);
 }
 
 export function claimed(
-  scope: EffectScopeRef,
   { replayKey, attempt }: EffectRef,
-  key: number,
+  { scope, key, dueAt }: Pick<EffectClaim, "scope" | "key" | "dueAt">,
   { token, fence, claimedAt, expiresAt }: HeldEffect,
-  dueAt: number | null,
 ): EffectClaim {
-  return {
-    scope,
-    replayKey,
-    attempt,
-    key,
-    token,
-    fence,
-    claimedAt,
-    expiresAt,
-    dueAt,
-  };
+  return { scope, replayKey, attempt, key, token, fence, claimedAt, expiresAt, dueAt };
 }

@@ -29,9 +29,9 @@ import {
   givenFail,
   givenRelease,
   givenRenew,
+  refuseFailed,
   releaseEffect,
   renewEffect,
-  shownComplete,
   shownRenewal,
   type FailEffectOptions,
   type RenewEffectOptions,
@@ -264,7 +264,7 @@ export function effects(database: Database, options?: EffectOptions): Effects {
     reclaim: async (scope, key, envelope, observed, given) =>
       reclaim(context, scope, key, envelope, observed, given),
     renew: writes(context, renewEffect, givenRenew, shownRenewal),
-    complete: writes(context, finishEffect, givenComplete, shownComplete),
+    complete: writes(context, finishEffect, givenComplete, refuseFailed),
     fail: writes(context, finishEffect, givenFail, () => undefined),
     release: writes(context, releaseEffect, givenRelease),
     record: context.isStrict

@@ -1,10 +1,5 @@
 import { durationMs, type Duration } from "../../model/time/durations.ts";
-import {
-  effectNotRecorded,
-  effectResultRefused,
-  effectTitle,
-  effectUnfinished,
-} from "../../model/effect/errors.ts";
+import { effectResultRefused, effectTitle, effectUnfinished } from "../../model/effect/errors.ts";
 import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import { expiryAt, type ProvenDeath } from "../../model/lease.ts";
@@ -24,7 +19,7 @@ import {
   type EffectContext,
 } from "./context.ts";
 import { effectChanged, namesOf, type EffectRequest, type SettledEffect } from "./effect-row.ts";
-import { askEffect } from "./read.ts";
+import { askEffect, replayEffect } from "./read.ts";
 import {
   checkedFunction,
   givenRun,
@@ -220,7 +215,7 @@ function settledBy<T>(
   ready: Ready,
   running: RunTerms<T> | undefined,
 ): SettledEffect | Promise<SettledEffect> {
-  if (ready.kind === "settled") return ready.effect;
+  if (ready.kind === "settled") return ready;
   if (running === undefined) throw effectUnfinished(namesOf(ready.claim));
   return runClaimed(context, ready.claim, running);
 }
@@ -248,7 +243,7 @@ async function tryToClaim(
 
 /** The answer to a caller: the outcome, or the right to run the effect. */
 type Ready =
-  | { readonly kind: "settled"; readonly effect: SettledEffect }
+  | (SettledEffect & { readonly kind: "settled" })
   | { readonly kind: "claimed"; readonly claim: EffectClaim };
 
 export type Step =
@@ -299,25 +294,15 @@ async function askedStep(
   signal: AbortSignal | undefined,
 ): Promise<Step> {
   const { database } = context;
-  const input = { effect, isStrict: attempt === undefined };
-  const answer = await database.read(askEffect(context), input, { signal });
-  switch (answer.kind) {
-    case "missing":
-      throw effectNotRecorded(namesOf(effect));
-    case "unfinished":
-      throw effectUnfinished(namesOf(effect));
-    case "free":
-      if (attempt === undefined) throw effectUnfinished(namesOf(effect));
-      return attempt(undefined);
-    case "busy": {
-      const death = await provenDeath(database, answer.holder);
-      if (death !== undefined && attempt !== undefined) return attempt(death);
-      const { key, holder } = answer;
-      return { kind: "later", key, again: holder.expiresAt };
-    }
-    default:
-      return stepOf(context, effect, answer);
+  const input = { effect };
+  if (attempt === undefined) {
+    const recorded = await database.read(replayEffect(context), input, { signal });
+    return stepOf(context, effect, recorded);
   }
+  const answer = await database.read(askEffect(context), input, { signal });
+  if (answer.kind === "run") return attempt(undefined);
+  const death = answer.kind === "busy" ? await provenDeath(database, answer.holder) : undefined;
+  return death === undefined ? stepOf(context, effect, answer) : attempt(death);
 }
 
 /** @throws HoldfastError `EFFECT_CONFLICT` */

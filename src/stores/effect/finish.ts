@@ -1,7 +1,12 @@
 import { instantOf } from "../../model/time/clock.ts";
 import type { Duration } from "../../model/time/durations.ts";
 import { effectLeaseLost, effectResultUnstorable } from "../../model/effect/errors.ts";
-import { standingOf, type EffectLoss, type EffectOutcome } from "../../model/effect/effect.ts";
+import {
+  standingOf,
+  type ClaimStanding,
+  type EffectLoss,
+  type EffectOutcome,
+} from "../../model/effect/effect.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { extended } from "../../model/lease.ts";
 import { givenFlag } from "../../model/shape.ts";
@@ -12,13 +17,14 @@ import { afterwards, announce, row, run, storeOperation, type Tx } from "../../s
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
 import { isLivingSession } from "../session-row.ts";
-import { claimed, writeClaim, type EffectClaim } from "./claim.ts";
+import { claimed, type EffectClaim } from "./claim.ts";
 import { failureOf, leaseMsOf, readFailure, type EffectContext } from "./context.ts";
 import {
-  corruptEffect,
+  changeEffect,
   effectChanged,
   lockedEffect,
   namesOf,
+  settledColumns,
   stateOf,
   type EffectRef,
   type SettledEffect,
@@ -28,13 +34,6 @@ import { aggregateOf, checkedEffect, livingSessionOf } from "./scope.ts";
 interface FinishEffect {
   readonly claim: EffectClaim;
   readonly outcome: EffectOutcome;
-}
-
-/** The recorded end of an effect. */
-interface FinishedEffect {
-  /** The outcome that counts. The same claim may have recorded it in an earlier call. */
-  readonly outcome: EffectOutcome;
-  readonly settledAt: number;
 }
 
 /** @throws HoldfastError `OPTION_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `EFFECT_RESULT_UNSTORABLE` */
@@ -93,18 +92,9 @@ export function outcomeOf(
  */
 export function refuseFailed(
   context: Pick<EffectContext, "codec" | "database">,
-  recorded: Pick<SettledEffect, "key" | "status" | "value" | "isTransient">,
+  recorded: SettledEffect,
 ): void {
   if (recorded.status === "failed") throw readFailure(context, recorded);
-}
-
-/** @throws HoldfastError those of `refuseFailed` */
-export function shownComplete(
-  context: EffectContext,
-  { outcome }: FinishedEffect,
-  { claim: { key } }: FinishEffect,
-): void {
-  refuseFailed(context, { ...outcome, key });
 }
 
 export interface FailEffectOptions extends WaitOptions {
@@ -162,8 +152,9 @@ function checkedClaim(claim: EffectClaim): EffectClaim {
  */
 export const finishEffect = storeOperation("finishEffect", {
   key: (input) => aggregateOf(input.claim),
-  *one(context: EffectContext, { claim, outcome }: FinishEffect): Tx<FinishedEffect> {
+  *one(context: EffectContext, { claim, outcome }: FinishEffect): Tx<SettledEffect> {
     const { clock } = context;
+    const { key } = claim;
     const settledAt = instantOf(() => clock.now());
     const written = yield* writeEnd(claim, outcome, settledAt);
     const then = Math.max(
@@ -171,12 +162,14 @@ export const finishEffect = storeOperation("finishEffect", {
       instantOf(() => clock.now()),
     );
     if (written !== undefined) {
-      const { token, expires_at: expiresAt } = written;
+      const { token, expiresAt } = written;
       if (isSameToken(token, claim.token) && expiresAt > then) {
-        yield* announce(effectChanged, String(claim.key));
-        return { outcome, settledAt };
+        yield* announce(effectChanged, String(key));
+        // Not a spread of the outcome, which took 2 of the 44 µs of an effect in memory.
+        const { status, isTransient, value } = outcome;
+        return { status, isTransient, value, key, settledAt };
       }
-      yield* takeBack(claim.key);
+      yield* takeBack(key);
     }
     return yield* finishLate(context, claim, then, outcome);
   },
@@ -190,16 +183,17 @@ export const finishEffect = storeOperation("finishEffect", {
  */
 function* writeEnd(
   { key, fence }: EffectClaim,
-  { status, value, isTransient }: EffectOutcome,
+  outcome: EffectOutcome,
   now: number,
-): Tx<{ readonly token: string; readonly expires_at: number } | undefined> {
+): Tx<{ readonly token: string; readonly expiresAt: number } | undefined> {
+  const to = settledColumns(outcome, now);
   return yield* row(sql`
-    UPDATE holdfast_effect SET status = ${status}, outcome = ${value.text}, checksum = ${value.checksum},
-      is_transient = ${isTransient ? 1 : 0}, settled_at = ${now}
+    UPDATE holdfast_effect SET status = ${to.status}, outcome = ${to.outcome}, checksum = ${to.checksum},
+      is_transient = ${to.isTransient}, settled_at = ${now}
     WHERE key = ${key} AND fence = ${fence}
       AND status = 'inProgress' AND expires_at > ${now} AND expires_at > renewed_at
       AND (session = 0 OR ${isOfLivingSession})
-    RETURNING token, expires_at`);
+    RETURNING token, expires_at AS "expiresAt"`);
 }
 
 function* takeBack(key: number): Tx<void> {
@@ -220,25 +214,33 @@ function* finishLate(
   claim: EffectClaim,
   since: number,
   outcome: EffectOutcome,
-): Tx<FinishedEffect> {
+): Tx<SettledEffect> {
+  const { now, standing } = yield* lockedStanding(context, claim, since);
   yield* livingSessionOf(claim.scope);
-  const state = stateOf(yield* lockedEffect(claim.key));
-  const now = Math.max(
-    since,
-    instantOf(() => context.clock.now()),
-  );
-  const standing = standingOf(state, claim, now);
+  const { key } = claim;
   switch (standing.kind) {
     case "settled":
-      return { outcome: standing.outcome, settledAt: standing.settledAt };
+      return { ...standing, key };
     case "lost":
       throw yield* lossOf(context, claim, standing.reason, now);
     default:
-      if ((yield* writeEnd(claim, outcome, now)) === undefined)
-        throw corruptEffect(claim.key, "is held and cannot be finished");
-      yield* announce(effectChanged, String(claim.key));
-      return { outcome, settledAt: now };
+      yield* changeEffect(key, { ...standing.claim, ...settledColumns(outcome, now) });
+      return { ...outcome, key, settledAt: now };
   }
+}
+
+/** Locks the effect of a claim, and judges the claim by the time after that. */
+function* lockedStanding(
+  { clock }: EffectContext,
+  claim: EffectClaim,
+  since: number = 0,
+): Tx<{ readonly now: number; readonly standing: ClaimStanding }> {
+  const found = yield* lockedEffect(sql`key = ${claim.key}`);
+  const now = Math.max(
+    since,
+    instantOf(() => clock.now()),
+  );
+  return { now, standing: standingOf(stateOf(found), claim, now) };
 }
 
 /**
@@ -320,20 +322,15 @@ export const renewEffect = storeOperation("renewEffect", {
   key: (input) => aggregateOf(input.claim),
   *one(context: EffectContext, { claim, leaseMs }: RenewEffect): Tx<EffectRenewal> {
     yield* livingSessionOf(claim.scope);
-    const state = stateOf(yield* lockedEffect(claim.key));
-    const now = instantOf(() => context.clock.now());
-    const standing = standingOf(state, claim, now);
+    const { now, standing } = yield* lockedStanding(context, claim);
     if (standing.kind === "settled") return { kind: "over" };
     if (standing.kind === "lost") {
       if (standing.reason === "released") return { kind: "over" };
       throw yield* lossOf(context, claim, standing.reason, now);
     }
     const held = extended(standing.claim, now, leaseMs);
-    yield* writeClaim(claim.key, held);
-    return {
-      kind: "renewed",
-      claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
-    };
+    yield* changeEffect(claim.key, held);
+    return { kind: "renewed", claim: claimed(claim, claim, held) };
   },
 });
 
@@ -367,18 +364,11 @@ export function givenRelease(
  */
 export const releaseEffect = storeOperation("releaseEffect", {
   key: (input) => aggregateOf(input.claim),
-  *one({ clock }: EffectContext, { claim }: ReleaseEffect): Tx<boolean> {
-    const state = stateOf(yield* lockedEffect(claim.key));
-    const now = instantOf(() => clock.now());
-    const standing = standingOf(state, claim, now);
+  *one(context: EffectContext, { claim }: ReleaseEffect): Tx<boolean> {
+    const { standing } = yield* lockedStanding(context, claim);
     const isHeld = standing.kind === "held";
     const isExpired = standing.kind === "lost" && standing.reason === "expired";
-    if (!isHeld && !isExpired) return false;
-    yield* run(sql`
-      UPDATE holdfast_effect SET process = NULL, token = NULL, claimed_at = NULL, renewed_at = NULL,
-        expires_at = NULL
-      WHERE key = ${claim.key}`);
-    yield* announce(effectChanged, String(claim.key));
+    if (isHeld || isExpired) yield* changeEffect(claim.key, { fence: claim.fence });
     return isHeld;
   },
 });

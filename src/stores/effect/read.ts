@@ -1,9 +1,9 @@
-import { effectNotRecorded, effectUnfinished } from "../../model/effect/errors.ts";
+import { effectUnfinished } from "../../model/effect/errors.ts";
 import {
   decideEffect,
   holderOfEffect,
   type EffectHolder,
-  type EffectState,
+  type RecordedState,
 } from "../../model/effect/effect.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import type { WaitOptions } from "../../sql/database.ts";
@@ -20,9 +20,9 @@ import {
   type SliceBounds,
 } from "../list.ts";
 import { optionsAndWait, type Call } from "../method.ts";
-import { answerOf, conflictWith, type ClaimEffectOutcome } from "./claim.ts";
 import { readEnvelope, readFailure, readValue, type EffectContext } from "./context.ts";
 import {
+  columnsWithoutOutcome,
   effectColumns,
   namesOf,
   stateOf,
@@ -39,21 +39,7 @@ import {
   type EffectScope,
   type EffectScopeRef,
 } from "./scope.ts";
-
-interface AskEffect {
-  readonly effect: EffectRequest;
-  readonly isStrict: boolean;
-}
-
-/** The answers that involve no claim. */
-type Unclaimed = Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>;
-
-type EffectAnswer =
-  | Unclaimed
-  /** The effect is not recorded or not held, so the caller may claim it. */
-  | { readonly kind: "free"; readonly key: number | undefined }
-  | { readonly kind: "missing" }
-  | { readonly kind: "unfinished" };
+import { answerOf, type EffectAnswer } from "./take.ts";
 
 /**
  * Returns the answer that a claim would get, without claiming. A settled effect is replayed without
@@ -61,37 +47,14 @@ type EffectAnswer =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const askEffect: StoreOperation<EffectContext, AskEffect, EffectAnswer> = storeOperation(
-  "askEffect",
-  {
-    key: (input: AskEffect) => aggregateOf(input.effect),
-    one: effectAnswer,
-  },
-);
-
-function* effectAnswer(
-  { clock }: EffectContext,
-  { effect, isStrict }: AskEffect,
-): Tx<EffectAnswer> {
-  const session = yield* livingSessionOf(effect.scope);
-  const found = yield* row<EffectRow>(sql`
-    SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)}`);
-  const { hash, clearHash, dueAt } = effect;
-  const question = { hash, clearHash, dueAt, now: clock.now(), isStrict };
-  const decision = decideEffect(stateOf(found), question);
-  if (decision.kind === "missing" || decision.kind === "unfinished") return { kind: decision.kind };
-  if (found === undefined) return { kind: "free", key: undefined };
-  switch (decision.kind) {
-    case "claim":
-    case "takeover":
-    case "reenter":
-      return { kind: "free", key: found.key };
-    case "conflict":
-      return yield* conflictWith(found);
-    default:
-      return answerOf(found, decision);
-  }
-}
+export const askEffect: StoreOperation<
+  EffectContext,
+  AskEffect,
+  EffectAnswer | { readonly kind: "run" }
+> = storeOperation("askEffect", {
+  key: ({ effect }: AskEffect) => aggregateOf(effect),
+  one: (context: EffectContext, { effect }) => answerTo(context, effect, false),
+});
 
 /**
  * The answer of `claim` and `record` in strict replay. It reads what is recorded and writes
@@ -102,33 +65,46 @@ function* effectAnswer(
  */
 export const replayEffect = storeOperation("replayEffect", {
   key: ({ effect }) => aggregateOf(effect),
-  *one(context: EffectContext, { effect }: { readonly effect: EffectRequest }): Tx<Unclaimed> {
-    const answer = yield* effectAnswer(context, { effect, isStrict: true });
-    if (answer.kind === "missing") throw effectNotRecorded(namesOf(effect));
-    if (answer.kind === "unfinished" || answer.kind === "free")
-      throw effectUnfinished(namesOf(effect));
+  *one(context: EffectContext, { effect }: AskEffect): Tx<EffectAnswer> {
+    const answer = yield* answerTo(context, effect, true);
+    if (answer.kind === "run") throw effectUnfinished(namesOf(effect));
     return answer;
   },
 });
 
-/** An effect as it is stored, with its envelope and outcome. */
-interface StoredEffect {
-  readonly key: number;
+interface AskEffect {
+  readonly effect: EffectRequest;
+}
+
+function* answerTo(
+  { clock }: EffectContext,
+  effect: EffectRequest,
+  isStrict: boolean,
+): Tx<EffectAnswer | { readonly kind: "run" }> {
+  const session = yield* livingSessionOf(effect.scope);
+  const found = yield* row<EffectRow>(sql`
+    SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)}`);
+  // The first claim sets the due time, so an effect without a row is claimed even if it is not due.
+  const { hash, clearHash } = effect;
+  const question = { effect: { hash, clearHash }, now: clock.now(), isStrict };
+  const decision = decideEffect(stateOf(found), question);
+  return decision.kind === "run" ? decision : yield* answerOf(effect, found, decision);
+}
+
+interface FullRow extends EffectRow {
   readonly replayKey: string;
   readonly attempt: number;
   readonly kind: string;
   readonly createdAt: number;
-  readonly state: Exclude<EffectState, { readonly kind: "absent" }>;
   readonly envelope: Encoded;
 }
 
-interface FullRow extends EffectRow {
-  readonly replay_key: string;
-  readonly attempt: number;
-  readonly kind: string;
-  readonly created_at: number;
-  readonly envelope: Encoded;
+/** An effect as it is stored, with its envelope and outcome. */
+interface StoredEffect extends FullRow {
+  readonly state: RecordedState;
 }
+
+const nameColumns = sql`replay_key AS "replayKey", attempt, kind, created_at AS "createdAt"`;
 
 /** An effect as `get` returns it. */
 export interface EffectView {
@@ -192,9 +168,9 @@ export const readEffect = storeOperation("readEffect", {
   *one(_: EffectContext, ref: EffectRef): Tx<StoredEffect | undefined> {
     const session = yield* livingSessionOf(ref.scope);
     const found = yield* row<FullRow>(sql`
-      SELECT ${effectColumns}, replay_key, attempt, kind, created_at, envelope
+      SELECT ${effectColumns}, ${nameColumns}, envelope
       FROM holdfast_effect WHERE ${whichEffect(session, ref)}`);
-    return found === undefined ? undefined : storedOf(found);
+    return found === undefined ? undefined : { ...found, state: stateOf(found) };
   },
 });
 
@@ -204,61 +180,22 @@ export function shownEffect(
   found: StoredEffect | undefined,
 ): EffectView | undefined {
   if (found === undefined) return undefined;
-  const { key, replayKey, attempt, kind, createdAt, state } = found;
-  const envelope = readEnvelope(context, { ...found, hash: state.hash });
-  const { input } = Object(envelope) as { readonly input?: unknown };
-  const { hash, dueAt } = state;
-  return {
-    replayKey,
-    attempt,
-    kind,
-    input,
-    hash,
-    createdAt,
-    dueAt,
-    state: stateView(context, key, state),
-  };
+  const { key, replayKey, attempt, kind, hash, createdAt, dueAt } = found;
+  const { input } = Object(readEnvelope(context, found)) as { readonly input?: unknown };
+  const state = stateView(context, key, found.state);
+  return { replayKey, attempt, kind, input, hash, createdAt, dueAt, state };
 }
 
-function stateView(
-  context: EffectContext,
-  key: number,
-  state: StoredEffect["state"],
-): EffectView["state"] {
+function stateView(context: EffectContext, key: number, state: RecordedState): EffectView["state"] {
   if (state.kind === "inProgress") {
     const holder = state.claim === null ? null : holderOfEffect(state.claim);
     return { kind: "inProgress", holder };
   }
-  const { outcome, settledAt } = state;
-  const { isTransient } = outcome;
-  const settled = { ...outcome, key };
-  return outcome.status === "completed"
+  const { settledAt, isTransient } = state;
+  const settled = { ...state, key };
+  return state.status === "completed"
     ? { kind: "completed", settledAt, value: readValue(context, settled) }
-    : {
-        kind: "failed",
-        settledAt,
-        error: readFailure(context, settled),
-        isTransient,
-      };
-}
-
-function storedOf(found: FullRow): StoredEffect {
-  return {
-    key: found.key,
-    replayKey: found.replay_key,
-    attempt: found.attempt,
-    kind: found.kind,
-    createdAt: found.created_at,
-    state: knownState(found),
-    envelope: found.envelope,
-  };
-}
-
-/** @throws HoldfastError `CORRUPT_ROW` */
-function knownState(found: EffectRow): StoredEffect["state"] {
-  const state = stateOf(found);
-  if (state.kind === "absent") throw new Error("A row is there.");
-  return state;
+    : { kind: "failed", settledAt, error: readFailure(context, settled), isTransient };
 }
 
 /** An effect in a list, without its values, which may be large. */
@@ -305,13 +242,11 @@ function* effectSlice(
   const session = yield* livingSessionOf(scope);
   return yield* sliced(
     bounds,
-    (last: ListedRow) => [last.replay_key, last.attempt],
+    (last: ListedRow) => [last.replayKey, last.attempt],
     function* (after, count) {
       const [replayKey, attempt] = after ?? ["", 0];
       return yield* rows<ListedRow>(sql`
-        SELECT key, hash, status, due_at, fence, process, token, claimed_at, renewed_at, expires_at,
-          settled_at, is_transient, CASE WHEN outcome IS NULL THEN NULL ELSE '' END AS outcome, checksum,
-          replay_key, attempt, kind, created_at
+        SELECT ${columnsWithoutOutcome}, CASE WHEN outcome IS NULL THEN NULL ELSE '' END AS outcome, ${nameColumns}
         FROM holdfast_effect
         WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
           AND (replay_key, attempt) > (${String(replayKey)}, ${Number(attempt)})
@@ -321,18 +256,13 @@ function* effectSlice(
 }
 
 function summaryOf(found: ListedRow): EffectSummary {
-  const state = knownState(found);
-  const isSettled = state.kind === "settled";
-  return {
-    replayKey: found.replay_key,
-    attempt: found.attempt,
-    kind: found.kind,
-    hash: found.hash,
-    status: isSettled ? state.outcome.status : "inProgress",
-    isTransient: isSettled && state.outcome.isTransient,
-    createdAt: found.created_at,
-    dueAt: found.due_at,
-    settledAt: isSettled ? state.settledAt : null,
-    holder: isSettled || state.claim === null ? null : holderOfEffect(state.claim),
-  };
+  const { replayKey, attempt, kind, hash, createdAt, dueAt } = found;
+  const names = { replayKey, attempt, kind, hash, createdAt, dueAt };
+  const state = stateOf(found);
+  if (state.kind === "settled") {
+    const { status, isTransient, settledAt } = state;
+    return { ...names, status, isTransient, settledAt, holder: null };
+  }
+  const holder = state.claim === null ? null : holderOfEffect(state.claim);
+  return { ...names, status: "inProgress", isTransient: false, settledAt: null, holder };
 }

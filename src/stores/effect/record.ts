@@ -1,33 +1,15 @@
-import { instantOf } from "../../model/time/clock.ts";
 import type { EffectEnvelope } from "../../model/effect/envelope.ts";
-import { decideEffect, type EffectOutcome } from "../../model/effect/effect.ts";
-import type { ProvenDeath } from "../../model/lease.ts";
+import type { EffectOutcome } from "../../model/effect/effect.ts";
 import { isSameToken, newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { lockRow } from "../../sql/dialect.ts";
-import { announce, row, run, storeOperation, type Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import { storeOperation, type Tx } from "../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../method.ts";
-import {
-  answerOf,
-  conflictWith,
-  removedMeanwhile,
-  shownAnswer,
-  type ClaimedEffect,
-  type ClaimEffectOutcome,
-} from "./claim.ts";
+import { shownAnswer, type ClaimedEffect } from "./claim.ts";
 import { effectRequest, type EffectContext } from "./context.ts";
-import {
-  effectChanged,
-  effectColumns,
-  stateOf,
-  whichEffect,
-  type EffectRequest,
-  type EffectRow,
-  type SettledEffect,
-} from "./effect-row.ts";
+import { settledColumns, type SettledEffect } from "./effect-row.ts";
 import { outcomeOf, refuseFailed } from "./finish.ts";
-import { aggregateOf, keptScope, type EffectScope } from "./scope.ts";
+import { aggregateOf, type EffectScope } from "./scope.ts";
+import { takeEffect, type EffectAnswer, type TakeEffect } from "./take.ts";
 
 export interface RecordEffectOptions extends WaitOptions {
   /** The number of the attempt; defaults to 1. */
@@ -43,13 +25,8 @@ export type RecordedEffect =
    */
   | Exclude<ClaimedEffect, { readonly kind: "claimed" }>;
 
-export interface RecordEffect {
-  readonly effect: EffectRequest;
+export interface RecordEffect extends TakeEffect {
   readonly outcome: EffectOutcome;
-  /** Plays the part of a claim's token; identifies a repeated call. */
-  readonly token: string;
-  /** A previous holder whose process is proven dead. */
-  readonly death?: ProvenDeath | undefined;
 }
 
 /** @throws HoldfastError those of `effectRequest`, `EFFECT_RESULT_UNSTORABLE` */
@@ -68,8 +45,7 @@ export function givenRecord(
 }
 
 export type RecordEffectOutcome =
-  | { readonly kind: "recorded"; readonly effect: SettledEffect }
-  | Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>;
+  { readonly kind: "recorded"; readonly effect: SettledEffect } | EffectAnswer;
 
 /**
  * Records an effect that was done in the same transaction, unless it is already recorded or held.
@@ -80,17 +56,19 @@ export type RecordEffectOutcome =
 export const recordEffect = storeOperation("recordEffect", {
   snapshotSafe: true,
   key: (input) => aggregateOf(input.effect),
-  *one({ clock }: EffectContext, input: RecordEffect): Tx<RecordEffectOutcome> {
-    const { effect, outcome } = input;
-    const { session } = yield* keptScope(effect.scope);
-    const settledAt = instantOf(() => clock.now());
-    const key = yield* insertSettled(session, input, settledAt);
-    if (key !== undefined) return { kind: "recorded", effect: { ...outcome, key, settledAt } };
-    const found = yield* row<EffectRow>(sql`
-      SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
-    if (found === undefined) throw removedMeanwhile(effect);
-    const now = instantOf(() => clock.now());
-    return yield* recordFound(found, input, now);
+  *one(context: EffectContext, input: RecordEffect): Tx<RecordEffectOutcome> {
+    const { outcome, token } = input;
+    const taken = yield* takeEffect(context, input, ({ fence }, now) => ({
+      ...settledColumns(outcome, now),
+      fence,
+      token,
+    }));
+    if (taken.kind === "taken") {
+      const { key, change } = taken;
+      return { kind: "recorded", effect: { ...outcome, key, settledAt: change.settledAt } };
+    }
+    const isRepeated = taken.kind === "settled" && isSameToken(taken.token, token);
+    return isRepeated ? { kind: "recorded", effect: taken } : taken;
   },
 });
 
@@ -103,52 +81,4 @@ export function shownRecorded(
   if (answer.kind !== "recorded") return shownAnswer(context, answer, effect);
   refuseFailed(context, answer.effect);
   return { kind: "recorded" };
-}
-
-function* insertSettled(
-  session: number,
-  { effect, outcome, token }: RecordEffect,
-  now: number,
-): Tx<number | undefined> {
-  const { scope, replayKey, attempt, kind, hash, envelope, dueAt } = effect;
-  const inserted = yield* row<{ readonly key: number }>(sql`
-    INSERT INTO holdfast_effect
-      (session, scope_kind, scope, replay_key, attempt, kind, hash, envelope, status, created_at, due_at,
-       fence, token, settled_at, is_transient, outcome, checksum)
-    VALUES (${session}, ${scope.kind}, ${scope.id}, ${replayKey}, ${attempt}, ${kind}, ${hash}, ${envelope},
-      ${outcome.status}, ${now}, ${dueAt}, 1, ${token}, ${now}, ${outcome.isTransient ? 1 : 0},
-      ${outcome.value.text}, ${outcome.value.checksum})
-    ON CONFLICT (session, scope_kind, scope, replay_key, attempt) DO NOTHING RETURNING key`);
-  return inserted?.key;
-}
-
-function* recordFound(
-  found: EffectRow,
-  { effect, outcome, token, death }: RecordEffect,
-  now: number,
-): Tx<RecordEffectOutcome> {
-  const { key } = found;
-  const { hash, clearHash, dueAt } = effect;
-  const state = stateOf(found);
-  if (state.kind === "settled" && isSameToken(state.token, token)) {
-    const { settledAt } = state;
-    return { kind: "recorded", effect: { ...state.outcome, key, settledAt } };
-  }
-  const decision = decideEffect(state, { hash, clearHash, dueAt, now, death });
-  switch (decision.kind) {
-    case "claim":
-    case "takeover":
-    case "reenter":
-      yield* run(sql`
-        UPDATE holdfast_effect SET status = ${outcome.status}, outcome = ${outcome.value.text}, checksum = ${outcome.value.checksum},
-          is_transient = ${outcome.isTransient ? 1 : 0}, settled_at = ${now}, fence = fence + 1, token = ${token},
-          process = NULL, claimed_at = NULL, renewed_at = NULL, expires_at = NULL
-        WHERE key = ${key}`);
-      yield* announce(effectChanged, String(key));
-      return { kind: "recorded", effect: { ...outcome, key, settledAt: now } };
-    case "conflict":
-      return yield* conflictWith(found);
-    default:
-      return answerOf(found, decision);
-  }
 }

@@ -248,12 +248,7 @@ async function record(
     if (keeper.loss !== undefined) throw keeper.loss;
     const claim = keeper.held;
     try {
-      const finished = await database.write(finishEffect(context), {
-        claim,
-        outcome,
-      });
-      const { settledAt } = finished;
-      return { ...finished.outcome, key: claim.key, settledAt };
+      return await database.write(finishEffect(context), { claim, outcome });
     } catch (error) {
       if (!isPassing(error)) throw error;
       const again = clock.now() + pauseMs;

@@ -5,7 +5,7 @@ import { isUnchanged } from "../context.ts";
 import { inScopes } from "../session-checks.ts";
 import { byKey, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
-import { stateOf } from "./effect-row.ts";
+import { effectColumns, stateOf } from "./effect-row.ts";
 import type { EffectRow } from "./effect-row.ts";
 
 interface OwnedEffect extends EffectRow {
@@ -17,23 +17,22 @@ interface OwnedEffect extends EffectRow {
 const effect = tableCheck<OwnedEffect>({
   table: "holdfast_effect",
   select: sql`
-    SELECT t.key, t.session, t.kind, t.envelope, t.hash, t.status, t.due_at, t.fence, t.process, t.token, t.claimed_at,
-      t.renewed_at, t.expires_at, t.settled_at, t.is_transient, t.outcome, t.checksum`,
+    SELECT ${effectColumns}, session, kind, envelope`,
   from: sql`FROM holdfast_effect t`,
   ...byKey,
   weight: sql`length(t.envelope) + COALESCE(length(t.outcome), 0)`,
   keyOf: ({ key }) => String(key),
   judge(row, { decode, agrees, bytes }) {
     const state = stateOf(row);
-    if (state.kind === "settled" && !isUnchanged({ bytes }, state.outcome.value))
+    if (state.kind === "settled" && !isUnchanged({ bytes }, state.value))
       return "Its outcome does not match its hash.";
     const envelope = decode(row.envelope);
     const { kind } = Object(envelope) as { readonly kind?: unknown };
     if (kind !== row.kind) return "Its envelope is of another kind.";
     if (!agrees("effect", 1, envelope, row.hash)) return "Its envelope does not match its hash.";
     if (state.kind !== "settled") return undefined;
-    const value = decode(state.outcome.value.text);
-    return state.outcome.status === "failed" && !isStoredError(value)
+    const value = decode(state.value.text);
+    return state.status === "failed" && !isStoredError(value)
       ? "Its failure is not an error."
       : undefined;
   },

@@ -69,7 +69,7 @@ async function transactEffect<T>(
     : (death: ProvenDeath | undefined): Promise<Step> =>
         tryToTransact(context, request, terms, death);
   const ready = await readyEffect(context, request, attempt, terms.wait);
-  if (ready.kind === "settled") return ready.effect;
+  if (ready.kind === "settled") return ready;
   throw new Error("Nothing is claimed here.");
 }
 
@@ -110,5 +110,5 @@ function stepAfter(
 ): Step {
   if (answer.kind !== "recorded") return stepOf(context, request, answer);
   context.frontier.advance(request);
-  return { kind: "settled", effect: answer.effect };
+  return { ...answer.effect, kind: "settled" };
 }
