@@ -4,6 +4,7 @@ import type { ExecutionId } from "../ids/execution-id.ts";
 import type { FunctionName } from "../ids/function-name.ts";
 import type { HistoryEvent } from "./history-event.ts";
 import type { JoinSetId } from "../ids/join-set-id.ts";
+import type { Mismatch } from "./mismatch.ts";
 import type { ExecutorId, OwnerId, RunId } from "../ids/prefixed-id.ts";
 import type { ExecutionResult } from "./result.ts";
 import type { RetryPolicy } from "../time/retry-policy.ts";
@@ -109,6 +110,8 @@ export type ControlEvent<V = Encoded> =
       readonly code: string;
       readonly reason: string;
       readonly codeVersion: string | null;
+      /** The calls that differ. Set when the reason is `NONDETERMINISM`, missing in older logs. */
+      readonly mismatch?: Mismatch | undefined;
     }
   | { readonly kind: "unparked" }
   /**
