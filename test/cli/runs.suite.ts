@@ -304,6 +304,9 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         const { stdout, stderr } = await run(args, { isTerminal: true, columns: 4_000 });
         return stdout + stderr;
       };
+      await executions.create({ id: "forged-3", function: "lost", metadata: { of: evil("data") } });
+      const carried = await printed("show", "forged-3");
+      expect(carried).toContain("of=data ⏎ FORGED data\\u009b2J");
       const parked = await printed("show", "forged");
       await executions.cancel("forged", { force: true, reason: evil("cancel") });
       await executions.create({ id: "forged-2", function: "lost" });
@@ -312,6 +315,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       await executions.finish("forged-2", nextVersion, { kind: "failed", error });
       const texts = [
         parked,
+        carried,
         await printed("show", "forged"),
         await printed("show", "forged-2"),
         await printed("logs", "forged"),

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Interruption } from "../../../model/execution/interruption.ts";
+import { isMetadata, type Metadata } from "../../../model/execution/metadata.ts";
 import type { ComparedCall, Mismatch } from "../../../model/execution/mismatch.ts";
 import { spokenEvent } from "../../../model/execution/spoken-event.ts";
 import { exactInstant, spokenDuration, spokenInstant } from "../../../model/time/spoken.ts";
@@ -73,7 +74,10 @@ function indented(id: string, root: string): string {
   return `${"  ".repeat(Math.max(0, depth))}${id}`;
 }
 
-function factLines(context: CliContext, { run, input }: RunPicture): readonly string[] {
+function factLines(
+  context: CliContext,
+  { run, input, metadata = {} }: RunPicture,
+): readonly string[] {
   const now = context.now();
   const { timeZone } = context.host;
   const instant = (at: number): string =>
@@ -83,6 +87,7 @@ function factLines(context: CliContext, { run, input }: RunPicture): readonly st
     ["parent", run.parent ?? undefined],
     ["deadline", run.deadlineAt === null ? undefined : instant(run.deadlineAt)],
     ["tags", run.tags.length === 0 ? undefined : run.tags.join(", ")],
+    ["metadata", isMetadata(metadata) ? spokenMetadata(metadata) : undefined],
     ["key", run.concurrencyKey ?? undefined],
     ["version", run.codeVersion ?? undefined],
     ["progress", run.progress === null ? undefined : valueText(run.progress)],
@@ -91,6 +96,11 @@ function factLines(context: CliContext, { run, input }: RunPicture): readonly st
   return facts.flatMap(([name, text]) =>
     text === undefined ? [] : [`${context.style("dim", name.padEnd(9))} ${oneLine(text)}`],
   );
+}
+
+function spokenMetadata(metadata: Metadata): string | undefined {
+  const entries = Object.entries(metadata).map(([name, value]) => `${name}=${value}`);
+  return entries.length === 0 ? undefined : entries.join(", ");
 }
 
 /** The outcome, or the reason why it was parked: the recorded and the actual call. */
