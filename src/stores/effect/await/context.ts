@@ -80,13 +80,13 @@ export function readOutcome(
  * An answer as it is stored. An await-event stores a hash of its value beside it, an effect a
  * checksum of its text.
  */
-export type StoredAnswer = CheckedText | { readonly text: Encoded; readonly hash: string | null };
+type StoredAnswer = CheckedText | { readonly text: Encoded; readonly hash: string | null };
 
 /**
  * The outcome of an await-event or an effect; an effect ends by returning or throwing.
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export function readEnd(
+function readEnd(
   { codec, database }: Pick<AwaitContext, "codec" | "database">,
   ended: {
     readonly table: string;
