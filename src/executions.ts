@@ -16,6 +16,7 @@ export type { ExecutionState, Lifecycle, PendingState } from "./model/execution/
 export type { ExecutionStatus } from "./model/execution/status.ts";
 export { parseFunctionName } from "./model/ids/function-name.ts";
 export type { FunctionName } from "./model/ids/function-name.ts";
+export type { ComparedCall, Mismatch } from "./model/execution/mismatch.ts";
 export type { GivenEvent } from "./model/execution/given-event.ts";
 export { generatedJoinSet, namedJoinSet, oneOffJoinSet } from "./model/ids/join-set-id.ts";
 export type { JoinSetId } from "./model/ids/join-set-id.ts";

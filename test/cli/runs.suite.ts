@@ -304,6 +304,9 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         const { stdout, stderr } = await run(args, { isTerminal: true, columns: 4_000 });
         return stdout + stderr;
       };
+      await executions.create({ id: "forged-3", function: "lost", metadata: { of: evil("data") } });
+      const carried = await printed("show", "forged-3");
+      expect(carried).toContain("of=data ⏎ FORGED data\\u009b2J");
       const parked = await printed("show", "forged");
       await executions.cancel("forged", { force: true, reason: evil("cancel") });
       await executions.create({ id: "forged-2", function: "lost" });
@@ -312,6 +315,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       await executions.finish("forged-2", nextVersion, { kind: "failed", error });
       const texts = [
         parked,
+        carried,
         await printed("show", "forged"),
         await printed("show", "forged-2"),
         await printed("logs", "forged"),
@@ -531,6 +535,49 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       expect(stdout).toMatch(/→ holdfast unpark odd --db \S+( --schema \S+)? {3}\(once/);
       expect((await run(["unpark", "odd"])).stdout).toContain("was unparked. The next worker");
       expect((await run(["unpark", "odd"])).stdout).toBe("odd was not parked.\n");
+    });
+
+    test("[RN1] a parked run is shown with the recorded and the actual call in columns", async () => {
+      const forged = "charge\n  actual:   forged";
+      const common = { inputHash: null, codeVersion: "v1" };
+      const mismatch = {
+        call: 3,
+        version: 7,
+        recorded: { ...common, kind: "step", name: forged, target: "" },
+        actual: { kind: "start", name: "mail", target: "m", inputHash: "ab", codeVersion: "v2" },
+      } as const;
+      const reason = `Run x:\n  recorded: step ${forged}\n  actual:   start\nPut the old way back.`;
+      for (const [id, actual] of [
+        ["two-calls", mismatch.actual],
+        ["one-call", null],
+      ] as const) {
+        await holdfast.executions.create({ id, function: "odd" });
+        await holdfast.executions.append(id, 1, [
+          {
+            kind: "parked",
+            code: "NONDETERMINISM",
+            reason,
+            codeVersion: null,
+            mismatch: { ...mismatch, actual },
+          },
+        ]);
+      }
+      expect((await run(["show", "two-calls"])).stdout).toContain(
+        [
+          "",
+          "NONDETERMINISM at call 3, event 7",
+          "          CALL   NAME                         TARGET  INPUT  CODE VERSION",
+          "recorded  step   charge ⏎   actual:   forged                 v1",
+          "actual    start  mail                         m       ab     v2",
+          "│ Put the old way back.",
+          "",
+        ].join("\n"),
+      );
+      expect((await run(["show", "one-call"])).stdout).toContain("\n│   actual:   start\n│ Put");
+      expect(await json("show", "two-calls")).toMatchObject({
+        run: { interruption: { mismatch } },
+        events: [{}, { event: { mismatch } }],
+      });
     });
 
     test("show has children below what called them, and what a call took", async () => {

@@ -26,6 +26,8 @@ import { runtimePayloadCodecSuite } from "./runtime/payload-codec.suite.ts";
 import { runtimePlacesSuite } from "./runtime/places.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
 import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
+import { runtimeMetadataSuite } from "./runtime/metadata.suite.ts";
+import { runtimeMismatchSuite } from "./runtime/mismatch.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
 import { runtimeRetentionSuite } from "./runtime/retention.suite.ts";
 import { runtimeSchedulesSuite } from "./runtime/schedules.suite.ts";
@@ -42,6 +44,8 @@ export function runtimeConformance(each: Backend): void {
   describe(`on ${each.name}`, () => {
     const backend = sharingPlaces(each);
     runtimeLifeSuite(backend);
+    runtimeMetadataSuite(backend);
+    runtimeMismatchSuite(backend);
     runtimeReplaySuite(backend);
     runtimeAnswersSuite(backend);
     runtimeLocksSuite(backend);

@@ -147,6 +147,25 @@ test("start takes what the function takes, and gives a handle of what it returns
   });
 });
 
+test("metadata of a start holds texts, and code can only read it", () => {
+  compiles((holdfast: Holdfast) => [
+    holdfast.start(plain, undefined, { metadata: { tenant: "acme" } }),
+    holdfast.startMany(plain, [{ metadata: { tenant: "acme" } }]),
+    // @ts-expect-error: metadata holds texts.
+    holdfast.start(plain, undefined, { metadata: { tenant: 7 } }),
+    // @ts-expect-error: the same.
+    holdfast.startMany(plain, [{ metadata: ["acme"] }]),
+    workflow("reads", async (ctx) => {
+      expectTypeOf(ctx.metadata).toEqualTypeOf<Readonly<Record<string, string>>>();
+      // @ts-expect-error: it cannot be changed.
+      ctx.metadata["tenant"] = "other";
+      await ctx.start(plain, undefined, { metadata: { ...ctx.metadata, tenant: "b" } });
+      // @ts-expect-error: a child inherits it.
+      await ctx.call(plain, undefined, { metadata: { tenant: "b" } });
+    }),
+  ]);
+});
+
 test("a run is sent what its signals are of", () => {
   compiles((run: Run<string>) => {
     expectTypeOf(run.progress()).toEqualTypeOf<Promise<unknown>>();

@@ -4,6 +4,8 @@ import type { ExecutionId } from "../ids/execution-id.ts";
 import type { FunctionName } from "../ids/function-name.ts";
 import type { HistoryEvent } from "./history-event.ts";
 import type { JoinSetId } from "../ids/join-set-id.ts";
+import type { Metadata } from "./metadata.ts";
+import type { Mismatch } from "./mismatch.ts";
 import type { ExecutorId, OwnerId, RunId } from "../ids/prefixed-id.ts";
 import type { ExecutionResult } from "./result.ts";
 import type { RetryPolicy } from "../time/retry-policy.ts";
@@ -109,6 +111,8 @@ export type ControlEvent<V = Encoded> =
       readonly code: string;
       readonly reason: string;
       readonly codeVersion: string | null;
+      /** The calls that differ. Set when the reason is `NONDETERMINISM`, missing in older logs. */
+      readonly mismatch?: Mismatch | undefined;
     }
   | { readonly kind: "unparked" }
   /**
@@ -182,8 +186,8 @@ export interface Created<V = Encoded> {
    * children of such a copy.
    */
   readonly keysOf?: ExecutionId | undefined;
-  /** Trace context and similar data, passed along unread. */
-  readonly metadata: Readonly<Record<string, string>>;
+  /** Trace context and similar data, passed along unread, to children too. */
+  readonly metadata: Metadata;
   /** Tags for finding the execution, each once and in order. */
   readonly tags: readonly string[];
 }

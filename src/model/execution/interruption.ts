@@ -1,4 +1,5 @@
 import type { CancellationCause, ExecutionEvent } from "./event.ts";
+import type { Mismatch } from "./mismatch.ts";
 
 /** The interruption of an execution, with its start and reason. `kind` is the lifecycle. */
 export type Interruption =
@@ -17,6 +18,8 @@ export type Interruption =
       readonly reason: string;
       /** The code version under which it was parked. */
       readonly codeVersion: string | null;
+      /** The recorded and the actual call, if the code is `NONDETERMINISM`. */
+      readonly mismatch?: Mismatch;
     };
 
 /** Returns the interruption that an event causes; undefined when it causes none. */
@@ -29,8 +32,9 @@ export function interruptionBy(event: ExecutionEvent, since: number): Interrupti
       return { kind: "cancelling", since, reason, cause };
     }
     case "parked": {
-      const { code, reason, codeVersion } = event;
-      return { kind: "parked", since, code, reason, codeVersion };
+      const { code, reason, codeVersion, mismatch } = event;
+      const parked = { kind: "parked", since, code, reason, codeVersion } as const;
+      return mismatch === undefined ? parked : { ...parked, mismatch };
     }
     default:
       return undefined;

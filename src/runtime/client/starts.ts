@@ -14,6 +14,7 @@ const startNames = [
   "deadline",
   "tags",
   "concurrencyKey",
+  "metadata",
 ] as const satisfies readonly (keyof StartOptions)[];
 
 /** Makes one checked draft from a caller's arguments; asynchronous only if a schema is. */
@@ -75,11 +76,12 @@ async function checkedStart(
   const made = startOf(definition, input, options);
   const draft = made instanceof Promise ? await made : made;
   const { created } = newExecution({ ids: noIds, values }, draft, clock.now());
-  const { tags, scheduledAt } = created;
+  const { tags, metadata, scheduledAt } = created;
   return {
     ...draft,
     ...(draft.startAt !== undefined && { startAt: { at: scheduledAt } }),
     tags,
+    metadata,
     input: values.readValue(created.input),
   };
 }

@@ -4,6 +4,8 @@ import type { RunLog } from "./workflow-context.ts";
 export interface ActivityContext {
   /** The id of this run of the activity. */
   readonly id: string;
+  /** The metadata that the run was started with, or inherited. It cannot be changed. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** The number of the attempt, from 1. */
   readonly attempt: number;
   /**

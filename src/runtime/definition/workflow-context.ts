@@ -35,6 +35,12 @@ export interface StartOptions extends CallOptions {
   readonly id?: string;
   /** Defaults to `"now"`. */
   readonly startAt?: StartAt;
+  /**
+   * Texts that go with the run, such as `traceparent`, tenant or user: at most 16 entries, names up
+   * to 64 and values up to 512 characters, stored in the clear. Everything that the run starts
+   * inherits them. `ctx.start` with metadata of its own passes on only that.
+   */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 export interface StepOptions {
@@ -122,6 +128,8 @@ export interface RunLog {
 export interface WorkflowContext<Next = unknown> {
   /** The id of this run. */
   readonly id: string;
+  /** The metadata that the run was started with, or inherited. It cannot be changed. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** Aborted once a caller asks the run to cancel. */
   readonly abortSignal: AbortSignal;
   readonly log: RunLog;

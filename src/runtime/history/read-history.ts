@@ -6,6 +6,7 @@ import type {
   LoggedEvent,
   LoggedResponse,
 } from "../../model/execution/event.ts";
+import { isMetadata, noMetadata } from "../../model/execution/metadata.ts";
 import { payloadField } from "../../model/execution/event-payload.ts";
 import { parseExecutionId } from "../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../model/ids/function-name.ts";
@@ -62,7 +63,7 @@ export function readHistory(given: RunHistory, values: ExecutionCodec): LoadedEx
       isPaused: false,
       scheduledBy: null,
       forkedFrom: null,
-      metadata: {},
+      metadata: document.metadata === undefined ? noMetadata : { ...document.metadata },
       tags: [],
     },
     tags: [],
@@ -95,7 +96,7 @@ const isTextOrNull: Check = (value) => value === null || isText(value);
 const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const isList: Check = (value) => Array.isArray(value);
 
-const fields: Readonly<Record<keyof RunHistory, Check>> = {
+const fields: Readonly<Record<Exclude<keyof RunHistory, "metadata">, Check>> = {
   format: isText,
   formatVersion: isCount,
   run: isText,
@@ -142,11 +143,15 @@ function givenDocument(given: unknown): RunHistory {
       { formatVersion: found },
     );
   for (const name of Object.keys(given))
-    if (!Object.hasOwn(fields, name)) throw faulty(name, "is an unknown field");
+    if (!Object.hasOwn(fields, name) && name !== "metadata")
+      throw faulty(name, "is an unknown field");
   for (const [name, accepts] of Object.entries(fields)) {
     if (!Object.hasOwn(given, name)) throw faulty(name, "is missing");
     if (!accepts(given[name])) throw faulty(name, "has an invalid value");
   }
+  const { metadata } = given;
+  if (metadata !== undefined && !isMetadata(metadata))
+    throw faulty("metadata", "has an invalid value");
   return given as unknown as RunHistory;
 }
 

@@ -25,6 +25,8 @@ export interface RunHistory {
   /** The payload codec under which inputs were hashed; null for none. */
   readonly payload: string | null;
   readonly cancellation: LoadedExecution["cancellation"];
+  /** The metadata of the run, if it has any. */
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly input: unknown;
   /** The events since the run began, or since its last pass began, in order. */
   readonly events: readonly {
@@ -54,6 +56,7 @@ interface Recorded {
 
 export function historyDocument(recorded: Recorded): RunHistory {
   const { loaded, codeVersion, payload, events, responses } = recorded;
+  const { metadata } = loaded.created;
   return {
     format: "holdfast-history",
     formatVersion,
@@ -66,6 +69,7 @@ export function historyDocument(recorded: Recorded): RunHistory {
     continuations: loaded.continuations,
     payload,
     cancellation: loaded.cancellation ?? requestIn(events),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
     input: plain(loaded.input),
     events: events.map(({ version, at, event }) => ({
       version,

@@ -3,9 +3,11 @@ import type { ExecutionCodec } from "../../model/execution/codec.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import { isRunFailedError } from "../../model/run-failed-error.ts";
 import { isCancellation, isOfTheCodec, ofSubject, recorded, runCancelled } from "../failures.ts";
+import { eventFault } from "../../stores/execution/log/event-fields.ts";
 import type { Definition } from "../definition/definitions.ts";
 import { Continuation } from "./continuation.ts";
 import { append } from "./append.ts";
+import { mismatchIn } from "./replay/nondeterminism.ts";
 import type { RunState, Settled } from "./run-state.ts";
 
 /**
@@ -234,13 +236,7 @@ export function park(run: RunState, why: HoldfastError): boolean {
   run.isAppending = true;
   run.steps.drop(() => why);
   const { host } = run;
-  const event: ExecutionEvent = {
-    kind: "parked",
-    code: why.code,
-    reason: storable(why.message),
-    codeVersion: host.codeVersion,
-  };
-  void host.append(run, { events: [event] }).then((done) => {
+  void host.append(run, { events: [parked(why, host.codeVersion)] }).then((done) => {
     if (done === undefined) return;
     run.isOver = true;
     // Removes the run's timer.
@@ -248,6 +244,16 @@ export function park(run: RunState, why: HoldfastError): boolean {
     host.parked(run, why);
   });
   return false;
+}
+
+/** The event with the calls that differ, unless the log holds a damaged one that cannot be stored. */
+function parked(why: HoldfastError, codeVersion: string | null): ExecutionEvent {
+  const reason = storable(why.message);
+  const bare: ExecutionEvent = { kind: "parked", code: why.code, reason, codeVersion };
+  const mismatch = mismatchIn(why);
+  if (mismatch === undefined) return bare;
+  const whole = { ...bare, mismatch };
+  return eventFault(whole) === undefined ? whole : bare;
 }
 
 /** Limits a reason to its length and characters: an error of the run may contain anything. */

@@ -186,16 +186,15 @@ function newState(
     id,
     ...(step !== undefined && { step }),
   });
-  const differ = ({ thrown, ...difference }: Difference): void => {
-    const mismatch = {
+  const differ = (difference: Difference): void => {
+    const compared = {
       run: id,
       function: definition.name,
       codeVersion: host.codeVersion,
       recordedCodeVersion: locked.previousCodeVersion,
-      ...difference,
     };
     const isOnlyReplayed = host.onlyReplays !== undefined;
-    state.poison ??= nondeterminism(mismatch, isOnlyReplayed, thrown);
+    state.poison ??= nondeterminism(compared, difference, isOnlyReplayed);
     again();
   };
   const state: RunState = {

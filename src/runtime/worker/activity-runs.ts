@@ -207,6 +207,7 @@ export class ActivityRuns {
         : (await repeated(clock, this.#giveUp.signal, () => executions.get(id))).progress;
     return {
       id,
+      metadata: Object.freeze(locked.created.metadata),
       attempt,
       abortSignal: controller.signal,
       idempotencyKey: keyOf(locked),

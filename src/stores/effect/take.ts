@@ -91,7 +91,7 @@ export function* takeEffect<C extends EffectChange>(
 function removedMeanwhile(ref: EffectRef): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    `The ${effectTitle(namesOf(ref))} was removed at this very moment. Try again.`,
+    `The ${effectTitle(namesOf(ref))} was just removed. Try again.`,
     { ...namesOf(ref) },
   );
 }

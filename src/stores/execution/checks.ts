@@ -1,17 +1,27 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/values/excerpt.ts";
 import type { ExecutionRole, Holder } from "../../model/execution/event.ts";
+import {
+  isMetadataName,
+  isMetadataValue,
+  metadataEntriesMax,
+  metadataNameMax,
+  metadataValueMax,
+  type Metadata,
+} from "../../model/execution/metadata.ts";
 import { parseExecutorId, parseRunId } from "../../model/ids/prefixed-id.ts";
 import type { RetryPolicy } from "../../model/time/retry-policy.ts";
 import {
   checkedCount,
   checkedText,
   draftOf,
+  givenInvalid,
   givenList,
   givenObject,
   isStorable,
+  readGiven,
 } from "../../model/shape.ts";
-import { spokenKind } from "../../model/values/spoken-kind.ts";
+import { isList, spokenKind } from "../../model/values/spoken-kind.ts";
 
 /**
  * Checks of callers' input. Text must not contain a NUL or a lone surrogate, since no column
@@ -21,7 +31,6 @@ import { spokenKind } from "../../model/values/spoken-kind.ts";
 const tagsMax = 32;
 /** Duplicates are allowed. */
 const tagsGivenMax = 1_000;
-const metadataMax = 32;
 
 const roles: Readonly<Record<ExecutionRole, true>> = {
   workflow: true,
@@ -55,16 +64,43 @@ export function checkedVersion(version: number): number {
   return checkedCount("version", version);
 }
 
-export function checkedMetadata(
-  metadata: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const entries = Object.entries(givenObject("metadata", metadata));
-  checkedCount("metadata.size", entries.length, { max: metadataMax });
+/**
+ * A frozen copy, so that the caller cannot change it after the checks. An invalid name is not shown, because it
+ * may be private. @throws HoldfastError `OPTION_INVALID`
+ */
+export function checkedMetadata(metadata: Metadata): Metadata {
+  const given = givenObject("metadata", metadata);
+  if (isList(given)) throw givenInvalid("metadata", "an object of texts", given);
+  const entries = readGiven("metadata", () => Object.entries(given));
+  if (entries.length > metadataEntriesMax)
+    throw metadataInvalid(
+      "metadata",
+      `metadata has at most ${metadataEntriesMax} entries; got ${entries.length}`,
+    );
   entries.forEach(([name, value], index) => {
-    checkedText(`The name of metadata entry ${index + 1}`, name);
-    if (value !== "") checkedText(`The value of metadata entry ${index + 1}`, value, 4_096);
+    if (!isMetadataName(name))
+      throw metadataInvalid(
+        "metadata",
+        `The name of metadata entry ${index + 1} is a text of 1 to ${metadataNameMax} characters without U+0000 and lone surrogates; got ${name.length} characters`,
+      );
+    if (!isMetadataValue(value))
+      throw metadataInvalid(
+        `metadata.${name}`,
+        `The value of metadata entry ${index + 1} is a text of at most ${metadataValueMax} characters without U+0000 and lone surrogates; got ` +
+          (typeof value === "string"
+            ? `${(value as string).length} characters`
+            : spokenKind(value)),
+      );
   });
-  return metadata;
+  return Object.freeze(Object.fromEntries(entries));
+}
+
+function metadataInvalid(path: string, fault: string): HoldfastError {
+  return new HoldfastError(
+    "OPTION_INVALID",
+    `${fault}. Keep larger data in the input, and give its id here.`,
+    { option: "metadata", path },
+  );
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */

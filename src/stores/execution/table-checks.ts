@@ -8,6 +8,7 @@ import { parseExecutionId, splitToParts } from "../../model/ids/execution-id.ts"
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../model/ids/function-name.ts";
 import { isHistoryKind } from "../../model/execution/history-event.ts";
+import { isMetadata } from "../../model/execution/metadata.ts";
 import { isResult } from "../../model/execution/result.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
@@ -180,6 +181,7 @@ function faultOfEvent(row: EventRow, tools: CheckTools): string | undefined {
   const field = payloadField(row.kind);
   if (field !== undefined && row.payload === null) return "It has lost its value.";
   const { event: logged } = eventOf(row);
+  if (logged.kind === "created" && !isMetadata(logged.metadata)) return "Its metadata is damaged.";
   if (logged.kind !== "created" && logged.kind !== "forked") {
     const fault = faultyField(logged, isHistory);
     if (fault !== undefined) return `Its ${fault.name} is damaged.`;

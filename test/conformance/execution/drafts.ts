@@ -114,6 +114,7 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
         code: "NONDETERMINISM",
         reason: "drafted",
         codeVersion: flag ? `v${index}` : null,
+        ...(flag && { mismatch: { call: index, version: null, recorded: null, actual: null } }),
         ...(draft.seen === 3 && { alone: true }),
       };
     case "continued":

@@ -19,6 +19,13 @@ const locked = {
   codeVersion: null,
 };
 
+const charged = { kind: "step", name: "a", target: "", inputHash: null, codeVersion: "v1" };
+const mismatch = { call: 1, version: null, recorded: charged, actual: null };
+
+function parkedBy(given: unknown): object {
+  return { kind: "parked", code: "C", reason: "r", codeVersion: null, mismatch: given };
+}
+
 /** Events that only a mistake can give, with the field that is wrong. */
 const faults: readonly (readonly [string, object])[] = [
   ["dueAt", { kind: "unlocked", dueAt: 1.5, reason: "r" }],
@@ -30,6 +37,24 @@ const faults: readonly (readonly [string, object])[] = [
   ["reason", { kind: "cancellationRequested", reason: "\ud800" }],
   ["reason", { kind: "cancellationRequested" }],
   ["code", { kind: "parked", code: "", reason: "r", codeVersion: null }],
+  ["mismatch", parkedBy(null)],
+  ["mismatch", parkedBy([])],
+  ["mismatch", parkedBy({})],
+  ["mismatch", parkedBy({ ...mismatch, call: -1 })],
+  ["mismatch", parkedBy({ ...mismatch, call: "1" })],
+  ["mismatch", parkedBy({ ...mismatch, version: 0.5 })],
+  ["mismatch", parkedBy({ ...mismatch, also: 1 })],
+  ["mismatch", parkedBy({ ...mismatch, recorded: undefined })],
+  ["mismatch", parkedBy({ ...mismatch, recorded: "step" })],
+  ["mismatch", parkedBy({ ...mismatch, recorded: { ...charged, kind: "leap" } })],
+  ["mismatch", parkedBy({ ...mismatch, recorded: { ...charged, name: 5 } })],
+  ["mismatch", parkedBy({ ...mismatch, recorded: { ...charged, name: "\0" } })],
+  ["mismatch", parkedBy({ ...mismatch, actual: { ...charged, target: "\ud800" } })],
+  ["mismatch", parkedBy({ ...mismatch, actual: { ...charged, target: long } })],
+  ["mismatch", parkedBy({ ...mismatch, actual: { ...charged, inputHash: 1 } })],
+  ["mismatch", parkedBy({ ...mismatch, actual: { ...charged, codeVersion: "" } })],
+  ["mismatch", parkedBy({ ...mismatch, actual: { ...charged, value: 1 } })],
+  ["mismatch", { kind: "unparked", mismatch }],
   ["codeVersion", { ...locked, codeVersion: long }],
   ["leaseUntil", { ...locked, leaseUntil: NaN }],
   ["holder", { ...locked, holder: { ...holder, executor: "me" } }],

@@ -61,7 +61,8 @@ const anyText = [
   'codeVersion: ""',
   'concurrencyKey: ""',
 ];
-const starts = ["id", "startAt", "deadline", "tags", "concurrencyKey"];
+const starts = ["id", "startAt", "deadline", "tags", "concurrencyKey", "metadata"];
+const emptyStarts = ["tags: []", "metadata: {}"];
 const works = ["concurrency", "codeVersion", "lease", "hotRunsMax", "hotBytesMax"];
 const pages = ["newerThan", "after", "limit", "timeout", "signal"];
 const bulk = ["dryRun", "signal", "onProgress"];
@@ -155,9 +156,9 @@ export function runtimeOptionsSuite(backend: Backend): void {
           [
             (given) => holdfast.start(nap, undefined, { id: "kept", ...given }),
             starts,
-            ["tags: []"],
+            emptyStarts,
           ],
-          [(given) => holdfast.startMany(nap, [{ id: "kept", ...given }]), starts, ["tags: []"]],
+          [(given) => holdfast.startMany(nap, [{ id: "kept", ...given }]), starts, emptyStarts],
           [(given) => handle.result(given), ["timeout", "signal"], []],
           [(given) => handle.cancel(given), ["reason", "force"], []],
           [(given) => runs.list(given), [...filters, ...pages], anyText],

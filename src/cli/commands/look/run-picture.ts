@@ -1,5 +1,6 @@
 import { openWaits, type OpenWait } from "../../../model/execution/open-waits.ts";
 import type { LoggedEvent } from "../../../model/execution/event.ts";
+import type { Metadata } from "../../../model/execution/metadata.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { spokenStanding } from "../../../model/execution/spoken-standing.ts";
 import type { ExecutionStatus } from "../../../model/execution/status.ts";
@@ -26,6 +27,8 @@ export interface RunPicture {
   readonly words: string;
   readonly waits: readonly OpenWait[];
   readonly input: unknown;
+  /** Undefined when its creation cannot be read. */
+  readonly metadata: Metadata | undefined;
   readonly result: ExecutionResult | undefined;
   /** False for a run that has been due for a while and that no worker takes, since it cannot be read. */
   readonly isReadable: boolean;
@@ -90,12 +93,14 @@ export async function pictureOf(
   const begun = events.findLast(
     ({ event }) => event.kind === "continued" || event.kind === "created",
   )?.event;
+  const first = events[0]?.event;
   return {
     run,
     status,
     words: spokenStanding({ ...run, status, waits }, { now, timeZone }),
     waits,
     input: begun !== undefined && "input" in begun ? begun.input : undefined,
+    metadata: first?.kind === "created" ? first.metadata : undefined,
     result: await executions.result(id, wait),
     isReadable,
     events: events.map((logged) => timed(logged, answered)),

@@ -1,4 +1,7 @@
 import type { Command } from "commander";
+import type { Interruption } from "../../../model/execution/interruption.ts";
+import { isMetadata, type Metadata } from "../../../model/execution/metadata.ts";
+import type { ComparedCall, Mismatch } from "../../../model/execution/mismatch.ts";
 import { spokenEvent } from "../../../model/execution/spoken-event.ts";
 import { exactInstant, spokenDuration, spokenInstant } from "../../../model/time/spoken.ts";
 import type { Cli } from "../../cli.ts";
@@ -11,6 +14,8 @@ import { errorLines, valueText } from "../../text/value-text.ts";
 import { pictureOf, type RunPicture } from "./run-picture.ts";
 
 const eventsShown = 50;
+
+type Parked = Extract<Interruption, { readonly kind: "parked" }>;
 
 /** `holdfast show <id>`: shows one run in full. */
 export function addShow(program: Command, cli: Cli): void {
@@ -69,7 +74,10 @@ function indented(id: string, root: string): string {
   return `${"  ".repeat(Math.max(0, depth))}${id}`;
 }
 
-function factLines(context: CliContext, { run, input }: RunPicture): readonly string[] {
+function factLines(
+  context: CliContext,
+  { run, input, metadata = {} }: RunPicture,
+): readonly string[] {
   const now = context.now();
   const { timeZone } = context.host;
   const instant = (at: number): string =>
@@ -79,6 +87,7 @@ function factLines(context: CliContext, { run, input }: RunPicture): readonly st
     ["parent", run.parent ?? undefined],
     ["deadline", run.deadlineAt === null ? undefined : instant(run.deadlineAt)],
     ["tags", run.tags.length === 0 ? undefined : run.tags.join(", ")],
+    ["metadata", isMetadata(metadata) ? spokenMetadata(metadata) : undefined],
     ["key", run.concurrencyKey ?? undefined],
     ["version", run.codeVersion ?? undefined],
     ["progress", run.progress === null ? undefined : valueText(run.progress)],
@@ -89,11 +98,16 @@ function factLines(context: CliContext, { run, input }: RunPicture): readonly st
   );
 }
 
+function spokenMetadata(metadata: Metadata): string | undefined {
+  const entries = Object.entries(metadata).map(([name, value]) => `${name}=${value}`);
+  return entries.length === 0 ? undefined : entries.join(", ");
+}
+
 /** The outcome, or the reason why it was parked: the recorded and the actual call. */
-function outcomeLines({ style }: CliContext, { run, result }: RunPicture): readonly string[] {
+function outcomeLines(context: CliContext, { run, result }: RunPicture): readonly string[] {
+  const { style } = context;
   const { interruption } = run;
-  if (interruption?.kind === "parked")
-    return [style("red", interruption.code), `│ ${barred(interruption.reason)}`];
+  if (interruption?.kind === "parked") return parkedLines(context, interruption);
   switch (result?.kind) {
     case undefined:
     case "timedOut":
@@ -107,6 +121,44 @@ function outcomeLines({ style }: CliContext, { run, result }: RunPicture): reado
     case "failed":
       return errorLines(result.error, style);
   }
+}
+
+/** Only the message says why the code did not make the recorded call, so it is shown in full then. */
+function parkedLines(context: CliContext, { code, reason, mismatch }: Parked): readonly string[] {
+  const head = context.style("red", code);
+  if (mismatch === undefined || mismatch.actual === null) return [head, `│ ${barred(reason)}`];
+  const { call, version } = mismatch;
+  return [
+    `${head} at call ${call}${version === null ? "" : `, event ${version}`}`,
+    ...mismatchLines(context, mismatch),
+    `│ ${barred(reason.slice(reason.lastIndexOf("\n") + 1))}`,
+  ];
+}
+
+/** The recorded and the actual call, one below the other, without columns that both leave empty. */
+function mismatchLines(
+  { style, width }: CliContext,
+  { recorded, actual }: Mismatch,
+): readonly string[] {
+  const rows = [
+    ["recorded", ...partsOf(recorded)],
+    ["actual", ...partsOf(actual)],
+  ];
+  const headings = ["", "CALL", "NAME", "TARGET", "INPUT", "CODE VERSION"];
+  const isFilled = (_: string, column: number): boolean =>
+    rows.some((parts) => (parts[column] ?? "") !== "");
+  return tableLines({
+    headings: headings.filter(isFilled),
+    rows: rows.map((parts) => parts.filter(isFilled)),
+    style,
+    width,
+  });
+}
+
+function partsOf(call: ComparedCall | null): readonly string[] {
+  if (call === null) return ["none", "", "", "", ""];
+  const { kind, name, target, inputHash, codeVersion } = call;
+  return [kind, name, target, inputHash?.slice(0, 12) ?? "", codeVersion ?? ""];
 }
 
 /** Suggested next commands. */

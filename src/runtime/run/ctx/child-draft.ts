@@ -18,7 +18,7 @@ import type { HasInput } from "../replay/call-shape.ts";
 import type { RunState, Source } from "../run-state.ts";
 
 /** The workflow's part of a request for a child. */
-export type ChildDraft = Omit<RequestedChild, "id">;
+export type ChildDraft = Omit<RequestedChild, "id" | "metadata">;
 
 /** The receiver of a child's result: a member of a set, or else the call, with its line. */
 export interface Waiter {
@@ -59,10 +59,16 @@ export function newExecutionFor(run: RunState, draft: ExecutionDraft): NewExecut
   });
 }
 
-/** The same for a child. A run that retries another continues with the keys of that run's child. */
-export function newChildFor(run: RunState, draft: RequestedChild): NewExecution | undefined {
-  const child = made(run, draft.function, () => run.host.newChild(draft));
-  const { keysOf } = run.locked.created;
+/**
+ * The same for a child, which inherits the metadata of its parent. A run that retries another
+ * continues with the keys of that run's child.
+ */
+export function newChildFor(
+  run: RunState,
+  draft: Omit<RequestedChild, "metadata">,
+): NewExecution | undefined {
+  const { keysOf, metadata } = run.locked.created;
+  const child = made(run, draft.function, () => run.host.newChild({ ...draft, metadata }));
   if (child === undefined || keysOf === undefined) return child;
   const ofChild = `${keysOf}${draft.id.slice(run.id.length)}` as ExecutionId;
   return { ...child, created: { ...child.created, keysOf: ofChild } };

@@ -1,6 +1,7 @@
 import { childId } from "../../../model/ids/execution-id.ts";
 import { delayId } from "../../../model/ids/delay-id.ts";
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
+import type { Metadata } from "../../../model/execution/metadata.ts";
 import { oneOffJoinSet, type JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { checkedText, givenInvalid, optionsOf } from "../../../model/shape.ts";
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
@@ -74,6 +75,10 @@ export class RunContext implements WorkflowContext {
     return this.#run.id;
   }
 
+  get metadata(): Metadata {
+    return Object.freeze(this.#run.locked.created.metadata);
+  }
+
   get abortSignal(): AbortSignal {
     return this.#run.abort.signal;
   }
@@ -99,12 +104,21 @@ export class RunContext implements WorkflowContext {
     const {
       id = runIdOf(this.#draw(), run.now),
       startAt = "now",
+      metadata = this.metadata,
       ...rest
-    } = optionsOf<StartOptions>(options, ["id", "startAt", "deadline", "tags", "concurrencyKey"]);
+    } = optionsOf<StartOptions>(options, [
+      "id",
+      "startAt",
+      "deadline",
+      "tags",
+      "concurrencyKey",
+      "metadata",
+    ]);
     const created = newExecutionFor(run, {
       ...rest,
       id,
       startAt,
+      metadata,
       input: inputFor(definition, input),
       function: definition.name,
       role: definition.kind,

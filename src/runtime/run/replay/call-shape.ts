@@ -1,10 +1,11 @@
 import { unreachable } from "../../../model/errors.ts";
 import type { HistoryEvent } from "../../../model/execution/history-event.ts";
+import type { CallKind } from "../../../model/execution/mismatch.ts";
 import type { StartAt } from "../../../model/time/instants.ts";
 
 /** The part of a `ctx` call that must be the same on replay. */
 export interface CallShape {
-  readonly kind: "step" | "transaction" | "child" | "start" | "sleep" | "receive";
+  readonly kind: CallKind;
   /** The name of the step, function or signal; "" for a sleep. */
   readonly name: string;
   /** The call's target as the code put it: a sleep's time, a child's name, a start's time and id. */

@@ -1,14 +1,7 @@
 import type { LoggedResponse } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { spokenOrigin } from "../../failures.ts";
 import type { Settled } from "../run-state.ts";
-import {
-  isSameShape,
-  recordedShape,
-  spokenShape,
-  type CallShape,
-  type HasInput,
-} from "./call-shape.ts";
+import { isSameShape, recordedShape, type CallShape, type HasInput } from "./call-shape.ts";
 import {
   isResponse,
   type Delivery,
@@ -21,10 +14,12 @@ import {
 export interface Difference {
   readonly call: number;
   readonly version: number | null;
-  readonly recorded: string;
-  readonly actual: string;
-  /** The error that the code threw before it made the call. */
-  readonly thrown?: unknown;
+  /** Undefined when the log has no such call. */
+  readonly recorded: CallShape | undefined;
+  /** Undefined when the code did not make the call. */
+  readonly actual: CallShape | undefined;
+  /** The end of the code, if it kept the code from the call. */
+  readonly settled?: Settled | undefined;
 }
 
 /**
@@ -91,12 +86,12 @@ export class Replay {
     if (found === undefined) {
       const isRequest = asked.kind === "child" || asked.kind === "start" || asked.kind === "sleep";
       if (isRequest && (call < lastCall || call <= requestedUpTo))
-        this.#differ(call, undefined, spokenShape(asked));
+        this.#differ(call, undefined, asked);
       return undefined;
     }
     const was = recordedShape(found.event);
     if (was !== undefined && !isSameShape(was, this.#compared(was, asked), hasInput))
-      this.#differ(call, found, spokenShape(asked));
+      this.#differ(call, found, asked);
     return found;
   }
 
@@ -137,7 +132,7 @@ export class Replay {
 
   /** Reports an outcome of a call that the code did not make, and the end of the code if it has ended. */
   missed(logged: LoggedHistory, settled?: Settled): void {
-    this.#differ(logged.event.call, logged, noCall, settled);
+    this.#differ(logged.event.call, logged, undefined, settled);
   }
 
   /** The same for the answer of a child or a delay. */
@@ -149,7 +144,7 @@ export class Replay {
       };
       if (child === id || delay === id) return this.missed(logged);
     }
-    this.#differ(this.#script.lastCall, undefined, noCall);
+    this.#differ(this.#script.lastCall, undefined, undefined);
   }
 
   /** Ends the log, and checks that the code has made all of its calls. */
@@ -157,7 +152,7 @@ export class Replay {
     this.#isOver = true;
     const { lastCall, recorded } = this.#script;
     if (lastCall <= calls) return;
-    this.#differ(calls + 1, recorded.get(calls + 1), noCall, settled);
+    this.#differ(calls + 1, recorded.get(calls + 1), undefined, settled);
   }
 
   /**
@@ -187,26 +182,21 @@ export class Replay {
     this.#isOver = true;
   }
 
-  #differ(call: number, found: LoggedHistory | undefined, actual: string, settled?: Settled): void {
+  #differ(
+    call: number,
+    found: LoggedHistory | undefined,
+    actual: CallShape | undefined,
+    settled?: Settled,
+  ): void {
     this.#isDifferent = true;
-    const was = found === undefined ? undefined : recordedShape(found.event);
     this.#onDifference({
       call,
       version: found?.version ?? null,
-      recorded: was === undefined ? "nothing" : spokenShape(was),
-      actual: settled === undefined ? actual : spokenEnd(settled),
-      ...(settled?.kind === "threw" && { thrown: settled.error }),
+      recorded: found && recordedShape(found.event),
+      actual,
+      settled,
     });
   }
-}
-
-const noCall = "no such call";
-
-/** Describes the end of the code. An error that keeps the code from its calls is the fault to fix. */
-function spokenEnd(settled: Settled): string {
-  return settled.kind === "returned"
-    ? `${noCall}: the code returned`
-    : `${noCall}: the code threw ${spokenOrigin(settled.error)}`;
 }
 
 /** False for the delivery of a cancellation, which belongs to no call. */

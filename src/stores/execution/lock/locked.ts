@@ -7,6 +7,7 @@ import type {
   LoggedEvent,
   LoggedResponse,
 } from "../../../model/execution/event.ts";
+import { isMetadata } from "../../../model/execution/metadata.ts";
 import { runSeed } from "../../../model/execution/seed.ts";
 import { lastHolder, type ExecutionState } from "../../../model/execution/state.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
@@ -268,6 +269,8 @@ export function decodedInputs(
   const input = values.readValue(start.input);
   if (!values.agrees(input, start.inputHash))
     throw corruptRow("holdfast_execution_event", id, "holds an input that does not match its hash");
+  if (!isMetadata(created.metadata))
+    throw corruptRow("holdfast_execution_event", id, "holds damaged metadata");
   const isFirst = created.input === start.input;
   return {
     input,

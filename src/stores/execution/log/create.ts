@@ -14,6 +14,7 @@ import {
   splitToParts,
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
+import { noMetadata, type Metadata } from "../../../model/execution/metadata.ts";
 import type { Lifecycle } from "../../../model/execution/state.ts";
 import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
 import { instantAfter, resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
@@ -52,7 +53,8 @@ export interface ExecutionDraft {
   readonly concurrencyKey?: string;
   readonly codeVersion?: string;
   readonly tags?: readonly string[];
-  readonly metadata?: Readonly<Record<string, string>>;
+  /** At most 16 short texts, stored in the clear; children inherit it. */
+  readonly metadata?: Metadata;
   readonly isPaused?: boolean;
   readonly scheduledBy?: ExecutionId;
 }
@@ -120,6 +122,8 @@ export interface RequestedChild extends Pick<
   readonly id: ExecutionId;
   readonly role: ExecutionRole;
   readonly function: FunctionName;
+  /** The parent's. */
+  readonly metadata: Metadata;
 }
 
 /**
@@ -131,10 +135,10 @@ export function newRequestedChild(
   draft: RequestedChild,
   at: number,
 ): NewExecution {
-  return { id: draft.id, at, created: createdOf(values, draft, at) };
+  const { metadata, ...others } = draft;
+  return { id: draft.id, at, created: createdOf(values, others, at, metadata) };
 }
 
-const noMetadata: Created["metadata"] = {};
 const noTags: Created["tags"] = [];
 
 /** Checks the remaining fields here. */
@@ -142,6 +146,7 @@ function createdOf(
   values: ExecutionContext["values"],
   draft: ExecutionDraft & Required<Pick<ExecutionDraft, "role">>,
   at: number,
+  inherited?: Metadata,
 ): Created {
   const { startAt = "now", deadline, scheduledBy } = draft;
   const { concurrencyKey, codeVersion, isPaused, metadata, tags } = draft;
@@ -160,7 +165,7 @@ function createdOf(
     isPaused: givenFlag("isPaused", isPaused) ?? false,
     scheduledBy: scheduledBy === undefined ? null : parseExecutionId(scheduledBy),
     forkedFrom: null,
-    metadata: metadata === undefined ? noMetadata : checkedMetadata(metadata),
+    metadata: inherited ?? (metadata === undefined ? noMetadata : checkedMetadata(metadata)),
     tags: tags === undefined ? noTags : checkedTags(tags),
   };
 }

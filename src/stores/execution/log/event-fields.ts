@@ -1,6 +1,7 @@
 import { parseDelayId } from "../../../model/ids/delay-id.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { isHistoryKind } from "../../../model/execution/history-event.ts";
+import { callKinds } from "../../../model/execution/mismatch.ts";
 import { parseExecutionId } from "../../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
 import { parseJoinSetId } from "../../../model/ids/join-set-id.ts";
@@ -33,6 +34,11 @@ const orNull = ({ expected, accepts }: Field): Field => ({
   accepts: (value) => value === null || accepts(value),
 });
 
+const orNothing = ({ expected, accepts }: Field): Field => ({
+  expected: `${expected}, or left out`,
+  accepts: (value) => value === undefined || accepts(value),
+});
+
 const whole = (min: number, max: number, expected: string): Field => ({
   expected,
   accepts: (value) =>
@@ -40,7 +46,7 @@ const whole = (min: number, max: number, expected: string): Field => ({
 });
 
 const oneOf = (...values: readonly (string | boolean)[]): Field => ({
-  expected: `one of ${values.join(", ")}`,
+  expected: values.length === 1 ? String(values[0]) : `one of ${values.join(", ")}`,
   accepts: (value) => values.includes(value as string | boolean),
 });
 
@@ -74,10 +80,7 @@ const count = whole(0, Number.MAX_SAFE_INTEGER, "a whole number from 0 on");
 // The last instant that a Date can represent.
 const instant = whole(0, 8.64e15, "an instant in whole milliseconds since 1970");
 const flag = oneOf(true, false);
-const trueOrNothing: Field = {
-  expected: "true, or left out",
-  accepts: (value) => value === undefined || value === true,
-};
+const trueOrNothing = orNothing(oneOf(true));
 /** Readable only by the codec, which also limits its size. */
 const payload: Field = {
   expected: "a value encoded by a codec",
@@ -141,6 +144,21 @@ const ranges: Field = {
 
 const lossCount = oneOf("attempt", "death", "aloneDeath", "nothing");
 
+const comparedCall = record("the kind, name, target, input hash and code version of a call", {
+  kind: oneOf(...callKinds),
+  name: text(0, 256),
+  target: text(0, 512),
+  inputHash: orNull(hash),
+  codeVersion,
+});
+
+const mismatch = record("a call, a version, and the recorded and the actual call", {
+  call: count,
+  version: orNull(count),
+  recorded: orNull(comparedCall),
+  actual: orNull(comparedCall),
+});
+
 const stepOutcome: Readonly<Record<string, Field>> = {
   name,
   inputHash: orNull(hash),
@@ -161,7 +179,7 @@ const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>
     reason: orNull(reason),
     cause: oneOf("request", "deadline", "force"),
   },
-  parked: { code: text(1, 128), reason, codeVersion },
+  parked: { code: text(1, 128), reason, codeVersion, mismatch: orNothing(mismatch) },
   unparked: {},
   continued: {
     input: payload,

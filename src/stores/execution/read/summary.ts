@@ -15,6 +15,7 @@ import {
   type EventRow,
   type SizedEventRow,
 } from "../event-row.ts";
+import { eventFault } from "../log/event-fields.ts";
 import { corruptLog, stateColumns, stateOf, type StateRow } from "../state-row.ts";
 
 /** An execution in a list. */
@@ -201,7 +202,8 @@ function interruptionIn(found: DetailedRow): Interruption | null {
   if (lifecycle === "active") return null;
   if (interruptedBy === undefined && lifecycle === "paused") return { kind: "paused", since };
   const logged = interruptedBy && eventOf(interruptedBy);
-  const interruption = logged && interruptionBy(logged.event, logged.at);
+  const isSound = logged !== undefined && eventFault(logged.event) === undefined;
+  const interruption = isSound ? interruptionBy(logged.event, logged.at) : undefined;
   if (interruption?.kind !== lifecycle)
     throw corruptLog(found.id, logged?.version ?? found.version);
   return interruption;
