@@ -29,6 +29,7 @@ import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
 import { runtimeRetentionSuite } from "./runtime/retention.suite.ts";
 import { runtimeSchedulesSuite } from "./runtime/schedules.suite.ts";
+import { runtimeSpansSuite } from "./runtime/spans.suite.ts";
 import { runtimeSuspectsSuite } from "./runtime/suspects.suite.ts";
 import { runtimeTransactionsSuite } from "./runtime/transactions.suite.ts";
 import { runtimeUnservedSuite } from "./runtime/unserved.suite.ts";
@@ -52,6 +53,7 @@ export function runtimeConformance(each: Backend): void {
     parkedDeathsSuite(backend);
     runtimeSuspectsSuite(backend);
     runtimeUnknownOutcomesSuite(backend);
+    runtimeSpansSuite(backend);
     runtimeTransactionsSuite(backend);
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);

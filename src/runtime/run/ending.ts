@@ -104,7 +104,7 @@ function end(run: RunState): boolean {
   const events = next ?? [finished(run, run.settled ?? settled)];
   run.isAppending = true;
   run.isLockingAgain = next !== undefined;
-  void host.append(run, { events }).then((done) => {
+  void host.append(run, { at: host.clock.now(), events }).then((done) => {
     run.isLockingAgain = false;
     if (done === undefined) return;
     run.isOver = true;
@@ -240,7 +240,7 @@ export function park(run: RunState, why: HoldfastError): boolean {
     reason: storable(why.message),
     codeVersion: host.codeVersion,
   };
-  void host.append(run, { events: [event] }).then((done) => {
+  void host.append(run, { at: host.clock.now(), events: [event] }).then((done) => {
     if (done === undefined) return;
     run.isOver = true;
     // Removes the run's timer.
