@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { LoggedEvent } from "../../../src/model/execution/event.ts";
+import { spansOf } from "../../../src/model/execution/spans.ts";
 import { activity, workflow } from "../../../src/runtime/definition/definitions.ts";
 import { replayHistory } from "../../../src/runtime/history/replay-history.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
@@ -78,6 +79,14 @@ function stepTests(backend: Backend): void {
         ["a", 100, [-100, 0]],
         ["c", 200, [-200, 0]],
         ["b", 300, [-300, 0]],
+      ]);
+      const { items } = await holdfast.executions.events("r");
+      expect(
+        spansOf(items, []).map((bar) => ["name" in bar && bar.name, bar.began - T0, bar.ended]),
+      ).toEqual([
+        ["a", 0, T0 + 100],
+        ["c", 0, T0 + 200],
+        ["b", 0, T0 + 300],
       ]);
       await expectSound(database);
     }),

@@ -7,6 +7,7 @@ import { wholeNumberOption } from "../../options/option-values.ts";
 import { runTable, statusColour } from "../../text/run-text.ts";
 import { barred, oneLine } from "../../text/style.ts";
 import { tableLines } from "../../text/table.ts";
+import { timelineLines } from "../../text/timeline.ts";
 import { errorLines, valueText } from "../../text/value-text.ts";
 import { pictureOf, type RunPicture } from "./run-picture.ts";
 
@@ -16,7 +17,7 @@ const eventsShown = 50;
 export function addShow(program: Command, cli: Cli): void {
   program
     .command("show")
-    .description("shows a run: its status, waits, log, children and error")
+    .description("shows a run: its status, waits, timeline, log, children and error")
     .argument("<id>", "the id of the run")
     .option(
       "--events <count>",
@@ -48,7 +49,12 @@ function pictureText(context: CliContext, picture: RunPicture, eventCount: numbe
     [head, `  ${oneLine(words)}`, ...nextLines(context, picture)],
     factLines(context, picture),
     outcomeLines(context, picture),
-    timelineLines(context, picture, eventCount),
+    timelineLines(picture.spans, {
+      now: context.now(),
+      style: context.style,
+      width: context.width,
+    }),
+    logLines(context, picture, eventCount),
     children.length === 0
       ? []
       : [
@@ -150,7 +156,7 @@ function nextLines(
   });
 }
 
-function timelineLines(
+function logLines(
   context: CliContext,
   { events, signals }: RunPicture,
   count: number,
