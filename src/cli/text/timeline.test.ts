@@ -20,7 +20,7 @@ describe("[RN1] the timeline of a run", () => {
         { attempt: 1, began: 100, ended: 300, outcome: "failed" },
         { attempt: 2, began: 800, ended: 900, outcome: "failed" },
       ],
-    } as Partial<Span>);
+    });
     const receive: Span = {
       kind: "receive",
       version: 4,
@@ -65,7 +65,7 @@ describe("[RN1] the timeline of a run", () => {
 
   test("draws the longest of many, and those that last", () => {
     const many = Array.from({ length: 100 }, (_, n) => step(`s${n}`, n, n + (n % 50)));
-    const lasting = step("lasting", 999, 999, { ended: null, outcome: null } as Partial<Span>);
+    const lasting = step("lasting", 999, 999, { ended: null, outcome: null });
     const [head, ...lines] = drawn([...many, lasting], 80);
     expect(head).toBe("Timeline of 1 s (the 20 longest of 101)");
     expect(lines.map((line) => line.split(" ")[0])).toEqual(
