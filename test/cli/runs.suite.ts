@@ -136,6 +136,28 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         else expect(stdout).toMatch(words);
     });
 
+    test("[RN1] show draws a timeline of a run that took its time, and gives its bars as data", async () => {
+      const { stdout } = await run(["show", "nap-1"]);
+      expect(stdout).toMatch(
+        /\n\nTimeline of \d[^\n]*\nsleep {2}-+> {2}[\d.]+ \S+ so far\n\nLog\n/,
+      );
+      expect((await run(["show", "lost-1"])).stdout).not.toContain("Timeline");
+      expect(await json("show", "lost-1")).toMatchObject({ spans: [] });
+      expect(await json("show", "nap-1")).toMatchObject({
+        spans: [{ kind: "sleep", call: 1, ended: null, outcome: null }],
+      });
+      expect(await json("show", "order-1")).toMatchObject({
+        spans: [
+          { kind: "child", name: "billing/charge", child: "order-1.o:1_1", outcome: "completed" },
+          { kind: "step", name: "print label", outcome: "completed", attempts: [{ attempt: 1 }] },
+          { kind: "receive", name: "approval", ended: null, outcome: null },
+        ],
+      });
+      expect(await json("show", "order-2.o:1_1")).toMatchObject({
+        spans: [{ kind: "attempt", attempt: 1, outcome: "failed" }],
+      });
+    });
+
     test("a terminal that says it has no columns is taken for a usual one", async () => {
       const { stdout } = await run(["list"], { isTerminal: true, columns: 0 });
       expect(stdout).toContain("order-1");

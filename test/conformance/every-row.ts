@@ -130,6 +130,7 @@ function requests(
     input: 1,
     outcome: "completed",
     value: { n: 2 },
+    ran: [-301, -2],
   };
   return {
     child,

@@ -38,6 +38,7 @@ import { executionOverviewsSuite } from "./execution/overviews.suite.ts";
 import { executionOwnTransactionSuite } from "./execution/own-transaction.suite.ts";
 import { executionPauseSuite } from "./execution/pause.suite.ts";
 import { executionPruneSuite } from "./execution/prune.suite.ts";
+import { executionRanSuite } from "./execution/ran.suite.ts";
 import { executionReadsSuite } from "./execution/reads.suite.ts";
 import { executionRecordedSuite } from "./execution/recorded.suite.ts";
 import { executionRemovalSuite } from "./execution/removal.suite.ts";
@@ -69,6 +70,7 @@ export function executionConformance(each: Backend): void {
     executionRepeatSuite(backend);
     executionRecordedSuite(backend);
     executionOwnTransactionSuite(backend);
+    executionRanSuite(backend);
     executionLockingSuite(backend);
     executionDueKindsSuite(backend);
     executionLockRulesSuite(backend);

@@ -31,6 +31,7 @@ import { runtimeMismatchSuite } from "./runtime/mismatch.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
 import { runtimeRetentionSuite } from "./runtime/retention.suite.ts";
 import { runtimeSchedulesSuite } from "./runtime/schedules.suite.ts";
+import { runtimeSpansSuite } from "./runtime/spans.suite.ts";
 import { runtimeSuspectsSuite } from "./runtime/suspects.suite.ts";
 import { runtimeTransactionsSuite } from "./runtime/transactions.suite.ts";
 import { runtimeUnservedSuite } from "./runtime/unserved.suite.ts";
@@ -56,6 +57,7 @@ export function runtimeConformance(each: Backend): void {
     parkedDeathsSuite(backend);
     runtimeSuspectsSuite(backend);
     runtimeUnknownOutcomesSuite(backend);
+    runtimeSpansSuite(backend);
     runtimeTransactionsSuite(backend);
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);

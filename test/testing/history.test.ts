@@ -155,22 +155,34 @@ describe("a recorded history", () => {
     });
   });
 
+  test("[RN1] matches whatever it says of when bodies ran, and says nothing of it in an older one", async () => {
+    const file = path.join(import.meta.dirname, "../formats/run-history.json");
+    const text = readFileSync(file, "utf8");
+    const ended = await replayHistory(order, JSON.parse(text) as RunHistory);
+    expect(ended).toMatchObject({ kind: "ends" });
+    for (const ran of ["", '"ran": [-9, 0],']) {
+      const changed = text.replace(/"ran": \[-301, -2\],/, ran);
+      expect(changed).not.toBe(text);
+      expect(await replayHistory(order, JSON.parse(changed) as RunHistory)).toEqual(ended);
+    }
+  });
+
   test("keeps the form that was written before", async () => {
     const file = path.join(import.meta.dirname, "../formats/run-history.json");
     const pinned = JSON.parse(readFileSync(file, "utf8")) as RunHistory;
     expect(await replayHistory(order, pinned)).toMatchObject({ kind: "ends" });
     const { history } = await recorded(true);
-    expect(withoutHolders(history)).toEqual(withoutHolders(pinned));
+    expect(withoutMachine(history)).toEqual(withoutMachine(pinned));
   });
 });
 
-/** Who held it differs from machine to machine. */
-function withoutHolders({ events, ...rest }: RunHistory): unknown {
+/** Who held it and how long a body ran differs from machine to machine. */
+function withoutMachine({ events, ...rest }: RunHistory): unknown {
   return {
     ...rest,
     events: events.map(({ event, ...place }) => ({
       ...place,
-      event: { ...event, holder: undefined },
+      event: { ...event, holder: undefined, ran: undefined },
     })),
   };
 }
@@ -208,6 +220,11 @@ describe("what is no history", () => {
     ["an event of no kind", "field", withEvent({ kind: "danced" })],
     ["an event of Object's", "field", withEvent({ kind: "constructor" })],
     ["an event with a field too many", "field", withEvent({ extra: 1 })],
+    [
+      "a body that ran after its event",
+      "field",
+      (history) => JSON.parse(JSON.stringify(history).replace("[-301,-2]", "[2,301]")) as unknown,
+    ],
     ["an event whose place is none", "field", withEvent({ call: -1, kind: "patched", patch: "x" })],
     [
       "a response of no kind",

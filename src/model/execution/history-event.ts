@@ -3,6 +3,7 @@ import type { Encoded } from "../values/encoded.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
 import type { FunctionName } from "../ids/function-name.ts";
 import type { JoinSetId } from "../ids/join-set-id.ts";
+import type { Ran } from "./ran.ts";
 import type { StartAt } from "../time/instants.ts";
 
 /**
@@ -113,6 +114,8 @@ export type HistoryFact<V = Encoded> =
       readonly inputHash: string | null;
       readonly outcome: "completed" | "failed";
       readonly value: V;
+      /** When the body ran; omitted when it took no time and was recorded at once. */
+      readonly ran?: Ran | undefined;
     }
   | {
       readonly kind: "stepAttemptFailed";
@@ -122,6 +125,7 @@ export type HistoryFact<V = Encoded> =
       readonly attempt: number;
       readonly retryAt: number;
       readonly error: V;
+      readonly ran?: Ran | undefined;
     }
   /**
    * A step that wrote to this database, in the transaction that appended this event. A failed one
@@ -133,6 +137,8 @@ export type HistoryFact<V = Encoded> =
       readonly inputHash: string | null;
       readonly outcome: "completed" | "failed";
       readonly value: V;
+      /** When the body ran; omitted when it took no time and was recorded at once. */
+      readonly ran?: Ran | undefined;
     }
   | { readonly kind: "patched"; readonly patch: string };
 

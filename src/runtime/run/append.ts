@@ -34,7 +34,8 @@ function earlier(a: number | undefined, b: number | undefined): number | undefin
  */
 export function append(run: RunState): boolean {
   const { host, journal } = run;
-  const batch = heldBack(run, journal.take(run.seen));
+  const at = host.clock.now();
+  const batch = heldBack(run, journal.take(run.seen, at));
   const { outcomes, events } = batch;
   const waits =
     journal.isEmpty &&
@@ -43,7 +44,7 @@ export function append(run: RunState): boolean {
     run.unstarted.size === 0 &&
     run.leaving === undefined &&
     isWaitingForSomething(run) &&
-    !run.steps.isBusy(host.clock.now());
+    !run.steps.isBusy(at);
   const hotUntil = waits ? host.hotUntil(run) : 0;
   const draft = waits ? { ...batch, events: [...events, waiting(run, hotUntil)] } : batch;
   if (draft.events.length === 0) return false;
@@ -132,7 +133,7 @@ export function transact(run: RunState): boolean {
     if (done === undefined) return;
     if ("thrown" in done) {
       run.isAppending = false;
-      if (!run.isOver) run.steps.rolledBack(taken, done.thrown, done.isOfTheDatabase);
+      if (!run.isOver) run.steps.rolledBack(taken, done);
       return run.again();
     }
     const { version, entry } = done;

@@ -106,7 +106,7 @@ function end(run: RunState): boolean {
   const events = next ?? [finished(run, run.settled ?? settled)];
   run.isAppending = true;
   run.isLockingAgain = next !== undefined;
-  void host.append(run, { events }).then((done) => {
+  void host.append(run, { at: host.clock.now(), events }).then((done) => {
     run.isLockingAgain = false;
     if (done === undefined) return;
     run.isOver = true;
@@ -236,7 +236,8 @@ export function park(run: RunState, why: HoldfastError): boolean {
   run.isAppending = true;
   run.steps.drop(() => why);
   const { host } = run;
-  void host.append(run, { events: [parked(why, host.codeVersion)] }).then((done) => {
+  const event = parked(why, host.codeVersion);
+  void host.append(run, { at: host.clock.now(), events: [event] }).then((done) => {
     if (done === undefined) return;
     run.isOver = true;
     // Removes the run's timer.

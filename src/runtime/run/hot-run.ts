@@ -216,8 +216,8 @@ function newState(
       },
       began: (key) => host.bodies.begin(key),
       broke: (error) => broke(state, error),
-      record(record) {
-        journal.record(record);
+      record(record, times) {
+        journal.record(record, times);
         again();
       },
       transact(attempt) {

@@ -1,12 +1,21 @@
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import type { HistoryEvent, HistoryFact } from "../../model/execution/history-event.ts";
+import { ranBefore } from "../../model/execution/ran.ts";
 import type { NewExecution } from "../../stores/execution/log/create.ts";
 
 /** A history event without the number of responses seen when it is appended. */
 export type Entry = HistoryFact & { readonly call: number };
 
+/** The instants at which a body began and ended. */
+export interface BodyTimes {
+  readonly began: number;
+  readonly ended: number;
+}
+
 /** The content of one append. */
 export interface Batch {
+  /** The instant of the append. */
+  readonly at: number;
   readonly events: readonly ExecutionEvent[];
   readonly children?: readonly NewExecution[];
   /** The runs that the "scheduled" events start, in their order. */
@@ -29,6 +38,11 @@ interface Request {
   readonly child: NewExecution | undefined;
 }
 
+interface Outcome {
+  readonly entry: Entry;
+  readonly times: BodyTimes | undefined;
+}
+
 /**
  * The events that a run has to append: requests in the order of their calls, then outcomes in
  * the order in which they occurred. In this order a log never has an event whose earlier
@@ -36,7 +50,7 @@ interface Request {
  */
 export class Journal {
   #requests: Request[] = [];
-  #records: Entry[] = [];
+  #records: Outcome[] = [];
   #externals = 0;
 
   /** Queues a child, a sleep, a start, a receive or a patch. */
@@ -46,8 +60,8 @@ export class Journal {
   }
 
   /** Queues the end of a step, a failed attempt, or a timeout of a wait. */
-  record(entry: Entry): void {
-    this.#records.push(entry);
+  record(entry: Entry, times?: BodyTimes): void {
+    this.#records.push({ entry, times });
   }
 
   get isEmpty(): boolean {
@@ -77,24 +91,25 @@ export class Journal {
     return dropped;
   }
 
-  /** Takes the next append, as much as fits into one. */
-  take(seen: number): Batch {
+  /** Takes the next append, made at an instant, as much as fits into one. */
+  take(seen: number, at: number): Batch {
     return this.#requests.length === 0 && this.#records.length === 1
-      ? this.#takeOne(this.#records[0] as Entry, seen)
-      : this.#takeMany(seen);
+      ? this.#takeOne(this.#records[0] as Outcome, seen, at)
+      : this.#takeMany(seen, at);
   }
 
   /** Takes a single record: most appends are one step. */
-  #takeOne(entry: Entry, seen: number): Batch {
+  #takeOne(outcome: Outcome, seen: number, at: number): Batch {
     this.#records.pop();
-    const isOutcome = entry.kind !== "stepAttemptFailed";
+    const isOutcome = outcome.entry.kind !== "stepAttemptFailed";
     return {
-      events: [withSeen(entry, seen)],
+      at,
+      events: [eventOf(outcome, seen, at)],
       outcomes: isOutcome ? theFirst : none,
     };
   }
 
-  #takeMany(seen: number): Batch {
+  #takeMany(seen: number, at: number): Batch {
     const events: HistoryEvent[] = [];
     const children: NewExecution[] = [];
     const starts: NewExecution[] = [];
@@ -116,27 +131,28 @@ export class Journal {
       taken += 1;
     }
     this.#requests = this.#requests.slice(taken);
-    if (this.#requests.length > 0) return { events, children, starts, outcomes };
+    if (this.#requests.length > 0) return { at, events, children, starts, outcomes };
     taken = 0;
-    for (const entry of this.#records) {
+    for (const outcome of this.#records) {
+      const { entry } = outcome;
       const size = sizeOf(entry);
       if (!fits(size)) break;
       characters += size;
-      const event = { ...entry, seen } as HistoryEvent;
       if (entry.kind !== "stepAttemptFailed") outcomes.push(events.length);
-      events.push(event);
+      events.push(eventOf(outcome, seen, at));
       taken += 1;
     }
     this.#records = this.#records.slice(taken);
-    return { events, children, starts, outcomes };
+    return { at, events, children, starts, outcomes };
   }
 }
 
 /** Copied field by field, a step's outcome takes 150 bytes; spread, it takes 500. */
-function withSeen(entry: Entry, seen: number): HistoryEvent {
-  if (entry.kind !== "stepFinished") return { ...entry, seen };
+function eventOf({ entry, times }: Outcome, seen: number, at: number): HistoryEvent {
+  const ran = times && ranBefore(at, times.began, times.ended);
+  if (entry.kind !== "stepFinished") return { ...entry, seen, ...(ran && { ran }) };
   const { kind, name, inputHash, outcome, value, call } = entry;
-  return { kind, name, inputHash, outcome, value, call, seen };
+  return { kind, name, inputHash, outcome, value, call, seen, ran };
 }
 
 function sizeOf(entry: Entry): number {

@@ -13,11 +13,13 @@ import type { Drain } from "../drain.ts";
 import type { RunningBodies } from "../running-bodies.ts";
 import type { Speaker } from "./run-log.ts";
 import type { RunLog } from "../definition/workflow-context.ts";
-import type { Entry } from "./journal.ts";
+import type { BodyTimes, Entry } from "./journal.ts";
 import type { RunState } from "./run-state.ts";
 
 /** Events and new runs that a run asks its worker to append to its log. */
 export interface AppendDraft {
+  /** The instant at which it is made, from which the offsets of its events count. */
+  readonly at: number;
   readonly events: readonly ExecutionEvent[];
   readonly children?: readonly NewExecution[];
   readonly starts?: readonly NewExecution[];
@@ -42,6 +44,8 @@ export interface RolledBack {
   readonly thrown: unknown;
   /** The database could not do its part; it may succeed the next time. */
   readonly isOfTheDatabase: boolean;
+  /** The instants at which the body began and ended; missing if it did not begin. */
+  readonly ran?: BodyTimes | undefined;
 }
 
 /** A body on the user's tables, to be committed with the event that records it. */

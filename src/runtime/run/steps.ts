@@ -7,6 +7,8 @@ import type { Tx } from "../../sql/operation.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
 import type { StepBody } from "../definition/workflow-context.ts";
 import { ByCall } from "./by-call.ts";
+import type { BodyTimes } from "./journal.ts";
+import type { RolledBack } from "./run-host.ts";
 import { AttemptContext, outside, where, type Where } from "./step-context.ts";
 
 /** A call of `ctx.step`. */
@@ -71,7 +73,7 @@ export interface StepHost {
   /** Reports an error that prevents recording a step: the run cannot continue as it is. */
   readonly broke: (error: unknown) => void;
   /** Called as soon as there is something to record. */
-  readonly record: (record: StepRecord) => void;
+  readonly record: (record: StepRecord, times: BodyTimes | undefined) => void;
   /** Queues an attempt of a transaction behind earlier ones: it is an append of the run. */
   readonly transact: (attempt: TransactionAttempt) => void;
 }
@@ -81,6 +83,7 @@ interface Running {
   readonly step: Step;
   readonly attempt: AttemptContext;
   readonly inside: Where;
+  readonly began: number;
   cancelTimer: () => void;
   /** Reports that the body has ended, or that its end no longer matters. */
   ended: () => void;
@@ -161,7 +164,7 @@ export class Steps {
     const failures = this.#pausing.get(task.call)?.failures ?? 0;
     this.#pausing.delete(task.call);
     const stored = this.#encoded(task, failures, error);
-    if (stored !== undefined) this.#finish(task, "failed", stored);
+    if (stored !== undefined) this.#finish(task, "failed", stored, undefined);
   }
 
   /**
@@ -170,12 +173,11 @@ export class Steps {
    */
   rolledBack(
     { transaction, attempt }: TransactionAttempt,
-    error: unknown,
-    mayRetry: boolean,
+    { thrown, isOfTheDatabase, ran }: RolledBack,
   ): void {
     // A codec error says nothing about the transaction.
-    if (isOfTheCodec(error)) return this.#host.broke(error);
-    this.#recordFailure(transaction, attempt, error, mayRetry);
+    if (isOfTheCodec(thrown)) return this.#host.broke(thrown);
+    this.#recordFailure(transaction, attempt, { error: thrown, mayRetry: isOfTheDatabase }, ran);
   }
 
   /**
@@ -203,7 +205,7 @@ export class Steps {
   }
 
   #attempt(step: Step, number: number): void {
-    const { id, pass } = this.#host;
+    const { id, pass, clock } = this.#host;
     const { name, call } = step;
     const attempt = new AttemptContext(number, pass, call);
     const inside: Where = { id, step: name, attempt: number };
@@ -212,20 +214,21 @@ export class Steps {
       step,
       attempt,
       inside,
+      began: clock.now(),
       cancelTimer: nothing,
       ended: nothing,
     };
     this.#running.put(running);
     let result: unknown;
     let isLater = false;
-    const began = monotonicMs();
+    const startedMs = monotonicMs();
     try {
       result = outside(() => where.run(inside, () => step.body(attempt)));
       isLater = isThenable(result);
     } catch (error) {
       return this.#failed(running, error);
     } finally {
-      this.#host.took(name, monotonicMs() - began);
+      this.#host.took(name, monotonicMs() - startedMs);
     }
     if (!isLater) return this.#done(running, result);
     running.ended = this.#host.began(attempt.idempotencyKey);
@@ -262,6 +265,7 @@ export class Steps {
   #done(running: Running, value: unknown): void {
     if (!this.#ends(running)) return;
     const { step, attempt } = running;
+    const times = this.#timesOf(running);
     let encoded: Encoded | undefined;
     try {
       encoded = this.#host.encode(value);
@@ -269,28 +273,39 @@ export class Steps {
       if (isOfTheCodec(error)) return this.#host.broke(error);
       // The codec would refuse the same value again.
       encoded = this.#encoded(step, attempt.attempt, error);
-      if (encoded !== undefined) this.#finish(step, "failed", encoded);
+      if (encoded !== undefined) this.#finish(step, "failed", encoded, times);
       return;
     }
-    this.#finish(step, "completed", encoded);
+    this.#finish(step, "completed", encoded, times);
   }
 
   #failed(running: Running, error: unknown): void {
     if (!this.#ends(running)) return;
     const { step, attempt } = running;
     const mayRetry = !isNonRetryable(error) && !attempt.isCancelled;
-    this.#recordFailure(step, attempt.attempt, error, mayRetry);
+    const times = this.#timesOf(running);
+    this.#recordFailure(step, attempt.attempt, { error, mayRetry }, times);
   }
 
-  #recordFailure(task: Task, attempt: number, error: unknown, mayRetry: boolean): void {
+  /** Read at the end of an attempt, before its value is encoded. */
+  #timesOf({ began }: Running): BodyTimes {
+    return { began, ended: this.#host.clock.now() };
+  }
+
+  #recordFailure(
+    task: Task,
+    attempt: number,
+    { error, mayRetry }: { readonly error: unknown; readonly mayRetry: boolean },
+    times: BodyTimes | undefined,
+  ): void {
     const { clock, random } = this.#host;
     const stored = this.#encoded(task, attempt, error);
     if (stored === undefined) return;
     const pauseMs = mayRetry ? retryPauseMs(task.retry, attempt) : undefined;
-    if (pauseMs === undefined) return this.#finish(task, "failed", stored);
+    if (pauseMs === undefined) return this.#finish(task, "failed", stored, times);
     const retryAt = clock.now() + jittered(pauseMs, random());
     this.#pausing.set(task.call, { task, failures: attempt, retryAt });
-    this.#host.record({
+    const record: StepRecord = {
       kind: "stepAttemptFailed",
       name: task.name,
       ...(task.kind === "transaction" && { isTransaction: true }),
@@ -298,7 +313,8 @@ export class Steps {
       retryAt,
       error: stored,
       call: task.call,
-    });
+    };
+    this.#host.record(record, times);
   }
 
   /** Undefined when nothing can be encoded, which has been reported. */
@@ -312,16 +328,22 @@ export class Steps {
     }
   }
 
-  #finish(task: Task, outcome: "completed" | "failed", value: Encoded): void {
+  #finish(
+    task: Task,
+    outcome: "completed" | "failed",
+    value: Encoded,
+    times: BodyTimes | undefined,
+  ): void {
     const { name, call, kind } = task;
-    this.#host.record({
+    const record: StepRecord = {
       kind: `${kind}Finished`,
       name,
       inputHash: null,
       outcome,
       value,
       call,
-    });
+    };
+    this.#host.record(record, times);
   }
 }
 

@@ -13,6 +13,7 @@ import type {
 import { isOutcomeOfStep } from "../../model/execution/fork-point.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { isHistoryKind } from "../../model/execution/history-event.ts";
+import type { Ran } from "../../model/execution/ran.ts";
 import type { JoinSetId } from "../../model/ids/join-set-id.ts";
 import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
@@ -84,6 +85,7 @@ export function eventColumnsOf(event: ExecutionEvent): EventColumns {
     if (name === field) payload = (value as Encoded | undefined) ?? null;
     else if (name === "call") call = (value as number | undefined) ?? 0;
     else if (name === "seen") seen = (value as number | undefined) ?? 0;
+    else if (name === "ran") fields["ran"] = toldRan(value as Ran | undefined);
     else if (name !== "kind") fields[name] = value;
   }
   return { kind, call, seen, body: JSON.stringify(fields), payload };
@@ -100,12 +102,13 @@ const usualOutcome = { inputHash: null, outcome: "completed" } as const;
 /** The columns of the most frequent events, in a third of the time of the loop above. */
 function outcomeColumnsOf(event: StepOutcome): EventColumns {
   const { kind, name, inputHash, outcome, value, call, seen } = event;
+  const ran = toldRan(event.ran);
   const isUsual = inputHash === null && outcome === "completed";
   return {
     kind,
     call: call ?? 0,
     seen: seen ?? 0,
-    body: isUsual ? usualBody(name) : JSON.stringify({ name, inputHash, outcome }),
+    body: isUsual ? usualBody(name, ran) : JSON.stringify({ name, inputHash, outcome, ran }),
     payload: value ?? null,
   };
 }
@@ -114,14 +117,19 @@ function outcomeColumnsOf(event: StepOutcome): EventColumns {
 const usualBodies = new Map<string, string>();
 const usualBodiesMax = 1_000;
 
-function usualBody(name: string): string {
+function usualBody(name: string, ran: Ran | undefined): string {
   let body = usualBodies.get(name);
   if (body === undefined) {
     body = JSON.stringify({ name });
     if (usualBodies.size >= usualBodiesMax) usualBodies.clear();
     usualBodies.set(name, body);
   }
-  return body;
+  return ran === undefined ? body : `${body.slice(0, -1)},"ran":[${ran[0]},${ran[1]}]}`;
+}
+
+/** Undefined, and so not written, for a body that took no time and was recorded at once. */
+function toldRan(ran: Ran | undefined): Ran | undefined {
+  return ran === undefined || (ran[0] === 0 && ran[1] === 0) ? undefined : ran;
 }
 
 /** The outcome in the body of a step's or transaction's outcome event. */
@@ -164,7 +172,7 @@ export function eventOf(found: EventRow): LoggedEvent {
   const event = {
     kind,
     ...(isOutcomeOfStep(kind) && usualOutcome),
-    ...parsedBody(found),
+    ...bodyOf(found),
     ...(isHistoryKind(kind) && { call: found.call, seen: found.seen }),
     ...(kind === "continued" && { seen: found.seen }),
     ...(field !== undefined && { [field]: payload ?? undefined }),
@@ -172,7 +180,8 @@ export function eventOf(found: EventRow): LoggedEvent {
   return { version, at, event: event as unknown as ExecutionEvent };
 }
 
-function parsedBody(found: EventRow): object {
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function bodyOf(found: Pick<EventRow, "version" | "kind" | "body">): object {
   try {
     const body: unknown = JSON.parse(found.body);
     if (typeof body === "object" && body !== null) return body;

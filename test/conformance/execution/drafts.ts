@@ -244,6 +244,7 @@ function ownRecord(
   kind: Exclude<History["kind"], Placed>,
   dueAt: number,
 ): Fact {
+  const ran = flag ? {} : { ran: [-index, 1 - index] as const };
   switch (kind) {
     case "signalReceived":
       return { kind, signal: signals[set] ?? "", seq: index };
@@ -257,12 +258,20 @@ function ownRecord(
       return { kind };
     case "stepFinished": {
       const outcome = flag ? "completed" : "failed";
-      return { kind, name: "step", outcome, value: index };
+      return { kind, name: "step", outcome, value: index, ...ran };
     }
     case "stepAttemptFailed": {
       const error = { message: "drafted" };
       const isTransaction = flag ? { isTransaction: true as const } : {};
-      return { kind, name: "step", attempt: index, retryAt: dueAt, error, ...isTransaction };
+      return {
+        kind,
+        name: "step",
+        attempt: index,
+        retryAt: dueAt,
+        error,
+        ...isTransaction,
+        ...ran,
+      };
     }
     case "transactionFinished":
       return {
@@ -271,6 +280,7 @@ function ownRecord(
         outcome: flag ? "completed" : "failed",
         value: new Map([[index, 1n]]),
         ...(index === 2 && { input: { index } }),
+        ...ran,
       };
     case "patched":
       return { kind, patch: `p${index}` };

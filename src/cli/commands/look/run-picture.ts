@@ -3,6 +3,7 @@ import type { LoggedEvent } from "../../../model/execution/event.ts";
 import type { Metadata } from "../../../model/execution/metadata.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { spokenStanding } from "../../../model/execution/spoken-standing.ts";
+import { spansOf, type Span } from "../../../model/execution/spans.ts";
 import type { ExecutionStatus } from "../../../model/execution/status.ts";
 import type { ReadableHoldfast } from "../../../open/open-existing.ts";
 import type { Damaged } from "../../../stores/damage.ts";
@@ -34,6 +35,8 @@ export interface RunPicture {
   readonly isReadable: boolean;
   /** With how long what it asked for took, once that is known. */
   readonly events: readonly TimedEvent[];
+  /** The calls, waits and attempts since its last start, as bars over time. */
+  readonly spans: readonly Span[];
   /** The signals sent to it, received or not. */
   readonly signals: readonly SentSignal[];
   readonly children: readonly ExecutionSummary[];
@@ -104,6 +107,7 @@ export async function pictureOf(
     result: await executions.result(id, wait),
     isReadable,
     events: events.map((logged) => timed(logged, answered)),
+    spans: spansOf(events, responses),
     signals: responses.flatMap(({ at, response }) =>
       response.kind === "signal" ? [{ at, signal: response.signal, value: response.value }] : [],
     ),

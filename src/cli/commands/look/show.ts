@@ -10,6 +10,7 @@ import { wholeNumberOption } from "../../options/option-values.ts";
 import { runTable, statusColour } from "../../text/run-text.ts";
 import { barred, oneLine } from "../../text/style.ts";
 import { tableLines } from "../../text/table.ts";
+import { timelineLines } from "../../text/timeline.ts";
 import { errorLines, valueText } from "../../text/value-text.ts";
 import { pictureOf, type RunPicture } from "./run-picture.ts";
 
@@ -21,7 +22,7 @@ type Parked = Extract<Interruption, { readonly kind: "parked" }>;
 export function addShow(program: Command, cli: Cli): void {
   program
     .command("show")
-    .description("shows a run: its status, waits, log, children and error")
+    .description("shows a run: its status, waits, timeline, log, children and error")
     .argument("<id>", "the id of the run")
     .option(
       "--events <count>",
@@ -53,7 +54,12 @@ function pictureText(context: CliContext, picture: RunPicture, eventCount: numbe
     [head, `  ${oneLine(words)}`, ...nextLines(context, picture)],
     factLines(context, picture),
     outcomeLines(context, picture),
-    timelineLines(context, picture, eventCount),
+    timelineLines(picture.spans, {
+      now: context.now(),
+      style: context.style,
+      width: context.width,
+    }),
+    logLines(context, picture, eventCount),
     children.length === 0
       ? []
       : [
@@ -202,7 +208,7 @@ function nextLines(
   });
 }
 
-function timelineLines(
+function logLines(
   context: CliContext,
   { events, signals }: RunPicture,
   count: number,

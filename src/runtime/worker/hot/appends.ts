@@ -47,11 +47,9 @@ export class Appends {
 
   /** Undefined when the run could not append. The run has then received the reason. */
   append(run: RunState, draft: AppendDraft): Promise<Appended | undefined> {
-    const { clock } = this.#context;
-    const at = clock.now();
     const { version } = run;
     // Nearly all appends succeed at once; a step has no more than these two promises.
-    return this.#send(run, draft, version, at).then(
+    return this.#send(run, draft, version).then(
       (outcome) => this.#moved(run, appended(version, outcome)),
       (error: unknown) => {
         let tried = version;
@@ -60,38 +58,30 @@ export class Appends {
           // Decided once per version: an append that may have been written there is repeated unchanged.
           if (next !== tried) isAwake = isToBeCancelled(run) && run.settled === undefined;
           tried = next;
-          return isAwake
-            ? this.#writeAwake(run, draft, next, at)
-            : this.#write(run, draft, next, at);
+          return isAwake ? this.#writeAwake(run, draft, next) : this.#write(run, draft, next);
         });
       },
     );
   }
 
   /** Appends without `waiting`. A run must not rest after its cancellation: nothing would wake it again. */
-  async #writeAwake(
-    run: RunState,
-    draft: AppendDraft,
-    version: number,
-    at: number,
-  ): Promise<Appended> {
+  async #writeAwake(run: RunState, draft: AppendDraft, version: number): Promise<Appended> {
     const events = draft.events.filter(({ kind }) => kind !== "waiting");
     const done =
       events.length === 0
-        ? appended(version, { at, nextVersion: version })
-        : await this.#write(run, { ...draft, events }, version, at);
+        ? appended(version, { at: draft.at, nextVersion: version })
+        : await this.#write(run, { ...draft, events }, version);
     return { ...done, isAwake: true };
   }
 
-  async #write(run: RunState, draft: AppendDraft, version: number, at: number): Promise<Appended> {
-    return appended(version, await this.#send(run, draft, version, at));
+  async #write(run: RunState, draft: AppendDraft, version: number): Promise<Appended> {
+    return appended(version, await this.#send(run, draft, version));
   }
 
   #send(
     { id, locked: { key } }: RunState,
-    { events, children, starts }: AppendDraft,
+    { at, events, children, starts }: AppendDraft,
     version: number,
-    at: number,
   ): Promise<AppendOutcome> {
     const input = { id, key, version, at, events, fence: this.#fence };
     return this.#context.database.write(
@@ -116,7 +106,7 @@ export class Appends {
   ): Promise<(Appended & { readonly entry: Entry }) | RolledBack | undefined> {
     const { database, store, clock } = this.#context;
     const at = clock.now();
-    const place = new BodyPlace();
+    const place = new BodyPlace(clock);
     const watched = (): Tx<unknown> =>
       place.during(() => insideStep({ id: run.id, step: name }, () => startedBody(name, body)));
     let rolledBack: RolledBack | undefined;

@@ -1,6 +1,8 @@
 import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
 import type { Tx } from "../../../sql/operation.ts";
+import type { Clock } from "../../../model/time/clock.ts";
 import type { RolledBack } from "../../run/run-host.ts";
+import type { BodyTimes } from "../../run/journal.ts";
 import { isLosing, isPassing } from "../../failures.ts";
 
 /**
@@ -11,32 +13,50 @@ import { isLosing, isPassing } from "../../failures.ts";
  */
 export class BodyPlace {
   isInBody = false;
-  #hasBegun = false;
+  readonly #clock: Clock;
+  #began: number | undefined;
+  #ended: number | undefined;
   /** The lost answer to a commit. */
   #unknown: HoldfastError | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** Runs a body. If the answer to an earlier commit was lost, starting again proves that nothing was stored. */
   *during(body: () => Tx<unknown>): Tx<unknown> {
     if (this.#unknown !== undefined) throw notCommitted(this.#unknown);
-    this.#hasBegun = true;
+    this.#began = this.#clock.now();
+    this.#ended = undefined;
     this.isInBody = true;
-    const value = yield* body();
-    this.isInBody = false;
-    return value;
+    try {
+      const value = yield* body();
+      this.isInBody = false;
+      return value;
+    } finally {
+      this.#ended = this.#clock.now();
+    }
   }
 
   /** The way in which an error ends the attempt; undefined if the error is about the log and does not end it. */
   rolledBackBy(thrown: unknown): RolledBack | undefined {
     const isOfTheDatabase = isHoldfastError(thrown) && ofTheDatabase.has(thrown.code);
-    if (this.isInBody && !isOfTheDatabase) return { thrown, isOfTheDatabase };
-    if (!isHoldfastError(thrown)) return { thrown, isOfTheDatabase };
+    const rolledBack: RolledBack = { thrown, isOfTheDatabase, ran: this.#times };
+    if (this.isInBody && !isOfTheDatabase) return rolledBack;
+    if (!isHoldfastError(thrown)) return rolledBack;
     if (isLosing(thrown) || thrown.code === "VERSION_CONFLICT") return undefined;
     if (thrown.code === "OUTCOME_UNKNOWN") {
-      if (this.#hasBegun) this.#unknown = thrown;
+      if (this.#began !== undefined) this.#unknown = thrown;
       return undefined;
     }
-    if (isOfTheDatabase && this.#hasBegun) return { thrown, isOfTheDatabase };
-    return isPassing(thrown) ? undefined : { thrown, isOfTheDatabase };
+    if (isOfTheDatabase && this.#began !== undefined) return rolledBack;
+    return isPassing(thrown) ? undefined : rolledBack;
+  }
+
+  /** The body's last run. A body that the database left in the middle ends now. */
+  get #times(): BodyTimes | undefined {
+    const began = this.#began;
+    return began === undefined ? undefined : { began, ended: this.#ended ?? this.#clock.now() };
   }
 }
 

@@ -62,9 +62,10 @@ export function workerHost(
       );
     },
     async release(run, reason) {
-      const dueAt = clock.now();
+      const at = clock.now();
       await appends.append(run, {
-        events: [{ kind: "unlocked", dueAt, reason }],
+        at,
+        events: [{ kind: "unlocked", dueAt: at, reason }],
       });
       released(run);
     },

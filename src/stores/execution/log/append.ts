@@ -2,6 +2,7 @@ import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { parseDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { GivenEvent } from "../../../model/execution/given-event.ts";
+import { recordedLater } from "../../../model/execution/ran.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedCount, givenList } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
@@ -248,7 +249,8 @@ function* appendWithState(context: ExecutionContext, input: AppendEvents): Tx<Ap
   assertNext(record, version, input.key);
   assertHeld(record, input.fence);
   const effects = effectsOf(input);
-  const state = yield* appendTo(record, at, events, effects);
+  const recorded = events.map((event) => recordedLater(event, at - input.at));
+  const state = yield* appendTo(record, at, recorded, effects);
   yield* createBeside(context, input, record.key, effects);
   const isFinished = state.pending.kind === "finished";
   const next = isFinished ? state.version : state.version + 1;

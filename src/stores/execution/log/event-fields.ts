@@ -1,3 +1,4 @@
+import { isRan } from "../../../model/execution/ran.ts";
 import { parseDelayId } from "../../../model/ids/delay-id.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { isHistoryKind } from "../../../model/execution/history-event.ts";
@@ -142,6 +143,13 @@ const ranges: Field = {
     }),
 };
 
+/** An older log has none. */
+const ran: Field = {
+  expected:
+    "two offsets in whole milliseconds up to 0, the first not behind the second, or left out",
+  accepts: (value) => value === undefined || isRan(value),
+};
+
 const lossCount = oneOf("attempt", "death", "aloneDeath", "nothing");
 
 const comparedCall = record("the kind, name, target, input hash and code version of a call", {
@@ -164,6 +172,7 @@ const stepOutcome: Readonly<Record<string, Field>> = {
   inputHash: orNull(hash),
   outcome: oneOf("completed", "failed"),
   value: payload,
+  ran,
 };
 
 /** The fields of each kind. There are no others, so these limit the size of a body. */
@@ -242,6 +251,7 @@ const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>
     attempt: count,
     retryAt: instant,
     error: payload,
+    ran,
   },
   transactionFinished: stepOutcome,
   patched: { patch: name },

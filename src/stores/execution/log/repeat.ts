@@ -8,7 +8,14 @@ import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import { eventColumns, eventColumnsOf, eventOf, type EventRow } from "../event-row.ts";
+import {
+  bodyOf,
+  eventColumns,
+  eventColumnsOf,
+  eventOf,
+  type EventColumns,
+  type EventRow,
+} from "../event-row.ts";
 import { heldBefore } from "../lock/lock.ts";
 import type { LockedExecution } from "../lock/locked.ts";
 import type { ExecutionRecord } from "../state-row.ts";
@@ -86,24 +93,32 @@ function* lockedBefore(
 
 function isSameEvent(context: ExecutionContext, stored: EventRow, event: ExecutionEvent): boolean {
   const given = eventColumnsOf(event);
-  const { kind, call, payload } = given;
-  if (stored.kind !== kind || stored.call !== call || toldIn(stored) !== toldIn(given))
-    return false;
+  const { kind, call, seen, payload } = given;
+  if (stored.kind !== kind || stored.call !== call || stored.seen !== seen) return false;
+  if (!isSameBody(stored, given)) return false;
   // The bodies of these kinds hold the hash of the value.
   if (kind === "finished" || kind === "continued") return true;
   if (stored.payload === null || payload === null) return stored.payload === payload;
   return isSameValue(context, stored.payload, payload);
 }
 
-/**
- * Body and `seen` without the parts that the store decided, which a repeated call does not know.
- */
-function toldIn({ kind, seen, body }: Pick<EventRow, "kind" | "seen" | "body">): string {
-  if (kind !== "scheduled" && kind !== "continued") return `${seen} ${body}`;
-  const decided =
-    kind === "scheduled" ? { outcome: undefined } : { left: undefined, continuation: undefined };
-  const told = { ...(JSON.parse(body) as object), ...decided };
-  return `${seen} ${JSON.stringify(told)}`;
+/** Fields that two calls with the same event may differ in: the store decides or measures them. */
+const unasked: Readonly<Partial<Record<string, Readonly<Record<string, undefined>>>>> = {
+  scheduled: { outcome: undefined },
+  continued: { left: undefined, continuation: undefined },
+  stepFinished: { ran: undefined },
+  stepAttemptFailed: { ran: undefined },
+  transactionFinished: { ran: undefined },
+};
+
+function isSameBody(stored: EventRow, { kind, body }: EventColumns): boolean {
+  if (stored.body === body) return true;
+  const fields = unasked[kind];
+  if (fields === undefined) return false;
+  const [one, other] = [stored, { ...stored, body }].map((each) =>
+    JSON.stringify({ ...bodyOf(each), ...fields }),
+  );
+  return one === other;
 }
 
 /** Compares values: an encrypting codec may write the same value differently each time. */

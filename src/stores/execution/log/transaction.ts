@@ -1,9 +1,10 @@
 import { executionChangedInside } from "../../../model/execution/errors.ts";
 import type { HistoryEvent } from "../../../model/execution/history-event.ts";
+import { ranBefore } from "../../../model/execution/ran.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { startedBody, type Tx } from "../../../sql/operation.ts";
 import type { Fence } from "../checks.ts";
-import type { ExecutionContext } from "../context.ts";
+import { judgedAt, type ExecutionContext } from "../context.ts";
 import { eventAt } from "../event-row.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 import { appendTo, type AppendOutcome } from "./append-to.ts";
@@ -34,11 +35,12 @@ export type TransactionOutcome = AppendOutcome & { readonly entry: Recorded };
  *   any error of the body.
  */
 export function* recordTransaction(
-  { values }: ExecutionContext,
+  context: ExecutionContext,
   input: RecordTransaction,
   body: () => Tx<unknown>,
 ): Tx<TransactionOutcome> {
-  const { id, version, at, name, call, seen, fence } = input;
+  const { id, version, name, call, seen, fence } = input;
+  const { values, clock } = context;
   const record = yield* lockedRecord(id);
   if (record.state.version >= version) {
     const before = yield* eventAt(record.key, version);
@@ -52,7 +54,10 @@ export function* recordTransaction(
   }
   assertNext(record, version);
   assertHeld(record, fence);
+  const began = clock.now();
   const value = values.value(yield* startedBody(name, body));
+  // The body may have taken long, and an event is recorded at its end.
+  const at = judgedAt(context, input.at);
   const entry: Recorded = {
     kind: "transactionFinished",
     name,
@@ -61,6 +66,7 @@ export function* recordTransaction(
     value,
     call,
     seen,
+    ran: ranBefore(at, began, at),
   };
   yield* appendTo(yield* recordBehind(record, name), at, [entry]);
   return { nextVersion: version + 1, at, entry };
