@@ -171,7 +171,9 @@ export function runtimeMetadataSuite(backend: Backend): void {
           { reason: "Its metadata is damaged." },
         ]);
         await holdfast.work([told]);
-        await until(() => said.some(({ message }) => message.includes("is unreadable and is skipped")));
+        await until(() =>
+          said.some(({ message }) => message.includes("is unreadable and is skipped")),
+        );
         await expect(holdfast.executions.load("r")).rejects.toMatchObject({ code: "CORRUPT_ROW" });
       }),
     );
