@@ -19,6 +19,8 @@ const turns: readonly (readonly (readonly string[])[])[] = [
     [`test/backends/sqlite-memory-${name}.test.ts`],
     [`test/backends/sqlite-file-${name}.test.ts`],
   ]),
+  // The runtime, too, reaches a file only through the kernel.
+  [["test/backends/sqlite-memory-runtime.test.ts"], ["test/backends/sqlite-file-runtime.test.ts"]],
   // One suite on both databases, with processes that are killed or must live on.
   ...["crash-loop", "kills", "lingering", "runtime-kill"].map((name) => [
     [`test/crash/${name}.test.ts`],
@@ -28,7 +30,7 @@ const turns: readonly (readonly (readonly string[])[])[] = [
   [
     ["test/cli/demo.test.ts", "test/sqlite/bundles.test.ts"],
     ["test/cli/first-minutes.test.ts", "test/install.test.ts"],
-    ["test/examples.test.ts", "test/postgres/readme.test.ts"],
+    ["test/examples.test.ts", "test/snippets.test.ts", "test/postgres/readme.test.ts"],
   ],
   [
     ["test/crash/out-of-memory.test.ts"],

@@ -20,7 +20,7 @@ const longest = [
   "test/backends/sqlite-file-executions.test.ts",
   "test/cli/demo.test.ts",
   "test/backends/sqlite-memory-sessions.test.ts",
-  "test/docs.test.ts",
+  "test/snippets.test.ts",
   "test/crash/runtime-kill.test.ts",
   "test/crash/lingering.test.ts",
   "test/crash/kills.test.ts",
