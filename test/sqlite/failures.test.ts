@@ -49,7 +49,7 @@ describe("a full disk", () => {
 test("a disk that the log fills says which option keeps the log shorter, and a larger one does not", () => {
   const mebibyte = 1_048_576;
   expect(logHint({ logBytes: 14 * mebibyte, freeBytes: 0 })).toBe(
-    " The write-ahead log takes 14.0 MiB of the disk: open the database with a smaller `limits.walBytes`, so that the log is restarted sooner.",
+    " The write-ahead log takes 14.0 MiB of the disk: once some space is free, open the database with a smaller `limits.walBytes` (openHoldfast takes it in `sqlite`), so that the log is restarted sooner.",
   );
   expect(logHint({ logBytes: mebibyte - 1, freeBytes: 0 })).toBe("");
   expect(logHint({ logBytes: 14 * mebibyte, freeBytes: 14 * mebibyte })).toBe("");

@@ -138,7 +138,7 @@ const logBytesLeast = 1_048_576;
 export function logHint({ logBytes, freeBytes }: Space): string {
   if (logBytes < logBytesLeast || logBytes <= freeBytes) return "";
   const mebibytes = (logBytes / 1_048_576).toFixed(1);
-  return ` The write-ahead log takes ${mebibytes} MiB of the disk: open the database with a smaller \`limits.walBytes\`, so that the log is restarted sooner.`;
+  return ` The write-ahead log takes ${mebibytes} MiB of the disk: once some space is free, open the database with a smaller \`limits.walBytes\` (openHoldfast takes it in \`sqlite\`), so that the log is restarted sooner.`;
 }
 
 /**
