@@ -33,7 +33,7 @@ export interface FoundRun {
  * Debt counts the places that others got while due work of either kind was kept waiting. Three
  * of them owe one place (`PlaceDebt`), and a look is given the debt. A look that finds nothing
  * cancels the debt, so due work saves up no places while there is none. The debt to functions
- * whose limits may keep due work waiting stays: their looks find nothing after every place.
+ * whose limits may keep due work waiting stays.
  */
 export class Shares {
   readonly #names: readonly string[];
@@ -111,8 +111,16 @@ export class Shares {
     this.#debts.clear();
   }
 
-  /** Ends a look for due work. `without` names the functions that have none if nothing was found. */
-  looked(without: Iterable<string>, found: readonly FoundRun[], now: number): void {
+  /**
+   * Ends a look for due work of some functions. A limit may keep due work of `keptWaiting` from
+   * the look, so a look that finds nothing leaves the debt to it.
+   */
+  looked(
+    names: Iterable<string>,
+    found: readonly FoundRun[],
+    now: number,
+    keptWaiting: ReadonlySet<string> = new Set(),
+  ): void {
     for (const [name, counts] of countsOf(found)) {
       this.#known.add(name);
       const told = debtAfterAll(this.#told.get(name) ?? noDebt, counts);
@@ -121,9 +129,10 @@ export class Shares {
     this.#ended();
     if (found.length > 0) return;
     this.#quietUntil = now + lookPauseMs;
-    for (const name of without) {
+    for (const name of names) {
+      // No place is kept for work behind a limit: a worker would look for it after every place.
       this.#known.delete(name);
-      this.#debts.delete(name);
+      if (!keptWaiting.has(name)) this.#debts.delete(name);
     }
   }
 

@@ -164,3 +164,25 @@ test("a look that finds nothing cancels what is owed, but not to functions that 
   expect(slots.debtOf("f")).toEqual({ begun: 0, new: 2 });
   expect(slots.debtOf("g")).toEqual({ begun: 0, new: 0 });
 });
+
+test("a function that a limit keeps waiting gets one look in 50 ms, and no places of others meanwhile", () => {
+  let now = 1_000;
+  const slots = new Slots(10, ["f", "g"], () => now);
+  const limited = new Set(["f"]);
+  slots.begin("f");
+  slots.looked(claimOf(slots, 10), [{ name: "f", hasBegun: false }], limited);
+  let running = 0;
+  for (let n = 0; n < 22; n += 1) slots.again("g", () => (running += 1));
+  const looks = (): number => {
+    for (let count = 0; ; count += 1) {
+      void slots.freed(lasting());
+      const claim = slots.claim(10);
+      if (claim === undefined || count === 100) return count;
+      slots.looked(claim, [], limited);
+    }
+  };
+  expect(looks()).toBe(1);
+  expect(running).toBe(9);
+  now = 1_049;
+  expect(looks()).toBe(0);
+});

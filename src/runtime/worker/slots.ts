@@ -155,9 +155,8 @@ export class Slots {
     found: readonly FoundRun[] | undefined,
     keptWaiting: ReadonlySet<string> = none,
   ): void {
-    const without = [...claim.functions].filter((name) => !keptWaiting.has(name));
     if (found === undefined) this.#shares.notLooked(this.#now());
-    else this.#shares.looked(without, found, this.#now());
+    else this.#shares.looked(claim.functions, found, this.#now(), keptWaiting);
     this.#taken -= claim.count - (found?.length ?? 0);
     this.#assign();
     this.onFreed();
