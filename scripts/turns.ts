@@ -10,8 +10,8 @@ export const stores: readonly string[] = [
 ];
 
 /**
- * Sets of test files that take turns: a short run has one set of each row, by its seed, so three
- * runs have nearly all of them. A deep run has all. The whole run fails when a checklist id was not
+ * Sets of test files that take turns: a short run has one set of each row, by its seed: six seeds
+ * that follow each other have all of them. A deep run has all. The whole run fails when a checklist id was not
  * proven, so no id may depend on a turn.
  */
 const turns: readonly (readonly (readonly string[])[])[] = [

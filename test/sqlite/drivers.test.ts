@@ -82,6 +82,21 @@ describe("a missing driver", () => {
     });
   });
 
+  test("is missing in the words of Yarn too, and not when a file of it is", () => {
+    const missing = (message: string) =>
+      driverFlaw("better-sqlite3", Object.assign(new Error(message), { code: "MODULE_NOT_FOUND" }));
+    expect(
+      missing(
+        "holdfast tried to access better-sqlite3 (a peer dependency) but it isn't provided by your application",
+      ),
+    ).toMatchObject({ isAbsent: true, reason: "not installed" });
+    for (const message of [
+      "Cannot find module 'bindings'\nRequire stack:\n- /app/node_modules/better-sqlite3/lib/database.js",
+      "Cannot find module '/app/node_modules/better-sqlite3/build/Release/better_sqlite3.node'",
+    ])
+      expect(missing(message).isAbsent).toBeUndefined();
+  });
+
   test("whose install script was skipped is to be built", () =>
     withFolder(async (folder) => {
       // What `npm install --ignore-scripts` leaves: all files but the addon.

@@ -1,12 +1,10 @@
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import { lockWasLost } from "../failures.ts";
-import type { NewExecution } from "../../stores/execution/log/create.ts";
 import { broke } from "./broken.ts";
-import { isToBeCancelled } from "./cancellation.ts";
+import { heldBack } from "./cancellation.ts";
 import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome } from "./deliver.ts";
-import type { Batch } from "./journal.ts";
 import { isListening, isStale } from "./lease.ts";
 import type { Appended } from "./run-host.ts";
 import type { RunState } from "./run-state.ts";
@@ -69,23 +67,6 @@ export function append(run: RunState): boolean {
     if (rests) rest(run);
   });
   return false;
-}
-
-/**
- * Creates the children of a run that is to be cancelled as paused. No worker begins them before
- * the run, once its code is notified, cancels them.
- */
-function heldBack(run: RunState, batch: Batch): Batch {
-  const { children } = batch;
-  if (children === undefined || !isToBeCancelled(run)) return batch;
-  return { ...batch, children: children.map(pausedChild) };
-}
-
-function pausedChild(child: NewExecution): NewExecution {
-  const { created } = child;
-  return created.role === "external"
-    ? child
-    : { ...child, created: { ...created, isPaused: true } };
 }
 
 /** Frees the run's place. If responses arrived during the append, the run continues in its place instead. */

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { aloneDeathsMax, isConvicted } from "../../model/execution/decisions.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
+import type { NewExecution } from "../../stores/execution/log/create.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
@@ -13,6 +14,26 @@ export function isToBeCancelled({
   cancelledAt,
 }: Pick<RunState, "cancellation" | "cancelledAt">): boolean {
   return cancellation !== null && cancelledAt === undefined;
+}
+
+/**
+ * Creates the children of a run that is to be cancelled as paused. No worker begins them before
+ * the run, once its code is notified, cancels them.
+ */
+export function heldBack<Draft extends { readonly children?: readonly NewExecution[] }>(
+  run: Pick<RunState, "cancellation" | "cancelledAt">,
+  draft: Draft,
+): Draft {
+  const { children } = draft;
+  if (children === undefined || !isToBeCancelled(run)) return draft;
+  return { ...draft, children: children.map(pausedChild) };
+}
+
+function pausedChild(child: NewExecution): NewExecution {
+  const { created } = child;
+  return created.role === "external"
+    ? child
+    : { ...child, created: { ...created, isPaused: true } };
 }
 
 /** The reason not to run the cleanup of a run: it keeps killing its workers too. */

@@ -574,6 +574,31 @@ export function runtimeCancellationSuite(backend: Backend): void {
     );
 
     test(
+      "[RT10] begins no child whose creation a request to cancel has overtaken",
+      onRuntime(backend, async ({ database, another, holdfast: client }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        const tally = new Tally();
+        const child = activity("child", async () => tally.count("child"));
+        const parent = workflow("parent", async (ctx) => ctx.call(child));
+        const held = meddling.holdNext(
+          "appendEvents",
+          "call",
+          ({ children }: { readonly children?: readonly unknown[] }) => children !== undefined,
+        );
+        await holdfast.work([parent, child]);
+        const run = await client.start(parent, undefined, { id: "r" });
+        await held.reached;
+        await run.cancel();
+        held.release();
+        expect((await rejection(run.result())).message).toContain("cancelled");
+        expect(tally.all).toEqual({});
+        const { items } = await client.executions.list({ parent: "r" });
+        expect(items.map(({ status }) => status)).toEqual(["cancelled"]);
+      }),
+    );
+
+    test(
       "[RT10] transactions that have not begun fail without being run, and alike when that is replayed",
       onRuntime(backend, async ({ database, another }) => {
         const meddling = new Meddling(database);

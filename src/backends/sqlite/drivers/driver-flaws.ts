@@ -47,7 +47,7 @@ export function driverFlaw(
     };
   const { code } = error as { readonly code?: unknown };
   const versions = [...message.matchAll(/NODE_MODULE_VERSION (\d+)/g)];
-  if (code === "MODULE_NOT_FOUND" && /'better-sqlite3'/.test(message))
+  if (code === "MODULE_NOT_FOUND" && namesPackage(firstLine(message)))
     return {
       isAbsent: true,
       reason: "not installed",
@@ -72,6 +72,11 @@ export function driverFlaw(
         : `its addon was built for another Node (NODE_MODULE_VERSION ${built}, this one has ${here})`,
     remedy: rebuild,
   };
+}
+
+/** True for the package itself, in the words of any package manager, and not for a file of it. */
+function namesPackage(text: string): boolean {
+  return /better-sqlite3(?![\w/-])/.test(text) && !text.includes(".node");
 }
 
 function firstLine(message: string): string {

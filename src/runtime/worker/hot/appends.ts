@@ -8,7 +8,7 @@ import { recordTransaction } from "../../../stores/execution/log/transaction.ts"
 import type { Entry } from "../../run/journal.ts";
 import type { AppendDraft, Appended, RolledBack, TransactionDraft } from "../../run/run-host.ts";
 import { cannotBeRecorded } from "../../run/broken.ts";
-import { isToBeCancelled } from "../../run/cancellation.ts";
+import { heldBack, isToBeCancelled } from "../../run/cancellation.ts";
 import type { RunState } from "../../run/run-state.ts";
 import type { RuntimeContext } from "../../runtime-context.ts";
 import type { AloneRuns } from "../alone.ts";
@@ -54,11 +54,15 @@ export class Appends {
       (error: unknown) => {
         let tried = version;
         let isAwake = false;
+        let sent = draft;
         return this.#until(run, { version, error }, (next) => {
           // Decided once per version: an append that may have been written there is repeated unchanged.
-          if (next !== tried) isAwake = isToBeCancelled(run) && run.settled === undefined;
+          if (next !== tried) {
+            isAwake = isToBeCancelled(run) && run.settled === undefined;
+            sent = heldBack(run, draft);
+          }
           tried = next;
-          return isAwake ? this.#writeAwake(run, draft, next) : this.#write(run, draft, next);
+          return isAwake ? this.#writeAwake(run, sent, next) : this.#write(run, sent, next);
         });
       },
     );

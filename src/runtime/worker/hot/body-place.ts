@@ -42,9 +42,11 @@ export class BodyPlace {
   rolledBackBy(thrown: unknown): RolledBack | undefined {
     const isOfTheDatabase = isHoldfastError(thrown) && ofTheDatabase.has(thrown.code);
     const rolledBack: RolledBack = { thrown, isOfTheDatabase, ran: this.#times };
+    // The process was set up wrongly. Its worker stops, and the run resumes in another one.
+    if (isHoldfastError(thrown) && thrown.code === "PREPARED_STATEMENT_LOST") return undefined;
     if (this.isInBody && !isOfTheDatabase) return rolledBack;
     if (!isHoldfastError(thrown)) return rolledBack;
-    if (isLosing(thrown) || thrown.code === "VERSION_CONFLICT") return undefined;
+    if (isLosing(thrown) || aboutTheLog.has(thrown.code)) return undefined;
     if (thrown.code === "OUTCOME_UNKNOWN") {
       if (this.#began !== undefined) this.#unknown = thrown;
       return undefined;
@@ -59,6 +61,13 @@ export class BodyPlace {
     return began === undefined ? undefined : { began, ended: this.#ended ?? this.#clock.now() };
   }
 }
+
+/** Refusals of the event that records the transaction, when the lock ended during the body. */
+const aboutTheLog: ReadonlySet<string> = new Set([
+  "VERSION_CONFLICT",
+  "EXECUTION_PAUSED",
+  "EXECUTION_CANCELLING",
+]);
 
 /** Codes of a database that could not do its part this time. */
 const ofTheDatabase: ReadonlySet<string> = new Set([
