@@ -198,7 +198,7 @@ export function lockLost(id: ExecutionId): HoldfastError {
 }
 
 const lifecycleRefusals = {
-  paused: ["EXECUTION_PAUSED", "is paused. Unpause it to let it continue."],
+  paused: ["EXECUTION_PAUSED", "is paused. Resume it to let it continue."],
   cancelling: [
     "EXECUTION_CANCELLING",
     "is being cancelled. Only the holder of its lock can append its cleanup and its end.",

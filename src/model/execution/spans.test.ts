@@ -210,10 +210,31 @@ describe("[RN1] the bars of a run", () => {
     expect(spansOf(events, [])).toEqual([
       { kind: "paused", version: 0, began: 0, ended: 10 },
       { kind: "death", version: 3, began: 20, ended: 30, outcome: "ownerDied" },
-      { kind: "death", version: 5, began: 40, ended: 70, outcome: "leaseExpired" },
+      { kind: "death", version: 5, began: 40, ended: 45, outcome: "leaseExpired" },
       { kind: "parked", version: 6, began: 45, ended: 60, outcome: "RUN_KEEPS_KILLING_WORKERS" },
       { kind: "paused", version: 8, began: 61, ended: 65 },
       { kind: "cancelling", version: 9, began: 65, ended: 80 },
+    ]);
+  });
+
+  test("that wait end when the code is told of its cancellation, and a death when its run is parked", () => {
+    const events = log(
+      [0, created],
+      [0, locked],
+      [0, sleepAsked(1, "d1", 1_000)],
+      [30, { kind: "cancellationRequested", cause: "request" }],
+      [40, { kind: "cancellationDelivered", call: 1 }],
+      [50, sleepAsked(2, "d2", 1_000)],
+      [60, { kind: "ownerDied", counts: "aloneDeath" }],
+      [70, { kind: "parked", code: "RUN_KEEPS_KILLING_WORKERS" }],
+    );
+    const ends = spansOf(events, []).map(({ kind, began, ended }) => [kind, began, ended]);
+    expect(ends).toEqual([
+      ["sleep", 0, 40],
+      ["cancelling", 30, 70],
+      ["sleep", 50, null],
+      ["death", 60, 70],
+      ["parked", 70, null],
     ]);
   });
 

@@ -221,6 +221,10 @@ class Reading {
       case "receiveTimedOut":
         this.#end(`receive ${call}`, at, "timedOut");
         return true;
+      case "cancellationDelivered":
+        // The code's waits reject here. Waits for children reject once those have ended.
+        this.#endAll(at, (key) => isWait(this.#open.get(key)));
+        return true;
       case "childRequested":
         if (isText(child) && isText(called))
           this.#begin(
@@ -317,6 +321,8 @@ class Reading {
     const { event, at } = logged;
     this.#end(interruption, at);
     if (event.kind === "parked") {
+      // A run that is parked for its deaths has no next worker.
+      this.#end(death, at);
       const outcome = isText(event["code"]) ? event["code"] : null;
       this.#begin(interruption, logged, { kind: "parked", outcome });
     } else
@@ -324,6 +330,10 @@ class Reading {
         kind: event.kind === "paused" ? "paused" : "cancelling",
       });
   }
+}
+
+function isWait(bar: Open | undefined): boolean {
+  return bar?.kind === "sleep" || bar?.kind === "receive" || bar?.kind === "external";
 }
 
 // The one bar of its kind that can be open.
