@@ -443,7 +443,7 @@ function closingTests(backend: Backend): void {
     ["that it waits", (ctx: WorkflowContext) => ctx.receive(go)],
   ])(
     "gives back a run of which %s was being recorded when its time was over, so that another goes on at once",
-    (_, first) =>
+    (recorded, first) =>
       onRuntime(backend, async ({ database, another }) => {
         const clock = manualClock(T0);
         const meddling = new Meddling(database);
@@ -462,7 +462,8 @@ function closingTests(backend: Backend): void {
         await closing;
         expect(run.id).toBe("r");
         const other = await another({ clock });
-        await other.get(fn, "r").signal(go, 1);
+        // A run that waits for nothing may have ended with the worker that left.
+        if (recorded === "that it waits") await other.get(fn, "r").signal(go, 1);
         await other.work([fn]);
         expect(await other.get(fn, "r").result()).toBe("done");
       })(),
