@@ -2,7 +2,8 @@ import { HoldfastError } from "../model/errors.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import { isolationMismatch, mayRunInside } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
-import { isStoreOperation, operationInvalid, startedBody } from "../sql/operation.ts";
+import { isStoreOperation, operationInvalid } from "../sql/operation.ts";
+import { startedBody } from "../sql/body.ts";
 import type { Change, Tx } from "../sql/operation.ts";
 import type { Callee } from "../sql/database.ts";
 

@@ -1,5 +1,6 @@
 import type { HoldfastError } from "../model/errors.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
+import type { AssertedRun } from "./asserted-run.ts";
 import { isolationMismatch, mayRunInside, readUnlocked } from "./isolation.ts";
 import type { Cover, Isolation, IsolationMarks } from "./isolation.ts";
 import { Request, operationInvalid, unansweredCalls } from "./operation.ts";
@@ -25,6 +26,7 @@ export class Fate implements Cover {
   #changes: Change[] | undefined;
   readonly #owner: OwnerId | undefined;
   #afterwards: Afterwards[] | undefined;
+  #assertedRun: AssertedRun | undefined;
   #rolledBack = false;
   #forgotten = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -55,16 +57,18 @@ export class Fate implements Cover {
 
   /**
    * Accepts a request that is not a statement. The answer goes to the operation or the prepared
-   * part that starts with it.
+   * part that starts with it, or to the question for the asserted run.
    * @throws HoldfastError `ISOLATION_MISMATCH`, `OPERATION_INVALID`
    */
-  note(request: Request): Cover | Isolation | undefined {
+  note(request: Request): Cover | Isolation | AssertedRun | undefined {
     if (!(request instanceof Request))
       throw operationInvalid(
         this.name,
         "yielded something other than a request. Write `yield*` before operations, row, rows and run.",
       );
     if (request.part !== undefined) return this.#began(request.part);
+    if (request.asserted !== undefined)
+      return (this.#assertedRun = request.asserted.run ?? this.#assertedRun);
     if (request.want === "rollback") this.#rolledBack = true;
     if (request.afterwards !== undefined) (this.#afterwards ??= []).push(request.afterwards);
     if (request.change !== undefined) (this.#changes ??= []).push(request.change);

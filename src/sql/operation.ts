@@ -2,6 +2,7 @@ import { HoldfastError } from "../model/errors.ts";
 import type { ErrorDetails } from "../model/errors.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import { excerpt } from "../model/values/excerpt.ts";
+import type { AssertedRun } from "./asserted-run.ts";
 import { isIsolation } from "./isolation.ts";
 import type { Cover, Isolation, IsolationMarks } from "./isolation.ts";
 import { Statement } from "./statement.ts";
@@ -16,6 +17,8 @@ export class Request {
   readonly afterwards: Afterwards | undefined;
   /** The prepared part that starts here, if one does. */
   readonly part: PreparedPart | undefined;
+  /** Notes the run whose lock was asserted, or asks for it: see `assertedRun`. */
+  readonly asserted: { readonly run: AssertedRun | undefined } | undefined;
 
   constructor(
     want: Request["want"],
@@ -24,6 +27,7 @@ export class Request {
     marks?: IsolationMarks,
     later?: Afterwards,
     part?: PreparedPart,
+    asserted?: Request["asserted"],
   ) {
     this.want = want;
     this.statement = statement;
@@ -31,6 +35,7 @@ export class Request {
     this.marks = marks;
     this.afterwards = later;
     this.part = part;
+    this.asserted = asserted;
   }
 }
 
@@ -366,21 +371,6 @@ function checkIsolation<I, O>(
       name,
       'may declare `snapshotSafe: true` only together with `isolation: "readCommitted"`: serializable operations run inside serializable calls anyway.',
     );
-}
-
-/** Starts a body and checks that it is a generator. @throws HoldfastError `OPERATION_INVALID` */
-export function startedBody<O>(name: string, body: () => Tx<O>): Tx<O> {
-  const started = body();
-  if (
-    typeof started?.next === "function" &&
-    typeof started.throw === "function" &&
-    !(Symbol.asyncIterator in started)
-  )
-    return started;
-  throw operationInvalid(
-    name,
-    "has a body that is not a generator function. Write `function* () { … }`: a transaction cannot await.",
-  );
 }
 
 /** The error for a body that breaks the rules above. */

@@ -27,6 +27,7 @@ import { runtimePlacesSuite } from "./runtime/places.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
 import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
 import { runtimeMetadataSuite } from "./runtime/metadata.suite.ts";
+import { assertedRunSuite } from "./runtime/asserted-run.suite.ts";
 import { runtimeMismatchSuite } from "./runtime/mismatch.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
 import { runtimeRetentionSuite } from "./runtime/retention.suite.ts";
@@ -59,6 +60,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeUnknownOutcomesSuite(backend);
     runtimeSpansSuite(backend);
     runtimeTransactionsSuite(backend);
+    assertedRunSuite(backend);
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);
     runtimeClosingSuite(backend);

@@ -7,11 +7,11 @@ import {
   row,
   rows,
   run,
-  startedBody,
   type Operation,
   type OperationForms,
   type Tx,
 } from "../../sql/operation.ts";
+import { startedBody } from "../../sql/body.ts";
 import { sql } from "../../sql/statement.ts";
 import { undamaged } from "../damage.ts";
 import {

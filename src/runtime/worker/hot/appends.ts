@@ -1,7 +1,8 @@
 import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
 import { isControlKind } from "../../../model/execution/event.ts";
 import type { Fence } from "../../../stores/execution/checks.ts";
-import { startedBody, type Tx } from "../../../sql/operation.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { startedBody } from "../../../sql/body.ts";
 import { appendEvents } from "../../../stores/execution/log/append.ts";
 import type { AppendOutcome } from "../../../stores/execution/log/append-to.ts";
 import { recordTransaction } from "../../../stores/execution/log/transaction.ts";

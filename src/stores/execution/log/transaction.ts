@@ -2,7 +2,9 @@ import { executionChangedInside } from "../../../model/execution/errors.ts";
 import type { HistoryEvent } from "../../../model/execution/history-event.ts";
 import { ranBefore } from "../../../model/execution/ran.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { startedBody, type Tx } from "../../../sql/operation.ts";
+import { noteAssertedRun } from "../../../sql/asserted-run.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { startedBody } from "../../../sql/body.ts";
 import type { Fence } from "../checks.ts";
 import { judgedAt, type ExecutionContext } from "../context.ts";
 import { eventAt } from "../event-row.ts";
@@ -54,6 +56,7 @@ export function* recordTransaction(
   }
   assertNext(record, version);
   assertHeld(record, fence);
+  yield* noteAssertedRun({ id, key: record.key, executor: fence.executor, run: fence.run });
   const began = clock.now();
   const value = values.value(yield* startedBody(name, body));
   // The body may have taken long, and an event is recorded at its end.
