@@ -70,7 +70,11 @@ test("a function's types are those of its code, or of its schema", () => {
   expectTypeOf(approval).toEqualTypeOf<Signal<{ readonly ok: boolean }>>();
   expectTypeOf(wake).toEqualTypeOf<Signal<true>>();
   compiles(() => [
-    workflow("limited", { concurrency: 2, cleanupTimeout: "1s" }, async () => 1),
+    workflow(
+      "limited",
+      { concurrency: 2, cleanupTimeout: "1s", whenPoisoned: "cancel" },
+      async () => 1,
+    ),
     // @ts-expect-error: a workflow has no retries of its own.
     workflow("retried", { retry: { maxRetries: 1 } }, async () => 1),
     // @ts-expect-error: it is called `timeout`.

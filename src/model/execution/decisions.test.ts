@@ -116,6 +116,22 @@ describe("the loss of a worker at 1,000", () => {
     expect(decideExpiredLock(given, { ...lost, isOwnerAlive: false })).toEqual(decision);
   });
 
+  test("[RN14] of one that ran alone for the fifth time cancels a workflow that wants it, and parks an activity", () => {
+    const fifth = { deaths: 7, aloneDeaths: 4, pending: alone };
+    const wish = { ...lost, whenPoisoned: "cancel" } as const;
+    for (const [role, kind] of [
+      ["workflow", "cancel"],
+      ["activity", "park"],
+    ] as const) {
+      const decision = { kind, counts: "aloneDeath" };
+      expect(decideOwnerDeath(state(role, fifth), wish)).toEqual(decision);
+      const silent = { ...wish, isOwnerAlive: false };
+      expect(decideExpiredLock(state(role, fifth), silent)).toEqual(decision);
+    }
+    const fourth = state("workflow", { deaths: 6, aloneDeaths: 3, pending: alone });
+    expect(decideOwnerDeath(fourth, wish)).toEqual(resumes(7_400, "aloneDeath"));
+  });
+
   test("of an activity that may be attempted once ends it, and of a workflow does not", () => {
     const retry = { maxRetries: 0, backoffMs: 100, backoffMaxMs: 60_000 };
     const silent = { ...lost, isOwnerAlive: false };

@@ -1,4 +1,4 @@
-import type { LossCount } from "./event.ts";
+import type { LossCount, WhenPoisoned } from "./event.ts";
 import type { ExecutionState } from "./state.ts";
 import { isHeld } from "./pending.ts";
 import { jittered, retryPauseMs, unlimitedRetryPolicy } from "../time/retry-policy.ts";
@@ -9,7 +9,8 @@ import { jittered, retryPauseMs, unlimitedRetryPolicy } from "../time/retry-poli
  * and convicts none:
  *
  *  3 deaths             suspect: locked by an idle worker, which runs nothing beside it
- *  5 deaths as suspect  convicted: parked, or ended if it is being cancelled
+ *  5 deaths as suspect  convicted: parked, or cancelled if its function says so (`whenPoisoned`)
+ *  5 more in cleanup    ended by force, and its children with it
  *
  * A recorded event, an attempt that ends by itself, `unpark`, a retry, a fork and a new start clear
  * both counts. A request to cancel clears the second. Error retries are counted separately.
@@ -35,12 +36,14 @@ export interface LostLock {
   readonly random: number;
   /** True when the run recorded an event of its own since the lock. */
   readonly hasRecorded: boolean;
+  /** The wish of its function, as the lock recorded it; defaults to `"park"`. */
+  readonly whenPoisoned?: WhenPoisoned;
 }
 
 /** The next state of an execution that lost its worker. */
 export type LossDecision =
   | { readonly kind: "resume"; readonly dueAt: number; readonly counts: LossCount }
-  | { readonly kind: "park"; readonly counts: "aloneDeath" }
+  | { readonly kind: WhenPoisoned; readonly counts: "aloneDeath" }
   | { readonly kind: "finish"; readonly resultKind: "failed" | "timedOut" | "cancelled" };
 
 /**
@@ -74,7 +77,7 @@ function hasProgress({ role }: ExecutionState, { hasRecorded }: LostLock): boole
 
 function afterDeath(
   state: ExecutionState,
-  { at, random }: LostLock,
+  { at, random, whenPoisoned = "park" }: LostLock,
   resultKind: "failed" | "timedOut",
 ): LossDecision {
   const ended = endedByLoss(state, resultKind);
@@ -86,7 +89,8 @@ function afterDeath(
     state.lifecycle === "active" &&
     isConvicted({ aloneDeaths: state.aloneDeaths + 1 })
   )
-    return { kind: "park", counts };
+    // An activity has no cleanup to run.
+    return { kind: state.role === "workflow" ? whenPoisoned : "park", counts };
   return { kind: "resume", dueAt: at + pauseMs(state, state.deaths + 1, random), counts };
 }
 

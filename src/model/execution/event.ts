@@ -31,9 +31,13 @@ export interface Holder {
 
 /**
  * The cause of an execution's end. `request`: a caller asked for it. `deadline`: its deadline passed
- * or its last attempt timed out. `force`: it ends without running its code.
+ * or its last attempt timed out. `force`: it ends without running its code. `deaths`: too many
+ * processes died while they ran it alone, and its function wants it cancelled then.
  */
-export type CancellationCause = "request" | "deadline" | "force";
+export type CancellationCause = "request" | "deadline" | "force" | "deaths";
+
+/** The effect of a conviction: the run is parked, or cancelled so that its cleanup runs. */
+export type WhenPoisoned = "park" | "cancel";
 
 /** The source of a copied execution, and the last copied event. */
 export interface ForkOrigin {
@@ -75,6 +79,8 @@ export type ControlEvent<V = Encoded> =
       readonly codeVersion: string | null;
       /** The worker runs nothing else at the same time. */
       readonly alone?: true | undefined;
+      /** Set when the function wants a convicted run cancelled. Only a lock that is alone says it. */
+      readonly whenPoisoned?: "cancel" | undefined;
     }
   /** Released without a failure. */
   | {

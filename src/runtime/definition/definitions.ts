@@ -4,6 +4,8 @@ import { safely } from "../../model/safely.ts";
 import { checkedCount, givenInvalid, optionsOf, readGiven } from "../../model/shape.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import type { RetryPolicy } from "../../model/time/retry-policy.ts";
+import type { WhenPoisoned } from "../../model/execution/event.ts";
+import { checkedWhenPoisoned } from "../../stores/execution/lock/limits.ts";
 import type { ActivityContext } from "./activity-context.ts";
 import { retryPolicyOf, type RetryOptions } from "./retries.ts";
 import { givenSchema, type Schema } from "./schema.ts";
@@ -30,6 +32,11 @@ interface FunctionOptions {
 export interface WorkflowOptions extends FunctionOptions {
   /** The longest time that a cancelled run may take to clean up; defaults to 5 minutes. */
   readonly cleanupTimeout?: Duration;
+  /**
+   * The effect of five deaths of processes that ran this run and nothing else: the run is parked
+   * for a person (`"park"`, the default), or cancelled, so that its cleanup runs (`"cancel"`).
+   */
+  readonly whenPoisoned?: WhenPoisoned;
 }
 
 export interface ActivityOptions extends FunctionOptions {
@@ -79,6 +86,7 @@ export interface Definition {
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
   readonly cleanupMs: number;
+  readonly whenPoisoned: WhenPoisoned;
   /** Undefined: keep forever. */
   readonly keepMs: number | undefined;
   readonly keepFailedMs: number | undefined;
@@ -175,7 +183,7 @@ export function signal(name: string, schema?: Schema): Signal<never, unknown> {
 const defaultCleanup: Duration = "5 minutes";
 const sharedNames = ["input", "concurrency", "concurrencyPerKey", "keep", "keepFailed"] as const;
 const optionNames = {
-  workflow: [...sharedNames, "cleanupTimeout"],
+  workflow: [...sharedNames, "cleanupTimeout", "whenPoisoned"],
   activity: [...sharedNames, "retry", "timeout"],
 } as const;
 
@@ -201,6 +209,7 @@ function defined(kind: Definition["kind"], name: string, rest: readonly unknown[
     retry: retryPolicyOf(options.retry),
     timeoutMs: msOf("timeout", options.timeout),
     cleanupMs: durationMs(cleanupTimeout, "cleanupTimeout"),
+    whenPoisoned: checkedWhenPoisoned(options.whenPoisoned),
     keepMs: msOf("keep", keep),
     keepFailedMs: msOf("keepFailed", keepFailed),
   };

@@ -118,7 +118,7 @@ function isCancellation(value: unknown): boolean {
   const { requestedAt, cause, reason, ...others } = value;
   return (
     isCount(requestedAt) &&
-    ["request", "deadline", "force"].includes(cause as string) &&
+    ["request", "deadline", "force", "deaths"].includes(cause as string) &&
     isTextOrNull(reason) &&
     Object.keys(others).length === 0
   );

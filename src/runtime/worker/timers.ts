@@ -1,6 +1,7 @@
 import { isFinal, isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import type { Parked } from "../../stores/execution/timers/expire.ts";
+import type { ReleaseReport } from "../../stores/execution/timers/release.ts";
 import { isPassing } from "../failures.ts";
 import { pauseBefore } from "../pauses.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -55,10 +56,9 @@ async function expireUntil(
   while (!signal.aborted)
     try {
       await executions.waitForTimer({ signal });
-      const { delays, locks, deadlines, parked, damaged } = await executions.expireTimers({
-        signal,
-      });
-      tellParked(tell, parked);
+      const report = await executions.expireTimers({ signal });
+      const { delays, locks, deadlines, damaged } = report;
+      tellConvicted(tell, report);
       // Rows that no worker can handle stay due: they must not be retried without a pause.
       const isStuck = damaged.length > 0 && delays + locks + deadlines === 0;
       if (isStuck) await pauseBefore(clock, 10, signal);
@@ -84,6 +84,18 @@ export function tellParked(tell: RuntimeContext["tell"], parked: readonly Parked
     tell({ level: "error", message: `Run ${id} is parked. ${reason}`, details: { id, code } });
 }
 
+/** Reports runs that were parked or cancelled because too many processes died of them. */
+export function tellConvicted(
+  tell: RuntimeContext["tell"],
+  { parked, cancelled }: Pick<ReleaseReport, "parked" | "cancelled">,
+): void {
+  tellParked(tell, parked);
+  for (const { id, reason } of cancelled) {
+    const message = `Run ${id} is being cancelled. ${reason} Its cleanup runs.`;
+    tell({ level: "error", message, details: { id, code: "RUN_KEEPS_KILLING_WORKERS" } });
+  }
+}
+
 async function releaseDead(
   { pages: { executions }, clock, tell }: RuntimeContext,
   owner: OwnerId,
@@ -91,8 +103,7 @@ async function releaseDead(
 ): Promise<void> {
   for (let failures = 0; !signal.aborted; failures += 1)
     try {
-      const { parked } = await executions.releaseDead(owner);
-      return tellParked(tell, parked);
+      return tellConvicted(tell, await executions.releaseDead(owner));
     } catch (error) {
       if (!isPassing(error)) {
         if (!signal.aborted)

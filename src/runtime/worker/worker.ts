@@ -21,7 +21,7 @@ import type { RuntimeContext } from "../runtime-context.ts";
 import { removeOld } from "./retention.ts";
 import type { FoundRun } from "./shares.ts";
 import { Slots } from "./slots.ts";
-import { keepTime, tellParked } from "./timers.ts";
+import { keepTime, tellConvicted, tellParked } from "./timers.ts";
 import { UnansweredLocks } from "./unanswered-locks.ts";
 import { watchRejections } from "./unhandled-rejections.ts";
 import type { WorkerParts, WorkerSettings } from "./worker-parts.ts";
@@ -126,7 +126,7 @@ export class Worker {
     };
     this.#runs.listen();
     // There may have been no worker to notice the death of others.
-    tellParked(this.#context.tell, (await executions.releaseDead()).parked);
+    tellConvicted(this.#context.tell, await executions.releaseDead());
     if (this.#closing !== undefined) throw holdfastClosed();
     this.#locking = this.#lockLoop().finally(() => this.#slots.rest());
     this.#loops = Promise.all([
@@ -389,11 +389,7 @@ function policyOf({ kind, retry }: Definition) {
 }
 
 function servedFunction(definition: Definition): FunctionDraft {
-  const { name, concurrency, concurrencyPerKey } = definition;
-  return {
-    name,
-    retry: policyOf(definition),
-    ...(concurrency !== undefined && { concurrencyMax: concurrency }),
-    ...(concurrencyPerKey !== undefined && { perKeyMax: concurrencyPerKey }),
-  };
+  const { name, concurrency, concurrencyPerKey: perKeyMax, whenPoisoned } = definition;
+  const retry = policyOf(definition);
+  return { name, retry, whenPoisoned, concurrencyMax: concurrency, perKeyMax };
 }

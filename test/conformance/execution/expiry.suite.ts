@@ -41,7 +41,7 @@ async function lockedChild(
 function expire(
   { database, clock }: ExecutionFixture,
   random = 0,
-): Promise<"expired" | "parked" | "notExpired"> {
+): Promise<"expired" | "parked" | "cancelled" | "notExpired"> {
   return database.write(expireLock(executionContext(database)), {
     id: parseExecutionId(id),
     at: clock.now(),
@@ -52,7 +52,7 @@ function expire(
 function die(
   { database, clock }: ExecutionFixture,
   owner = database.owner,
-): Promise<"released" | "parked" | "notHeld"> {
+): Promise<"released" | "parked" | "cancelled" | "notHeld"> {
   return database.write(releaseExecution(executionContext(database)), {
     id: parseExecutionId(id),
     owner,

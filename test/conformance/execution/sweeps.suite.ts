@@ -35,6 +35,7 @@ export function executionSweepsSuite(backend: Backend): void {
           locks: 0,
           deadlines: 2,
           parked: [],
+          cancelled: [],
           damaged: [{ table: "holdfast_execution", key: "a" }],
           hasMore: false,
         });
@@ -124,6 +125,7 @@ export function executionSweepsSuite(backend: Backend): void {
         const report = {
           released: 2,
           parked: [],
+          cancelled: [],
           damaged: [{ table: "holdfast_execution", key: "a" }],
         };
         expect(await survivor.releaseDead()).toEqual(report);

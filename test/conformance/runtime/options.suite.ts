@@ -100,7 +100,10 @@ export function runtimeOptionsSuite(backend: Backend): void {
       const shared = ["input", "concurrency", "concurrencyPerKey", "keep", "keepFailed"];
       const body = async (): Promise<void> => undefined;
       expect(
-        await taken((given) => workflow("w", given, body), [...shared, "cleanupTimeout"]),
+        await taken(
+          (given) => workflow("w", given, body),
+          [...shared, "cleanupTimeout", "whenPoisoned"],
+        ),
       ).toEqual([]);
       expect(
         await taken((given) => activity("a", given, body), [...shared, "timeout", "retry"]),

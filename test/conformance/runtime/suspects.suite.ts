@@ -102,6 +102,9 @@ export function runtimeSuspectsSuite(backend: Backend): void {
   describe("a run that is cancelled after deaths", () => {
     cancelledTests(backend);
   });
+  describe("a convicted run whose function wants it cancelled", () => {
+    whenPoisonedTests(backend);
+  });
 }
 
 function aloneTests(backend: Backend): void {
@@ -615,4 +618,185 @@ function cancelledTests(backend: Backend): void {
       expect(await kindsOf(holdfast, "r")).not.toContain("parked");
     }),
   );
+}
+
+function whenPoisonedTests(backend: Backend): void {
+  const fiveDeaths =
+    "5 processes died, or stopped renewing their lock, while they ran it and nothing else, without progress in between.";
+
+  /** Processes die while each runs this run alone, for a function that wants to be cancelled. */
+  function dieAs({ holdfast, meddling }: Suspicious, name: string) {
+    return async (deaths: number): Promise<void> => {
+      const { executions } = holdfast;
+      meddling.liveness = "dead";
+      for (let death = 0; death < deaths; death += 1) {
+        const { locked } = await executions.lockPending({
+          ...byAnn,
+          functions: [{ name, retry: atOnce, whenPoisoned: "cancel" }],
+          limit: 1,
+          suspects: "alone",
+        });
+        expect(locked).toMatchObject([{ isAlone: true }]);
+        await executions.releaseDead();
+      }
+      meddling.liveness = undefined;
+    };
+  }
+
+  test(
+    "[RN14] is cancelled, and its cleanup runs before anything that killed",
+    onRuntime(backend, async (fixture) => {
+      const own = await suspicious(fixture);
+      const { holdfast, dieBeside } = own;
+      const { executions } = holdfast;
+      const tally = new Tally();
+      const child = workflow("child", async (ctx) => ctx.step("s", () => tally.count("child")));
+      const deadly = workflow("deadly", { whenPoisoned: "cancel" }, async (ctx) => {
+        await ctx.step("before", () => tally.count("before"));
+        try {
+          await Promise.all([
+            ctx.step("killer", () => tally.count("killer")),
+            ctx.call(child),
+            ctx.sleep("1 hour"),
+          ]);
+        } finally {
+          await ctx.step("cleanup", () => tally.count("cleanup"));
+        }
+      });
+      await executions.createLocked({ id: "r", function: "deadly" }, { ...byAnn, retry: atOnce });
+      await executions.append("r", 2, [stepDone(1, "before", 1)], { fence: byAnn.holder });
+      await executions.unlock("r", 3, { holder: byAnn.holder, reason: "its worker closed" });
+      await dieBeside("r", 3);
+      await dieAs(own, "deadly")(4);
+      expect((await executions.get("r")).state).toMatchObject({ lifecycle: "active", deaths: 7 });
+      await dieAs(own, "deadly")(1);
+      expect(await executions.get("r")).toMatchObject({
+        interruption: { kind: "cancelling", cause: "deaths", reason: fiveDeaths },
+        state: { deaths: 8, aloneDeaths: 0 },
+      });
+      await holdfast.work([deadly, child]);
+      const error = await rejection(holdfast.get(deadly, "r").result());
+      expect(error).toMatchObject({ kind: "cancelled" });
+      expect(error.message).toContain(fiveDeaths);
+      expect(tally.all).toEqual({ cleanup: 1 });
+      expect(await kindsOf(holdfast, "r")).not.toContain("parked");
+    }),
+  );
+
+  test(
+    "[RN14] is ended by force when its cleanup kills five more, and its children with it",
+    onRuntime(backend, async (fixture) => {
+      const own = await suspicious(fixture);
+      const { holdfast, dieBeside, dieAlone } = own;
+      const { executions } = holdfast;
+      const go = signal("go");
+      const tally = new Tally();
+      const child = workflow("child", async (ctx) => ctx.receive(go));
+      const deadly = workflow("deadly", { whenPoisoned: "cancel" }, async (ctx) => {
+        try {
+          await ctx.call(child);
+        } finally {
+          await ctx.step("cleanup", () => tally.count("cleanup"));
+        }
+      });
+      const client = await fixture.another();
+      await client.work([deadly, child]);
+      const run = await holdfast.start(deadly, undefined, { id: "r" });
+      await until(async () => (await run.status()) === "blocked");
+      const { items: children } = await executions.list({ parent: "r" });
+      await client.close();
+      // It becomes due again, as it would with an answer.
+      await executions.signal("r", go.name, true);
+      await dieBeside("r", 3);
+      await dieAs(own, "deadly")(5);
+      expect((await executions.get("r")).state.lifecycle).toBe("cancelling");
+      await dieAlone("r", 5);
+      await holdfast.work([deadly, child]);
+      expect(await rejection(run.result())).toMatchObject({
+        kind: "failed",
+        cause: { code: "RUN_KEEPS_KILLING_WORKERS" },
+      });
+      expect(tally.all).toEqual({});
+      const { items } = await executions.list({ parent: "r" });
+      expect(items.map(({ id, status }) => [id, status])).toEqual(
+        children.map(({ id }) => [id, "cancelled"]),
+      );
+    }),
+  );
+
+  test(
+    "[RN14] is told as an error, and an activity with the same wish is parked",
+    onRuntime(backend, async (fixture) => {
+      const own = await suspicious(fixture);
+      const { clock, holdfast, dieBeside } = own;
+      const { executions } = holdfast;
+      await executions.create({ id: "w", function: "sick" });
+      await executions.create({ id: "a", function: "ill", role: "activity" });
+      for (const [id, name] of [
+        ["w", "sick"],
+        ["a", "ill"],
+      ] as const) {
+        await dieBeside(id, 3);
+        await dieAs(own, name)(4);
+      }
+      await holdfast.work([workflow("idle", async () => undefined)]);
+      for (const name of ["sick", "ill"])
+        await executions.lockPending({
+          ...byAnn,
+          functions: [{ name, retry: atOnce, whenPoisoned: "cancel" }],
+          limit: 1,
+          suspects: "alone",
+        });
+      const errors = () => fixture.said.filter(({ level }) => level === "error");
+      clock.advance(60_000);
+      await until(() => errors().length === 2);
+      expect(errors()).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({
+            message: `Run w is being cancelled. ${fiveDeaths} Its cleanup runs.`,
+            details: { id: "w", code: "RUN_KEEPS_KILLING_WORKERS" },
+          }),
+          expect.objectContaining({ details: { id: "a", code: "RUN_KEEPS_KILLING_WORKERS" } }),
+        ]),
+      );
+      expect((await executions.get("a")).status).toBe("parked");
+      expect((await executions.get("w")).status).toBe("cancelling");
+    }),
+  );
+
+  test(
+    "[RN14] a worker tells its wish with the lock of a suspect, and with no other",
+    onRuntime(backend, async (fixture) => {
+      const { holdfast, dieBeside } = await suspicious(fixture);
+      const locks = async (id: string) =>
+        (await holdfast.executions.events(id)).items
+          .flatMap(({ event }) => (event.kind === "locked" ? [event] : []))
+          .map(({ alone, whenPoisoned }) => ({ alone, whenPoisoned }));
+      const flow = workflow("flow", { whenPoisoned: "cancel" }, async () => 1);
+      await holdfast.executions.create({ id: "suspect", function: "flow" });
+      await dieBeside("suspect", 3);
+      await holdfast.work([flow]);
+      await holdfast.get(flow, "suspect").result();
+      const run = await holdfast.start(flow);
+      await run.result();
+      const bare = { alone: undefined, whenPoisoned: undefined };
+      expect(await locks("suspect")).toEqual([
+        bare,
+        bare,
+        bare,
+        { alone: true, whenPoisoned: "cancel" },
+      ]);
+      expect(await locks(run.id)).toEqual([bare]);
+    }),
+  );
+
+  test("[RN14] any other wish is refused, and an activity has none", () => {
+    for (const wish of [null, "", "retry", true, 1, {}])
+      expect(() =>
+        workflow("flow", { whenPoisoned: wish as never }, async () => undefined),
+      ).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }));
+    expect(() =>
+      activity("act", { whenPoisoned: "cancel" } as never, async () => undefined),
+    ).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }));
+  });
 }

@@ -1,4 +1,5 @@
 import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
+import type { WhenPoisoned } from "../../../model/execution/event.ts";
 import type { PlaceDebt } from "../../../model/execution/place-debt.ts";
 import type { RetryPolicy } from "../../../model/time/retry-policy.ts";
 import { checkedCount, draftOf, givenInvalid, givenList } from "../../../model/shape.ts";
@@ -52,11 +53,14 @@ export interface FunctionDraft extends FunctionLimits {
    * last had its turn. Three are worth a turn. Defaults to none.
    */
   readonly debt?: PlaceDebt;
+  /** The effect of a conviction on its workflows; defaults to `"park"`. */
+  readonly whenPoisoned?: WhenPoisoned;
 }
 
 /** A function that may be locked, with its limits and its retry policy, if any. */
 export interface ServedFunction extends LimitedFunction {
   readonly retry?: RetryPolicy;
+  readonly whenPoisoned?: "cancel";
 }
 
 /** The distinct functions, each with the stricter of its limits. @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID` */
@@ -68,16 +72,17 @@ export function servedFunctions(
 
 function servedFunction(draft: string | FunctionDraft): ServedFunction {
   if (typeof draft === "string") return { name: parseFunctionName(draft) };
-  const { name, concurrencyMax, perKeyMax, retry, load, debt } = draftOf(
+  const { name, concurrencyMax, perKeyMax, retry, load, debt, whenPoisoned } = draftOf(
     "a served function",
     draft,
-    ["name", "concurrencyMax", "perKeyMax", "retry", "load", "debt"],
+    ["name", "concurrencyMax", "perKeyMax", "retry", "load", "debt", "whenPoisoned"],
   );
   return {
     name: parseFunctionName(name),
     ...(retry !== undefined && { retry: checkedRetry(retry) }),
     ...(load !== undefined && { load: checkedLoad(load) }),
     ...(debt !== undefined && { debt: checkedDebt(debt) }),
+    ...(checkedWhenPoisoned(whenPoisoned) === "cancel" && { whenPoisoned: "cancel" }),
     ...(concurrencyMax !== undefined && {
       concurrencyMax: checkedCount("concurrencyMax", concurrencyMax),
     }),
@@ -85,6 +90,12 @@ function servedFunction(draft: string | FunctionDraft): ServedFunction {
       perKeyMax: checkedCount("perKeyMax", perKeyMax),
     }),
   };
+}
+
+/** @throws HoldfastError `OPTION_INVALID` */
+export function checkedWhenPoisoned(given: WhenPoisoned = "park"): WhenPoisoned {
+  if (given === "park" || given === "cancel") return given;
+  throw givenInvalid("whenPoisoned", '"park" or "cancel"', given);
 }
 
 function checkedLoad(load: number): number {

@@ -29,6 +29,8 @@ export interface LockTerms {
   readonly codeVersion: string | null;
   /** Set if the worker runs nothing beside it. */
   readonly alone?: true;
+  /** Set if the function wants a convicted run cancelled. */
+  readonly whenPoisoned?: "cancel";
 }
 
 /** @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`, `NAME_INVALID` */
@@ -60,7 +62,9 @@ export function termsNow<T extends LockTerms>({ clock }: ExecutionContext, terms
 export type LockedEvent = Extract<ExecutionEvent, { readonly kind: "locked" }>;
 
 export function lockedBy(terms: LockTerms, role: ExecutionRole): LockedEvent {
-  const { holder, leaseUntil, codeVersion, alone } = terms;
+  const { holder, leaseUntil, codeVersion, alone, whenPoisoned } = terms;
   const retry = terms.retry ?? retryPolicyFor(role);
-  return { kind: "locked", holder, leaseUntil, retry, codeVersion, ...(alone && { alone }) };
+  const event: LockedEvent = { kind: "locked", holder, leaseUntil, retry, codeVersion };
+  if (alone !== true) return event;
+  return { ...event, alone, ...(whenPoisoned && { whenPoisoned }) };
 }

@@ -15,16 +15,17 @@ export function byLock(
   functions: readonly ServedFunction[],
   input: LockTerms,
 ): ReadonlyMap<LockedEvent, readonly ExecutionRecord[]> {
-  const retries = new Map(functions.map(({ name, retry }) => [name, retry]));
+  const served = new Map(functions.map((each) => [each.name, each]));
   const events = new Map<string, LockedEvent>();
   const groups = new Map<LockedEvent, ExecutionRecord[]>();
   for (const record of records) {
     const { role } = record.state;
-    const retry = retries.get(record.function) ?? input.retry;
-    const name = `${role} ${JSON.stringify(retry)}`;
+    const { retry = input.retry, whenPoisoned } = served.get(record.function) ?? {};
+    const name = `${role} ${whenPoisoned} ${JSON.stringify(retry)}`;
     let event = events.get(name);
     if (event === undefined) {
-      event = lockedBy({ ...input, ...(retry && { retry }) }, role);
+      const wishes = { ...(retry && { retry }), ...(whenPoisoned && { whenPoisoned }) };
+      event = lockedBy({ ...input, ...wishes }, role);
       events.set(name, event);
       groups.set(event, []);
     }

@@ -177,7 +177,14 @@ const stepOutcome: Readonly<Record<string, Field>> = {
 
 /** The fields of each kind. There are no others, so these limit the size of a body. */
 const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>>>> = {
-  locked: { holder, leaseUntil: instant, retry, codeVersion, alone: trueOrNothing },
+  locked: {
+    holder,
+    leaseUntil: instant,
+    retry,
+    codeVersion,
+    alone: trueOrNothing,
+    whenPoisoned: orNothing(oneOf("cancel")),
+  },
   unlocked: { dueAt: instant, reason },
   attemptFailed: { dueAt: instant, error: payload },
   attemptTimedOut: { dueAt: instant, counts: lossCount },
@@ -186,7 +193,7 @@ const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>
   unpaused: {},
   cancellationRequested: {
     reason: orNull(reason),
-    cause: oneOf("request", "deadline", "force"),
+    cause: oneOf("request", "deadline", "force", "deaths"),
   },
   parked: { code: text(1, 128), reason, codeVersion, mismatch: orNothing(mismatch) },
   unparked: {},

@@ -14,7 +14,14 @@ import {
   type ExpiredTimers,
   type TimerPlace,
 } from "./due.ts";
-import { expireDeadline, expireLock, parkedAfterDeaths, type Parked } from "./expire.ts";
+import {
+  cancelledAfterDeaths,
+  expireDeadline,
+  expireLock,
+  parkedAfterDeaths,
+  type Convicted,
+  type Parked,
+} from "./expire.ts";
 
 export interface ExpireOptions extends WaitOptions {
   /** The maximum number of timers, 1 to 1,000; defaults to 100. */
@@ -32,6 +39,8 @@ export interface ExpireReport {
   readonly deadlines: number;
   /** Executions parked because their lock expired once too often; they count among the locks. */
   readonly parked: readonly Parked[];
+  /** The same, of functions whose runs are cancelled then (`whenPoisoned`). */
+  readonly cancelled: readonly Convicted[];
   /**
    * Damaged rows that cannot be handled until they are fixed. Every call skips and reports them.
    */
@@ -54,6 +63,7 @@ export async function expireTimers(
   let left = checkedCount("limit", limit, { min: 1, max: 1_000 });
   const counts = { delay: 0, lock: 0, deadline: 0 };
   const parked: Parked[] = [];
+  const cancelled: Convicted[] = [];
   const damaged: Damaged[] = [];
   let after: TimerPlace | undefined;
   do {
@@ -67,7 +77,10 @@ export async function expireTimers(
       if (outcome === undefined) continue;
       else if (typeof outcome === "object" && "table" in outcome) damaged.push(outcome);
       else {
-        if (typeof outcome === "object") parked.push(outcome);
+        if (typeof outcome === "object") {
+          if ("code" in outcome) parked.push(outcome);
+          else cancelled.push(outcome);
+        }
         counts[typeof outcome === "object" ? "lock" : outcome] += 1;
         left -= 1;
       }
@@ -78,16 +91,17 @@ export async function expireTimers(
     locks: counts.lock,
     deadlines: counts.deadline,
     parked,
+    cancelled,
     damaged,
     hasMore: after !== undefined,
   };
 }
 
 /**
- * The kind of a handled timer, the execution that it parked, or the row that cannot be handled;
- * undefined when another process handled it.
+ * The kind of a handled timer, the execution that it parked or cancelled, or the row that cannot be
+ * handled; undefined when another process handled it.
  */
-type Expired = ExpiredTimer["kind"] | Parked | Damaged | undefined;
+type Expired = ExpiredTimer["kind"] | Parked | Convicted | Damaged | undefined;
 
 type ExpiredDelay = Extract<ExpiredTimer, { readonly kind: "delay" }>;
 
@@ -216,6 +230,7 @@ async function expireOne(
           random: random(),
         });
         if (outcome === "parked") return parkedAfterDeaths(timer.execution);
+        if (outcome === "cancelled") return cancelledAfterDeaths(timer.execution);
         return outcome === "expired" ? "lock" : undefined;
       }
       default: {

@@ -19,7 +19,7 @@ import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
 import { runInterrupted, timerSet } from "../topics.ts";
 import { earliestTimer } from "./due.ts";
-import { hasRecorded, isOwnerAlive } from "./lost-lock.ts";
+import { hasRecorded, isOwnerAlive, whenPoisoned } from "./lost-lock.ts";
 
 export interface ExpireLock {
   readonly id: ExecutionId;
@@ -34,7 +34,7 @@ export const expireLock = storeOperation("expireLock", {
   *one(
     { endings }: ExecutionContext,
     { id, at, random }: ExpireLock,
-  ): Tx<"expired" | "parked" | "notExpired"> {
+  ): Tx<"expired" | "parked" | "cancelled" | "notExpired"> {
     const record = yield* lockedRecord(id);
     const { pending } = record.state;
     if (pending.kind !== "locked" || pending.leaseUntil > at) return "notExpired";
@@ -42,23 +42,44 @@ export const expireLock = storeOperation("expireLock", {
       at,
       random,
       hasRecorded: yield* hasRecorded(record),
+      whenPoisoned: yield* whenPoisoned(record),
       isOwnerAlive: yield* isOwnerAlive(record.key, pending),
     });
     yield* appendTo(record, at, eventsOfExpiry(decision, at, endings));
-    return decision.kind === "park" ? "parked" : "expired";
+    return convictedBy(decision) ?? "expired";
   },
 });
 
+const fiveDeaths = `${aloneDeathsMax} processes died, or stopped renewing their lock, while they ran it and nothing else, without progress in between.`;
+
 /** The event appended after the last of too many deaths. */
-export const parkedForDeaths: Extract<ExecutionEvent, { readonly kind: "parked" }> = {
+const parkedForDeaths: Extract<ExecutionEvent, { readonly kind: "parked" }> = {
   kind: "parked",
   code: "RUN_KEEPS_KILLING_WORKERS",
-  reason:
-    `${aloneDeathsMax} processes died, or stopped renewing their lock, while they ran it and nothing else, without progress in between. ` +
-    "Find the cause in its code or its memory use, then unpark it.",
+  reason: `${fiveDeaths} Find the cause in its code or its memory use, then unpark it.`,
   // Other code may kill its workers in the same way: an operator must look at it.
   codeVersion: null,
 };
+
+/** The same for a function that wants its convicted runs cancelled. */
+const cancelledForDeaths: Extract<ExecutionEvent, { readonly kind: "cancellationRequested" }> = {
+  kind: "cancellationRequested",
+  reason: fiveDeaths,
+  cause: "deaths",
+};
+
+/** The event of a conviction. */
+export const convictions = { park: parkedForDeaths, cancel: cancelledForDeaths } as const;
+
+/** The outcome of a loss that convicted the execution; undefined for any other loss. */
+export function convictedBy({
+  kind,
+}: {
+  readonly kind: string;
+}): "parked" | "cancelled" | undefined {
+  if (kind === "park") return "parked";
+  return kind === "cancel" ? "cancelled" : undefined;
+}
 
 /** An execution that was parked by a timer: none of its own code runs that could report it. */
 export interface Parked {
@@ -68,8 +89,18 @@ export interface Parked {
 }
 
 export function parkedAfterDeaths(id: ExecutionId): Parked {
-  const { code, reason } = parkedForDeaths;
+  const { code, reason } = convictions.park;
   return { id, code, reason };
+}
+
+/** An execution that is being cancelled because too many processes died of it. */
+export interface Convicted {
+  readonly id: ExecutionId;
+  readonly reason: string;
+}
+
+export function cancelledAfterDeaths(id: ExecutionId): Convicted {
+  return { id, reason: fiveDeaths };
 }
 
 function eventsOfExpiry(
@@ -83,7 +114,11 @@ function eventsOfExpiry(
     case "resume":
       return [{ kind: "attemptTimedOut", dueAt: decision.dueAt, counts: decision.counts }];
     case "park":
-      return [{ kind: "attemptTimedOut", dueAt: at, counts: decision.counts }, parkedForDeaths];
+    case "cancel":
+      return [
+        { kind: "attemptTimedOut", dueAt: at, counts: decision.counts },
+        convictions[decision.kind],
+      ];
     case "finish":
       return [endings[decision.resultKind === "cancelled" ? "cancelled" : "timedOut"]];
     default:

@@ -1,4 +1,5 @@
 import { controlKinds } from "../../../model/execution/event.ts";
+import type { WhenPoisoned } from "../../../model/execution/event.ts";
 import type { PendingState } from "../../../model/execution/state.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import { row, type Tx } from "../../../sql/operation.ts";
@@ -21,6 +22,13 @@ export function* hasRecorded({ key, state }: ExecutionRecord): Tx<boolean> {
     WHERE execution = ${key} AND version > ${pending.lockVersion} AND NOT kind IN ${textsOf(controlKinds)}
     ORDER BY version LIMIT 1`);
   return found !== undefined;
+}
+
+/** The wish of its function for a convicted run. The lock of a run that was not alone convicts none. */
+export function* whenPoisoned({ key, state: { pending } }: ExecutionRecord): Tx<WhenPoisoned> {
+  if (pending.kind !== "locked" || !pending.isAlone) return "park";
+  const locked = yield* eventAt(key, pending.lockVersion);
+  return (locked?.event.kind === "locked" && locked.event.whenPoisoned) || "park";
 }
 
 /**

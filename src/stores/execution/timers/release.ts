@@ -10,9 +10,16 @@ import type { Damaged } from "../../damage.ts";
 import type { Endings, ExecutionContext } from "../context.ts";
 import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
-import { parkedAfterDeaths, parkedForDeaths, type Parked } from "./expire.ts";
+import {
+  cancelledAfterDeaths,
+  convictedBy,
+  convictions,
+  parkedAfterDeaths,
+  type Convicted,
+  type Parked,
+} from "./expire.ts";
 import { unlessGone } from "./expire-timers.ts";
-import { hasRecorded } from "./lost-lock.ts";
+import { hasRecorded, whenPoisoned } from "./lost-lock.ts";
 
 /**
  * Releases executions whose process has died. A `death` hint names the owner, or a starting worker
@@ -98,14 +105,18 @@ export const releaseExecution = storeOperation("releaseDead", {
   *one(
     { endings }: ExecutionContext,
     { id, owner, at, random }: ReleaseExecution,
-  ): Tx<"released" | "parked" | "notHeld"> {
+  ): Tx<"released" | "parked" | "cancelled" | "notHeld"> {
     const record = yield* lockedRecord(id);
     const { state } = record;
     if (lastHolder(state.pending)?.owner !== owner || !isHeld(state.pending, at)) return "notHeld";
-    const recorded = yield* hasRecorded(record);
-    const decision = decideOwnerDeath(state, { at, random, hasRecorded: recorded });
+    const decision = decideOwnerDeath(state, {
+      at,
+      random,
+      hasRecorded: yield* hasRecorded(record),
+      whenPoisoned: yield* whenPoisoned(record),
+    });
     yield* appendTo(record, at, eventsOfDeath(decision, owner, at, endings));
-    return decision.kind === "park" ? "parked" : "released";
+    return convictedBy(decision) ?? "released";
   },
 });
 
@@ -126,7 +137,11 @@ function eventsOfDeath(
         },
       ];
     case "park":
-      return [{ kind: "ownerDied", owner, dueAt: at, counts: decision.counts }, parkedForDeaths];
+    case "cancel":
+      return [
+        { kind: "ownerDied", owner, dueAt: at, counts: decision.counts },
+        convictions[decision.kind],
+      ];
     default:
       return [decision.resultKind === "cancelled" ? endings.cancelled : endings.ownerDied];
   }
@@ -137,6 +152,8 @@ export interface ReleaseReport {
   readonly released: number;
   /** The released executions that have now lost one process too many. */
   readonly parked: readonly Parked[];
+  /** The same, of functions whose runs are cancelled then (`whenPoisoned`). */
+  readonly cancelled: readonly Convicted[];
   /** Damaged executions of a dead process, which cannot be released until they are fixed. */
   readonly damaged: readonly Damaged[];
 }
@@ -148,29 +165,36 @@ export async function releaseDead(
   context: ExecutionContext,
   owner?: OwnerId,
 ): Promise<ReleaseReport> {
-  if (owner !== undefined) return releaseIfDead(context, parseOwnerId(owner));
-  let released = 0;
-  const parked: Parked[] = [];
-  const damaged: Damaged[] = [];
+  const report: Report = { released: 0, parked: [], cancelled: [], damaged: [] };
+  if (owner !== undefined) {
+    await releaseIfDead(context, parseOwnerId(owner), report);
+    return report;
+  }
   for (let after = ""; ;) {
     const holder = await context.database.read(nextHolder(context), { after });
-    if (holder === undefined) return { released, parked, damaged };
-    const report = await releaseIfDead(context, holder);
-    released += report.released;
-    parked.push(...report.parked);
-    damaged.push(...report.damaged);
+    if (holder === undefined) return report;
+    await releaseIfDead(context, holder, report);
     after = holder;
   }
 }
 
+/** A report that grows with each process. */
+interface Report extends ReleaseReport {
+  released: number;
+  readonly parked: Parked[];
+  readonly cancelled: Convicted[];
+  readonly damaged: Damaged[];
+}
+
 const heldPerPage = 100;
 
-async function releaseIfDead(context: ExecutionContext, owner: OwnerId): Promise<ReleaseReport> {
+async function releaseIfDead(
+  context: ExecutionContext,
+  owner: OwnerId,
+  report: Report,
+): Promise<void> {
   const { database, clock, random } = context;
-  let released = 0;
-  const parked: Parked[] = [];
-  const damaged: Damaged[] = [];
-  if ((await database.liveness(owner)) !== "dead") return { released, parked, damaged };
+  if ((await database.liveness(owner)) !== "dead") return;
   let after: HeldPlace | undefined;
   do {
     const at = clock.now();
@@ -182,19 +206,20 @@ async function releaseIfDead(context: ExecutionContext, owner: OwnerId): Promise
       after,
     });
     const outcomes = await Promise.all(
-      page.ids.map((id) =>
-        database
+      page.ids.map(async (id) => {
+        const outcome = await database
           .write(releaseExecution(context), { id, owner, at, random: random() })
-          .catch((error: unknown) => unlessGone(error, { table: "holdfast_execution", key: id })),
-      ),
+          .catch((error: unknown) => unlessGone(error, { table: "holdfast_execution", key: id }));
+        return { id, outcome };
+      }),
     );
-    for (const [index, outcome] of outcomes.entries()) {
-      if (outcome === "released" || outcome === "parked") released += 1;
-      else if (typeof outcome === "object") damaged.push(outcome);
-      const id = page.ids[index];
-      if (outcome === "parked" && id !== undefined) parked.push(parkedAfterDeaths(id));
+    for (const { id, outcome } of outcomes) {
+      if (outcome === undefined || outcome === "notHeld") continue;
+      if (typeof outcome === "object") report.damaged.push(outcome);
+      else report.released += 1;
+      if (outcome === "parked") report.parked.push(parkedAfterDeaths(id));
+      if (outcome === "cancelled") report.cancelled.push(cancelledAfterDeaths(id));
     }
     after = page.next;
   } while (after !== undefined);
-  return { released, parked, damaged };
 }
