@@ -5,9 +5,9 @@ export const isDeep: boolean = process.env["HOLDFAST_TEST_DEPTH"] === "deep";
 export const timeoutMs: number = isDeep ? 1_800_000 : 180_000;
 
 /**
- * How many rounds there are on a backend. What a property says of the stores it
- * says of all backends alike: a short run has most of its rounds in memory,
- * where they cost a third, and `least` elsewhere.
+ * Rounds of a test on a backend. What a property says of the stores, it says of all backends
+ * alike, so most rounds are in memory, where they cost a third or less. Elsewhere a short run has
+ * `least`, and a deep one a fifth.
  */
 export function roundsOn(
   { survives }: { readonly survives: boolean },
@@ -17,7 +17,7 @@ export function roundsOn(
     readonly least: number;
   },
 ): number {
-  if (isDeep) return rounds.deep;
+  if (isDeep) return survives ? Math.max(rounds.short, Math.ceil(rounds.deep / 5)) : rounds.deep;
   return survives ? rounds.least : rounds.short;
 }
 

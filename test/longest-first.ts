@@ -2,26 +2,30 @@ import { BaseSequencer } from "vitest/node";
 import type { TestSpecification } from "vitest/node";
 
 /**
- * What takes longest, longest first. Vitest would start larger files before
- * smaller ones, but a suite for a backend is a file of four lines: a long one
- * that starts last has one core work while the other waits.
+ * The longest files: first those that mostly wait, then longest first. Vitest would start larger
+ * files before smaller ones, but a suite for a backend is a file of four lines: a long one that
+ * starts last has one core work while the other waits.
  */
 const longest = [
+  "test/postgres/silence.test.ts",
+  "test/postgres/crash-loop.test.ts",
+  "test/crash/crash-loop.test.ts",
   "test/backends/postgres-runtime.test.ts",
   "test/backends/postgres-sessions.test.ts",
   "test/backends/postgres-executions.test.ts",
+  "test/postgres/runtime-kill.test.ts",
+  "test/crash/runtime-kill.test.ts",
+  "test/postgres/outages.test.ts",
   "test/examples.test.ts",
   "test/backends/sqlite-memory-runtime.test.ts",
   "test/backends/sqlite-file-sessions.test.ts",
   "test/backends/sqlite-file-runtime.test.ts",
   "test/postgres/readme.test.ts",
   "test/crash/neighbours.test.ts",
-  "test/postgres/runtime-kill.test.ts",
   "test/backends/sqlite-file-executions.test.ts",
   "test/cli/demo.test.ts",
   "test/backends/sqlite-memory-sessions.test.ts",
   "test/snippets.test.ts",
-  "test/crash/runtime-kill.test.ts",
   "test/crash/lingering.test.ts",
   "test/crash/kills.test.ts",
   "test/sqlite/session-files.test.ts",

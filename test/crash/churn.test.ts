@@ -6,7 +6,7 @@ import { Child } from "./child.ts";
 import { acknowledged, notes } from "./note-report.ts";
 
 describe("processes that come and go on one file", () => {
-  const seconds = isDeep ? 60 : 2;
+  const seconds = isDeep ? 20 : 2;
 
   test(`for ${seconds} s of opening, writing, closing and being killed: nothing acknowledged is lost`, () =>
     withFolder(async (folder) => {

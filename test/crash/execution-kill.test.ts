@@ -34,7 +34,7 @@ async function killedWorker(
 
 describe("killed with SIGKILL amid mixed operations on executions", () => {
   // Files are replaced now and then, for reading all of one takes longer with every round.
-  const files = isDeep ? 20 : 1;
+  const files = isDeep ? 8 : 1;
   const rounds = isDeep ? 5 : 3;
 
   test(`nothing acknowledged is lost, no operation is half there, and every state is the fold of its log, over ${files * rounds} rounds`, async () => {

@@ -7,7 +7,7 @@ import { acknowledged, notes } from "./note-report.ts";
 import { migrationNumbers } from "../fixtures/schema.ts";
 
 describe("killed with SIGKILL under load", () => {
-  const rounds = isDeep ? 60 : 2;
+  const rounds = isDeep ? 20 : 2;
 
   test(`nothing acknowledged is lost and no call is half there, over ${rounds} rounds`, () =>
     withFolder(async (folder) => {

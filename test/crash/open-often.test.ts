@@ -14,7 +14,7 @@ interface Report {
 }
 
 describe.runIf(process.platform === "linux")("a file", () => {
-  const rounds = isDeep ? 10_000 : 100;
+  const rounds = isDeep ? 2_000 : 100;
   /** A write starts threads, which take their time. */
   const writesEvery = isDeep ? 10 : 20;
 

@@ -22,14 +22,14 @@ test("two workers that are killed again and again start each instant of a month 
       holdfast: await holdfastOn(await folder.open({ clock })),
       place: folder.file(),
       effects: path.join(folder.path, "effects.txt"),
-      steps: isDeep ? 30 : 4,
+      steps: isDeep ? 15 : 4,
     });
     expect(instants).toBe(31);
   }));
 
 describe("workers on one file that are killed with SIGKILL", () => {
-  const runs = isDeep ? 500 : 24;
-  const kills = isDeep ? 200 : 5;
+  const runs = isDeep ? 200 : 24;
+  const kills = isDeep ? 60 : 5;
 
   test(`[RT2] ${runs} workflows of ten steps all end rightly over ${kills} kills, and no recorded step runs again`, () =>
     withFolder(async (folder) => {
@@ -44,7 +44,7 @@ describe("workers on one file that are killed with SIGKILL", () => {
       expect(ended).toBe(runs);
     }));
 
-  const rounds = isDeep ? 50 : 1;
+  const rounds = isDeep ? 10 : 1;
 
   test(`[RT1] [RT2] random programs see the same in all the processes that ran them, ${rounds} times`, () =>
     withFolder(async (folder) => {

@@ -15,7 +15,7 @@ const walBytesBound = isDeep ? 4 * 1_048_576 : 262_144;
 const walBytesMax = 32 * 1_048_576 + 16 * walBytesBound;
 
 describe("sustained writing", () => {
-  const notes = isDeep ? 1_000_000 : 6_000;
+  const notes = isDeep ? 150_000 : 6_000;
 
   test.each([
     ["one process", 1, 0],

@@ -11,7 +11,7 @@ import { isDeep, seed } from "../depth.ts";
 import { driverName } from "../sqlite/place.ts";
 import { withPlace } from "./place.ts";
 
-const sequences = isDeep ? 300 : 8;
+const sequences = isDeep ? 100 : 8;
 
 /** What was answered and what is stored, in the same words for both databases. */
 async function storyOn(database: Database, sequence: readonly Step[]): Promise<unknown> {

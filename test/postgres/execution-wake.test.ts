@@ -4,7 +4,7 @@ import { wakeRounds } from "../conformance/process/wake-rounds.ts";
 import { isDeep } from "../depth.ts";
 import { withPlace } from "./place.ts";
 
-const rounds = isDeep ? 1_000 : 20;
+const rounds = isDeep ? 300 : 20;
 
 test(`a wait on one database is woken by a commit on another, ${rounds} times without a loss or a poll`, () =>
   withPlace(async (place) => {

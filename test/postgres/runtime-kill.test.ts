@@ -29,17 +29,17 @@ test("two workers that are killed again and again start each instant of a month 
         holdfast: await holdfastOn(await place.open({ clock })),
         place: `${place.url}#${place.schema}`,
         effects: path.join(folder.path, "effects.txt"),
-        steps: isDeep ? 30 : 2,
+        steps: isDeep ? 15 : 2,
       });
       expect(instants).toBe(31);
     }),
   ));
 
 describe("workers on one server that are killed with SIGKILL", () => {
-  const runs = isDeep ? 500 : 24;
-  const kills = isDeep ? 100 : 4;
+  const runs = isDeep ? 200 : 24;
+  const kills = isDeep ? 40 : 4;
   /** After these kills the server crashes too, and recovers from its log. */
-  const crashes = isDeep ? [20, 60] : [0, 2];
+  const crashes = isDeep ? [10, 25] : [0, 2];
 
   test(`[RT2] ${runs} workflows of ten steps all end rightly over ${kills} kills and two crashes of the server, and no recorded step runs again`, () =>
     withFolder((folder) =>
@@ -62,7 +62,7 @@ describe("workers on one server that are killed with SIGKILL", () => {
       }),
     ));
 
-  const rounds = isDeep ? 20 : 1;
+  const rounds = isDeep ? 6 : 1;
 
   test(`[RT1] [RT2] random programs see the same in all the processes that ran them, ${rounds} times`, () =>
     withFolder((folder) =>

@@ -228,7 +228,7 @@ describe("connections that fall silent", () => {
       await listen(database);
       const shell = place.shell();
       let most = 0;
-      for (let spell = 0; spell < (isDeep ? 40 : 4); spell += 1) {
+      for (let spell = 0; spell < (isDeep ? 20 : 4); spell += 1) {
         await fillPool(place, database, poolSize, shell);
         cable.silence();
         const calls = Array.from({ length: poolSize }, () => rejection(one(database)));

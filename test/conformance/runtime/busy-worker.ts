@@ -229,17 +229,18 @@ class BusyWorker {
 /** A database that tells when all calls of it have been answered. */
 class Calls {
   readonly database: Database;
-  #open = 0;
+  readonly #open = new Set<Promise<unknown>>();
 
   constructor(database: Database) {
     const counted =
       (kind: "write" | "read") =>
       async (...given: Parameters<Database["write"]>): Promise<unknown> => {
-        this.#open += 1;
+        const call = database[kind](...given);
+        this.#open.add(call);
         try {
-          return await database[kind](...given);
+          return await call;
         } finally {
-          this.#open -= 1;
+          this.#open.delete(call);
         }
       };
     const own: Readonly<Record<string | symbol, unknown>> = {
@@ -258,7 +259,10 @@ class Calls {
   async answered(): Promise<void> {
     for (let quiet = 0; quiet < 8; quiet += 1) {
       await new Promise((resolve) => setImmediate(resolve));
-      if (this.#open > 0) quiet = 0;
+      if (this.#open.size === 0) continue;
+      // Asking in a loop would keep the processor from who answers.
+      await Promise.allSettled(this.#open);
+      quiet = 0;
     }
   }
 }

@@ -80,7 +80,7 @@ export function runtimeFairSuite(backend: Backend): void {
       "[E59] begins the n-th due run of a function before 4n of its places came free, and locks none that has no place, while waiting runs are %s",
       (_, waits) =>
         onRuntime(backend, async ({ database, another }) => {
-          const rounds = roundsOn(backend, { deep: 200, short: 2, least: 1 });
+          const rounds = roundsOn(backend, { deep: 40, short: 2, least: 1 });
           for (let round = 0; round < rounds; round += 1) {
             const late = await lateRuns(seed + round, waits, database, another);
             expect(late, `seed ${seed + round}`).toEqual([]);

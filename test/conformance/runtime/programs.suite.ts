@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isDeep, seed } from "../../depth.ts";
+import { roundsOn, seed } from "../../depth.ts";
 import { runtimeContext } from "../../../src/open/open-holdfast.ts";
 import { isHistoryEvent } from "../../../src/model/execution/history-event.ts";
 import { definitionOf } from "../../../src/runtime/definition/definitions.ts";
@@ -25,10 +25,9 @@ import {
 } from "./program.ts";
 import { programs, sequences } from "./random-programs.ts";
 
-/** Most rounds in memory: what is replayed is the same everywhere, and waits take no flushes there. */
-function roundsOn({ survives }: Backend): number {
-  if (isDeep) return survives ? 150 : 1_500;
-  return survives ? 5 : 30;
+/** What is replayed is the same everywhere, and waits take no flushes in memory. */
+function programsOn(backend: Backend): number {
+  return roundsOn(backend, { deep: 1_000, short: 30, least: 5 });
 }
 
 /** Moments at which code may not have come to rest yet. */
@@ -49,7 +48,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
     test(
       "[RT1] see the same when they are replayed as when they ran",
       onRuntime(backend, async (fixture) => {
-        expect(await agreeing(fixture, 1_000, roundsOn(backend))).toEqual([]);
+        expect(await agreeing(fixture, 1_000, programsOn(backend))).toEqual([]);
         await expectAgreement(fixture.database);
       }),
     );
@@ -57,7 +56,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
     test(
       "[RT2] see the same when they are forgotten at every wait",
       onRuntime(backend, async (fixture) => {
-        expect(await agreeing(fixture, 0, roundsOn(backend))).toEqual([]);
+        expect(await agreeing(fixture, 0, programsOn(backend))).toEqual([]);
         await expectAgreement(fixture.database);
       }),
     );
@@ -77,7 +76,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
                 expect(await programming.disagreementOf(nodes, cancelAfter)).toBeUndefined();
               },
             ),
-            { seed, numRuns: Math.ceil(roundsOn(backend) / 2) },
+            { seed, numRuns: Math.ceil(programsOn(backend) / 2) },
           );
           expect(alarms(said)).toEqual([]);
           await expectAgreement(database);
@@ -105,7 +104,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
             await holdfast.close();
             expect(found.filter((one) => one !== undefined)).toEqual([]);
           }),
-          { seed, numRuns: Math.ceil(roundsOn(backend) / 8) },
+          { seed, numRuns: Math.ceil(programsOn(backend) / 8) },
         );
         expect(alarms(said)).toEqual([]);
       }),
@@ -135,7 +134,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
       "[E68] one after the other leave the same log twice, kept or forgotten, and when they run on from all they had",
       onRuntime(backend, async ({ holdfast, another }) => {
         const { program, all } = programFunctions(() => () => undefined);
-        const numRuns = Math.ceil(roundsOn(backend) / 3);
+        const numRuns = Math.ceil(programsOn(backend) / 3);
         const samples = fc.sample(sequences, { numRuns, seed });
         const ended = async (
           runs: readonly Run<string>[],

@@ -12,7 +12,7 @@ import type { Connection, SurveyResult } from "./verify.ts";
 
 const script = compiled("crash/power-loss/kernel-process.ts");
 const notes = isDeep ? 120 : 40;
-const crashPoints = isDeep ? 300 : 8;
+const crashPoints = isDeep ? 150 : 8;
 
 type Durability = "full" | "normal";
 
@@ -77,7 +77,7 @@ function whileRecovering({ records }: Recording): readonly number[] {
         index > failed && record.kind === "write" && record.file === database.file,
     )
     .map(([index]) => index + 1)
-    .slice(0, isDeep ? 100 : 10);
+    .slice(0, isDeep ? 40 : 10);
 }
 
 async function survey(

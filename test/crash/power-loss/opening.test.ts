@@ -129,7 +129,7 @@ describe.runIf(process.platform === "linux")("opening", () => {
     const recording = await record("begin");
     const firstFact = recording.records.findIndex(({ kind }) => kind === "mark");
     const random = seededRandom(seed);
-    const step = Math.ceil(firstFact / (isDeep ? 100 : 3));
+    const step = Math.ceil(firstFact / (isDeep ? 50 : 3));
     const crashPoints = Array.from(
       { length: Math.ceil(firstFact / step) },
       (_, index) => 1 + index * step,

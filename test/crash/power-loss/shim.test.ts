@@ -10,7 +10,7 @@ import { surveyCrashes } from "./verify.ts";
 import type { SurveyResult } from "./verify.ts";
 import { afterMarks, calls, checkCalls, checkpointer, setUp, writer } from "./workload.ts";
 
-const crashPointCount = Number(process.env["HOLDFAST_TEST_ROUNDS"] ?? (isDeep ? 550 : 10));
+const crashPointCount = Number(process.env["HOLDFAST_TEST_ROUNDS"] ?? (isDeep ? 300 : 10));
 
 const onLinux = process.platform === "linux";
 if (!onLinux)
