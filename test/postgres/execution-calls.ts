@@ -118,25 +118,31 @@ export type Asked =
       readonly isTagged: boolean;
     };
 
-/** A population in a database, and calls to it: together, or one after the other. */
+/**
+ * How calls are made: at once, so that they share sets, one after the other, or
+ * one after the other without any set form.
+ */
+export type Manner = "together" | "inTurn" | "alone";
+
+/** A population in a database, and calls to it. */
 export class Population {
   readonly database: Database;
   readonly #told = new Set<string>();
   readonly prefix: string;
-  readonly #isAlone: boolean;
+  readonly #manner: Manner;
 
-  static async make(database: Database, prefix: string, isAlone: boolean): Promise<Population> {
+  static async make(database: Database, prefix: string, manner: Manner): Promise<Population> {
     await database.write("populate", function* () {
       for (const [id, given, events] of population)
         yield* makeExecution(newExecutionOf(prefix + id, given), events(prefix + id));
     });
-    return new Population(database, prefix, isAlone);
+    return new Population(database, prefix, manner);
   }
 
-  private constructor(database: Database, prefix: string, isAlone: boolean) {
+  private constructor(database: Database, prefix: string, manner: Manner) {
     this.database = database;
     this.prefix = prefix;
-    this.#isAlone = isAlone;
+    this.#manner = manner;
   }
 
   /** What callers and subscribers were told, in one round. */
@@ -148,7 +154,7 @@ export class Population {
         this.#told.add(`${hint.operation} ${hint.key}`);
     });
     const results: PromiseSettledResult<object>[] = [];
-    if (this.#isAlone)
+    if (this.#manner !== "together")
       for (const call of calls) results.push(...(await Promise.allSettled([call()])));
     else results.push(...(await Promise.allSettled(calls.map(async (call) => call()))));
     stop();
@@ -160,6 +166,7 @@ export class Population {
   }
 
   async #calls(round: readonly Asked[]): Promise<readonly (() => Promise<object>)[]> {
+    const isAlone = this.#manner === "alone";
     const known = await this.database.read("versions", () => versionsUnder(`${this.prefix}%`));
     return round.map((asked, index) => {
       const at = 5_000 + index;
@@ -173,16 +180,16 @@ export class Population {
           ...(isTagged && { tags: ["red"] }),
         });
         if (kind === "createLocked") {
-          const form = this.#isAlone ? createLockedAlone : createAndLock;
+          const form = isAlone ? createLockedAlone : createAndLock;
           const lock = { at, holder, leaseUntil: at + 1_000, codeVersion: "v" };
           const { input } = asked;
           return () => database.write(form, { execution, lock, input });
         }
-        const form = this.#isAlone ? createAlone : createExecution;
+        const form = isAlone ? createAlone : createExecution;
         return () => database.write(form, execution);
       }
       const input = appendOf(asked, id, at, known.get(id));
-      const form = this.#isAlone ? appendAlone : appendEvents;
+      const form = isAlone ? appendAlone : appendEvents;
       return async () => {
         // What the page asks before it writes.
         assertAppendable(input);

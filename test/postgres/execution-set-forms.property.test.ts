@@ -150,20 +150,23 @@ describe("a set form of the execution log", () => {
         const databases = [await together.open(), await separate.open()] as const;
         let runs = 0;
         await fc.assert(
-          fc.asyncProperty(rounds, async (asked) => {
+          fc.asyncProperty(rounds, fc.constantFrom("together", "inTurn"), async (asked, manner) => {
             runs += 1;
             const prefix = `r${runs}-`;
             const [many, one] = await Promise.all([
-              Population.make(databases[0], prefix, false),
-              Population.make(databases[1], prefix, true),
+              Population.make(databases[0], prefix, manner),
+              Population.make(databases[1], prefix, "alone"),
             ]);
             for (const round of asked) expect(await many.ask(round)).toEqual(await one.ask(round));
             expect(await many.stored()).toEqual(await one.stored());
           }),
           {
-            numRuns: isDeep ? 300 : 12,
+            numRuns: isDeep ? 300 : 18,
             seed,
-            examples,
+            examples: examples.flatMap(([asked]) => [
+              [asked, "together"],
+              [asked, "inTurn"],
+            ]),
           },
         );
         expect(databases[0].stats().batchSize.max).toBeGreaterThanOrEqual(3);
@@ -181,7 +184,7 @@ describe("a set form of the execution log", () => {
   ])("commits %s together", (_, round, size) =>
     withPlace(async (place) => {
       const database = await place.open();
-      const population = await Population.make(database, "w-", false);
+      const population = await Population.make(database, "w-", "together");
       const before = database.stats();
       await population.ask(round);
       const after = database.stats();
@@ -194,7 +197,7 @@ describe("a set form of the execution log", () => {
   test("is not asked about what it never takes", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      const population = await Population.make(database, "w-", false);
+      const population = await Population.make(database, "w-", "together");
       await population.ask([
         append("top1", "joinNext"),
         { ...create("n1"), isTagged: true },
@@ -207,7 +210,7 @@ describe("a set form of the execution log", () => {
   test("is split when the payloads of its events are large", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      await Population.make(database, "w-", false);
+      await Population.make(database, "w-", "together");
       const before = database.stats().commits;
       await Promise.all(
         ["w-top1", "w-task", "w-joining.n:js_1"].map((id) =>
@@ -257,7 +260,7 @@ describe("a set form of the execution log", () => {
   test("is not held up by a slow transaction that has locked a row of another set", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      const population = await Population.make(database, "w-", false);
+      const population = await Population.make(database, "w-", "together");
       const shell = place.shell();
       await shell`BEGIN`;
       await shell`

@@ -11,7 +11,7 @@ import { urlWith } from "./place.ts";
  */
 export async function questionsDuring(
   url: string,
-  body: (url: string) => Promise<void>,
+  body: (url: string, soFar: () => readonly number[]) => Promise<void>,
 ): Promise<number> {
   const { hostname, port } = new URL(url);
   const said: Buffer[][] = [];
@@ -27,7 +27,10 @@ export async function questionsDuring(
   await once(proxy, "listening");
   const { port: own } = proxy.address() as AddressInfo;
   try {
-    await body(urlWith((parsed) => (parsed.port = String(own)), url));
+    await body(
+      urlWith((parsed) => (parsed.port = String(own)), url),
+      () => said.map((chunks) => questionsIn(Buffer.concat(chunks))),
+    );
   } finally {
     proxy.close();
   }

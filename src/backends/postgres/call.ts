@@ -1,9 +1,9 @@
 import { monotonicMs } from "../../host/timers.ts";
-import type { Done, Tx } from "../../sql/operation.ts";
+import type { ManyForm as ManyFormOf } from "../../sql/lone-statement.ts";
 import type { Callable } from "../callable.ts";
 
 /** The set form of an operation, for inputs of distinct keys. */
-export type ManyForm = (inputs: readonly unknown[]) => Tx<readonly (Done<unknown> | undefined)[]>;
+export type ManyForm = ManyFormOf<unknown, unknown>;
 
 /** A read or write that waits for a connection, runs, and is then settled. */
 export class Call {

@@ -66,7 +66,7 @@ export type TransactionKind = "read" | "write" | "set" | UserTransaction;
 export class Connection {
   readonly #session: DriverSession;
   readonly #wire: Wire;
-  readonly #texts: SessionTexts;
+  #texts: SessionTexts;
   readonly #templates: TemplateTexts;
   readonly #isOwnSession: boolean;
   readonly #answers: AnswerRules | undefined;
@@ -201,6 +201,21 @@ export class Connection {
     await this.#control(this.#beginning(kind));
   }
 
+  /**
+   * True when a statement outside a transaction has our settings. Behind a pooler only transactions
+   * have them.
+   */
+  get takesLoneStatements(): boolean {
+    return this.#texts.configuresSession;
+  }
+
+  /** Runs a statement that the server commits by itself, as `query` does. */
+  async queryLone(statement: Statement): Promise<Answer> {
+    this.failure = undefined;
+    this.#access = "write";
+    return this.query(statement);
+  }
+
   #beginning(kind: TransactionKind): string {
     const { begin, beginForUser } = this.#texts;
     if (typeof kind === "string") return begin[kind];
@@ -264,6 +279,7 @@ export class Connection {
   /** Sends the first texts to a session that was opened with other texts. */
   async introduce(texts: SessionTexts): Promise<void> {
     await this.#control(texts.hello);
+    this.#texts = texts;
     this.#wish(texts);
   }
 

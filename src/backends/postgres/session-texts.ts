@@ -4,6 +4,8 @@ import { identityColumns } from "./silence/backend-states.ts";
 
 /** The texts sent to a session, composed once from checked settings. */
 export interface SessionTexts {
+  /** True when the first text configures the session, false when each transaction does. */
+  readonly configuresSession: boolean;
   /** Sent once, when the connection is made. */
   readonly hello: string;
   /** Sent next; a server may refuse it. */
@@ -64,6 +66,7 @@ export function sessionTexts(
   const perSession = settings.prepare ? configuration(settings, false) : "";
   const perTransaction = settings.prepare ? "" : `; SELECT ${configuration(settings, true)}`;
   return {
+    configuresSession: settings.prepare,
     hello: `SELECT ${identityColumns}${perSession === "" ? "" : `, ${perSession}`}`,
     wish: settings.prepare ? wish : undefined,
     begin: {
@@ -93,6 +96,8 @@ function configuration(
     lock_timeout: `'${lockMsMax}'`,
     idle_in_transaction_session_timeout: `'${idleMsMax}'`,
     bytea_output: "'hex'",
+    // Transactions name theirs. A lone statement has the session's, which the app may have changed.
+    default_transaction_isolation: "'read committed'",
     // `full` keeps the server's setting, unless that waits for nothing.
     synchronous_commit:
       durability === "normal"

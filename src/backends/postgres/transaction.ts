@@ -2,10 +2,11 @@ import type { HoldfastError } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { Fate } from "../../sql/fate.ts";
 import type { Isolation } from "../../sql/isolation.ts";
+import type { LoneStatement } from "../../sql/lone-statement.ts";
 import type { Afterwards, Change, Tx } from "../../sql/operation.ts";
 import type { Connection, TransactionKind } from "./connection.ts";
 import { drive } from "./drive.ts";
-import { isLoss, outcomeUnknown } from "./failures.ts";
+import { connectionLost, isLoss, outcomeUnknown } from "./failures.ts";
 
 /** The outcome of one transaction, as reported to the caller. */
 export type Ending<T> =
@@ -77,6 +78,27 @@ export async function transact<T>(
     return rollBack(connection, { kind: "failed", error, afterwards });
   }
   return commit(connection, value, fate);
+}
+
+/**
+ * Runs a statement that the server commits by itself. It rolls back without a value when the
+ * statement changed nothing. Until its answer comes, its outcome is unknown.
+ */
+export async function transactLone<T>(
+  connection: Connection,
+  { statement, value }: LoneStatement<T>,
+  change: Change | undefined,
+): Promise<Ending<T | undefined>> {
+  if (connection.isLost) return notBegun(connection, connectionLost());
+  try {
+    const { rows } = await connection.queryLone(statement);
+    const [written] = rows as readonly { readonly tx: number }[];
+    if (written === undefined) return { kind: "rolledBack", value: undefined };
+    const changes = change === undefined ? [] : [change];
+    return { kind: "committed", value, tx: written.tx, changes };
+  } catch (error) {
+    return { kind: "failed", error: isLoss(connection.failure) ? outcomeUnknown() : error };
+  }
 }
 
 /**

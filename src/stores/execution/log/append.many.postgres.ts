@@ -1,10 +1,12 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import type { LoneStatement, ManyForm } from "../../../sql/lone-statement.ts";
 import { done, rows } from "../../../sql/operation.ts";
 import type { Done, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { AppendEvents } from "./append.ts";
 import type { AppendOutcome } from "./append-to.ts";
 import type { NewExecution } from "./create.ts";
+import { eventColumnsOf } from "../event-row.ts";
 import { isFinish, isQuiet, responsesSeen, runNamed } from "./event-check.ts";
 import { finishManyOnPostgres } from "./finish.many.postgres.ts";
 import {
@@ -16,7 +18,12 @@ import {
 import { insertEventsOnPostgres, type PlacedEvent } from "../rows.many.postgres.ts";
 
 /** The set form of `appendEvents`, for quiet events, requests and the end. */
-export function* appendManyOnPostgres(
+export const appendManyOnPostgres: ManyForm<AppendEvents, AppendOutcome> = Object.assign(
+  appendMany,
+  { lone: appendLone },
+);
+
+function* appendMany(
   inputs: readonly AppendEvents[],
 ): Tx<readonly (Done<AppendOutcome> | undefined)[]> {
   const answers = new Map<AppendEvents, AppendOutcome>();
@@ -27,6 +34,54 @@ export function* appendManyOnPostgres(
     const answer = answers.get(input);
     return answer === undefined ? undefined : done(answer);
   });
+}
+
+/** Kinds that add only a row to the log, whatever the row of the run says. */
+const loneKinds: ReadonlySet<string> = new Set([
+  "stepFinished",
+  "stepAttemptFailed",
+  "transactionFinished",
+  "receiveRequested",
+  "patched",
+]);
+
+/**
+ * One run that does one step after the other: its append is one statement and one round trip. In a
+ * set, that would be a nested loop.
+ */
+function appendLone(input: AppendEvents): LoneStatement<AppendOutcome> | undefined {
+  const { id, key, version, at, events, children = [], withdraw, fence } = input;
+  if (children.length > 0 || withdraw !== undefined) return undefined;
+  if (!events.every(({ kind }) => loneKinds.has(kind))) return undefined;
+  const columns = events.map(eventColumnsOf);
+  const statement = sql`
+    WITH moved AS (
+      UPDATE holdfast_execution e SET version = e.version + ${events.length}, deaths = 0, alone_deaths = 0
+      FROM (
+        SELECT found.key FROM holdfast_execution found
+        WHERE found.id = ${id} AND found.version = ${version - 1} AND found.state <> 'finished'
+          AND found.lifecycle = 'active' AND found.role <> 'external'
+          AND found.responses >= ${responsesSeen(events)}
+          AND found.key = COALESCE(${key ?? null}, found.key)
+          AND found.executor IS NOT DISTINCT FROM COALESCE(${fence?.executor ?? null}, found.executor)
+          AND found.run IS NOT DISTINCT FROM COALESCE(${fence?.run ?? null}, found.run)
+        FOR NO KEY UPDATE SKIP LOCKED
+      ) AS locked
+      WHERE e.key = locked.key
+      RETURNING e.key, e.responses
+    )
+    INSERT INTO holdfast_execution_event (execution, version, at, responses, kind, call, seen, body, payload)
+    SELECT moved.key, given.version, ${at}, moved.responses, given.kind, given.call, given.seen, given.body, given.payload
+    FROM moved, unnest(
+      ${events.map((_, index) => version + index)}::bigint[],
+      ${columns.map(({ kind }) => kind)}::text[],
+      ${columns.map(({ call }) => call)}::bigint[],
+      ${columns.map(({ seen }) => seen)}::bigint[],
+      ${columns.map(({ body }) => body)}::text[],
+      ${columns.map(({ payload }) => payload)}::text[]
+    ) AS given (version, kind, call, seen, body, payload)
+    RETURNING pg_current_xact_id() AS tx`;
+  return { statement, value: { nextVersion: version + events.length, at } };
 }
 
 interface Moved {
