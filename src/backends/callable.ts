@@ -48,7 +48,7 @@ export function callable(what: Callee, how: unknown, asked?: Isolation, owner?: 
   if (typeof what !== "function" || typeof what.one !== "function")
     throw new HoldfastError(
       "OPERATION_INVALID",
-      `Expected an operation or a name, got ${what === undefined ? "nothing" : `a ${typeof what}`}. ` +
+      `Expected an operation or a name, got ${what === undefined ? "undefined" : `a ${typeof what}`}. ` +
         'Write database.write(deposit, input) with a deposit made by operation(…), not deposit(input); or database.write("name", function* () { … }).',
     );
   const isolation = asked ?? what.isolation ?? "serializable";

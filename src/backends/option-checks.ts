@@ -112,7 +112,7 @@ export function optionInvalid(name: string, found: unknown, accepted: string): H
 function shown(found: unknown): string {
   if (typeof found === "string") return excerpt(found);
   if (typeof found === "function") return "a function";
-  if (Array.isArray(found)) return "a list";
+  if (Array.isArray(found)) return "an array";
   if (typeof found !== "object" || found === null) return String(found);
   const name: unknown = found.constructor?.name;
   return typeof name === "string" && name !== "" && name !== "Object"

@@ -6,17 +6,17 @@ type Advice = (details: Readonly<Record<string, unknown>>, dbOption: string) => 
 const advice: Readonly<Partial<Record<ErrorCode, Advice>>> = {
   EXECUTION_UNFINISHED: ({ id }, db) =>
     `Run ${String(id)} or one of its children has not ended, so it cannot be erased. Nothing was removed. ` +
-    `holdfast erase ${String(id)} --force${db} ends it first, without running its code.`,
+    `To end it first, without running its code: npx holdfast erase ${String(id)} --force${db}`,
   EXECUTION_FINISHED: ({ id }, db) =>
-    `Run ${String(id)} has ended, so nothing can be added to it. holdfast show ${String(id)}${db} shows its outcome; ` +
-    `holdfast fork ${String(id)} --at <version>${db} makes a copy that continues.`,
+    `Run ${String(id)} has ended, so nothing can be added to it. To see its outcome: npx holdfast show ${String(id)}${db}. ` +
+    `To make a copy that continues: npx holdfast fork ${String(id)} --at <version>${db}`,
   NOT_FAILED: ({ id }, db) =>
     `Run ${String(id)} has not failed, so there is nothing to retry. ` +
-    `holdfast fork ${String(id)} --at <version>${db} copies it up to any event number of holdfast show.`,
+    `To copy it up to an event that show prints: npx holdfast fork ${String(id)} --at <version>${db}`,
   NOT_EXTERNAL: ({ id }, db) =>
-    `Workers execute run ${String(id)}, so it cannot be resolved from outside. holdfast show ${String(id)}${db} shows its waits.`,
+    `Workers execute run ${String(id)}, so it cannot be resolved from outside. To see what it waits for: npx holdfast show ${String(id)}${db}`,
   SCHEDULE_NOT_FOUND: ({ name }, db) =>
-    `Unknown schedule "${String(name)}". List all schedules with: holdfast schedules${db}. A worker creates the schedules that its module exports.`,
+    `Unknown schedule "${String(name)}". A worker creates the schedules that its module exports. To list all schedules: npx holdfast schedules${db}`,
 };
 
 /** The same error with the next command to type; other errors stay unchanged. `dbOption` is that of the context. */

@@ -77,7 +77,7 @@ export class CliContext {
   noteDamaged(damaged: readonly Damaged[]): void {
     for (const { table, key } of damaged)
       this.note(
-        `Row ${key} of ${table} is unreadable. Run holdfast check${this.dbOption} for details.`,
+        `Row ${key} of ${table} is unreadable. Run npx holdfast check${this.dbOption} for details.`,
       );
   }
 

@@ -68,7 +68,7 @@ export function checkedBytes(content: Uint8Array, bytesMax: number): Uint8Array 
   if (!(content instanceof Uint8Array))
     throw new HoldfastError(
       "OPTION_INVALID",
-      `Expected bytes, a Uint8Array; got ${typeof content}. Text becomes bytes with new TextEncoder().encode(text).`,
+      `Expected bytes (a Uint8Array); got ${spokenKind(content)}. Convert text with new TextEncoder().encode(text).`,
     );
   if (content.length > bytesMax)
     throw new HoldfastError(

@@ -16,7 +16,7 @@ export function seededEntropy(seed: number | bigint): Entropy {
     const got = typeof seed === "number" ? String(seed) : typeof seed;
     throw new HoldfastError(
       "OPTION_INVALID",
-      `A seed is a whole number below 2^53, or a bigint of up to 64 bits; got ${got}.`,
+      `A seed must be a whole number below 2^53, or a bigint of up to 64 bits; got ${got}.`,
       { option: "seed", got },
     );
   }

@@ -58,13 +58,16 @@ const slots: readonly string[] = ["exclusive", "join"] satisfies Slot[];
  */
 export function classOf(items: readonly QueueItemDraft[]): WorkClass {
   if (!Array.isArray(items))
-    throw invalid(`has ${spokenKind(items)} instead of a list of items.`, {
+    throw invalid(`has ${spokenKind(items)} instead of an array of items.`, {
       path: "items",
     });
   if (items.length > itemsPerBatchMax)
-    throw invalid(`has ${items.length} items. Split it: at most ${itemsPerBatchMax} go together.`, {
-      items: items.length,
-    });
+    throw invalid(
+      `has ${items.length} items. A batch takes at most ${itemsPerBatchMax}: split it.`,
+      {
+        items: items.length,
+      },
+    );
   const wrong = items.findIndex((item) => !isRecord(item));
   if (wrong >= 0)
     throw invalid(`has ${spokenKind(items[wrong])} instead of an item (number ${wrong}).`, {
@@ -72,7 +75,7 @@ export function classOf(items: readonly QueueItemDraft[]): WorkClass {
       item: wrong,
     });
   const [first] = items as readonly QueueItemDraft[];
-  if (first === undefined) throw invalid("has no items. Give it at least one.", { items: 0 });
+  if (first === undefined) throw invalid("has no items. Pass at least one.", { items: 0 });
   const wanted = first.class ?? "turn";
   for (const [index, item] of items.entries()) {
     const { class: own = "turn" } = item as QueueItemDraft;

@@ -25,7 +25,7 @@ export function givenObject<T>(place: string, given: T): T & object {
 
 function adviceFor(stranger: string): string {
   if (stranger === "a promise") return " Await it first.";
-  return stranger === "an AbortSignal" ? " Write { signal } for it." : "";
+  return stranger === "an AbortSignal" ? " Pass it as { signal }." : "";
 }
 
 /**
@@ -39,7 +39,7 @@ export function readGiven<T>(place: string, read: () => T): T {
   } catch (cause) {
     throw new HoldfastError(
       "OPTION_INVALID",
-      `Expected ${place} to be readable; reading it threw an error, see the cause. Nothing was written.`,
+      `Expected ${place} to be readable; reading it threw an error (see the cause). Nothing was written.`,
       { option: place },
       { cause },
     );
@@ -58,12 +58,12 @@ export function givenList<T>(
   given: readonly T[],
   itemsMax: number = listItemsMax,
 ): readonly T[] {
-  if (!isList(given)) throw givenInvalid(place, "a list", given);
+  if (!isList(given)) throw givenInvalid(place, "an array", given);
   const length = readGiven(place, () => given.length);
   if (length <= itemsMax) return readGiven(place, () => Array.from(given));
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Expected ${place} to be a list of at most ${itemsMax}; got ${length} items.`,
+    `Expected ${place} to be an array of at most ${itemsMax} items; got ${length}.`,
     { option: place },
   );
 }
@@ -197,8 +197,8 @@ export function checkedText(what: string, text: string, charactersMax: number = 
   const length = typeof text === "string" ? text.length : undefined;
   throw new HoldfastError(
     "NAME_INVALID",
-    `${what} is a text of 1 to ${charactersMax} characters without U+0000 and lone surrogates; ` +
-      `got ${length === undefined ? typeof text : `${length} characters`}.`,
+    `${what} must be a string of 1 to ${charactersMax} characters without U+0000 or lone surrogates; ` +
+      `got ${length === undefined ? spokenKind(text) : `${length} characters`}.`,
     { what, ...(length !== undefined && { length }) },
   );
 }
@@ -211,7 +211,7 @@ export function checkedFilterText(option: string, text: string): string {
   if (isStorable(text)) return text;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Option ${option} is a text without U+0000 and lone surrogates, since no stored text contains those.`,
+    `Option ${option} must be a string without U+0000 or lone surrogates, since no stored text contains those.`,
     { option },
   );
 }
@@ -226,15 +226,15 @@ export function checkedCount(
   if (Number.isSafeInteger(count) && count >= min && count <= max) return count;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Option ${what} is a whole number from ${min} to ${max}; got ${kindOfCount(count, min)}.`,
+    `Option ${what} must be a whole number from ${min} to ${max}; got ${kindOfCount(count, min)}.`,
     { option: what },
   );
 }
 
 /** Describes the fault without the number, which may be a user's data. */
 function kindOfCount(count: unknown, min: number): string {
-  if (typeof count !== "number") return typeof count;
-  if (!Number.isSafeInteger(count)) return "a number that is not whole or not safe";
+  if (typeof count !== "number") return spokenKind(count);
+  if (!Number.isSafeInteger(count)) return "a number that is not a safe integer";
   return count < min ? "a smaller number" : "a larger number";
 }
 
@@ -245,7 +245,7 @@ export function checkedInstant(what: string, instant: number): number {
   if (Number.isSafeInteger(instant) && instant >= 0 && instant <= instantMax) return instant;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Option ${what} is an instant in whole milliseconds since 1970, such as Date.now(), up to ${instantMax}; got ${kindOfCount(instant, 0)}.`,
+    `Option ${what} must be an instant in whole milliseconds since 1970, such as Date.now(), up to ${instantMax}; got ${kindOfCount(instant, 0)}.`,
     { option: what },
   );
 }

@@ -278,7 +278,7 @@ function rowsOfTexts(items: readonly string[]): Statement {
   return sql`(SELECT value FROM ${itemsStart}${JSON.stringify(items)}${itemsEnd})`;
 }
 
-const textsSaid = "texts without U+0000 and lone surrogates";
+const textsSaid = "strings without U+0000 or lone surrogates";
 
 function isInteger(item: unknown): boolean {
   return Number.isSafeInteger(item);
@@ -299,7 +299,7 @@ function checkList(
   const found = isTooLong ? `one of more than ${listItemsMax}` : "one with something else";
   throw new HoldfastError(
     "PARAMETER_INVALID",
-    `${name} takes a list of ${expected}; got ${Array.isArray(items) ? found : spokenKind(items)}.`,
+    `${name} takes an array of ${expected}; got ${Array.isArray(items) ? found : spokenKind(items)}.`,
     { found: spokenKind(items) },
   );
 }

@@ -57,9 +57,9 @@ export function movedToPostgres({ state, at }: MoveMark): HoldfastError {
     "MOVED_TO_POSTGRES",
     state === "moved"
       ? `This SQLite database was moved to Postgres (${since}) and takes no more writes; nothing was written. ` +
-          "Open the Postgres database in its place: give its URL where this path is given, and restart. It can still be read: `holdfast list --db <path>`, or openSqlite(path, { readOnly: true })."
+          "Open the Postgres database in its place: pass its URL instead of this path, and restart. It can still be read: `npx holdfast list --db <path>`, or openSqlite(path, { readOnly: true })."
       : `This SQLite database is being moved to Postgres (since ${since}) and takes no writes until the move ends; nothing was written. ` +
-          "When the move is done, restart with the URL of the Postgres database. If it was interrupted, run `holdfast migrate` again with the same target, or abandon it with --give-up.",
+          "When the move is done, restart with the URL of the Postgres database. If it was interrupted, run `npx holdfast migrate` again with the same target, or abandon it with --give-up.",
     { state, at },
   );
 }

@@ -125,7 +125,7 @@ function checked(statement: Statement): Statement {
   if (statement instanceof Statement) return statement;
   throw new HoldfastError(
     "OPERATION_INVALID",
-    `row, rows and run take a statement, got ${statement === undefined ? "nothing" : `a ${typeof statement}`}. ` +
+    `row, rows and run take a statement, got ${statement === undefined ? "undefined" : `a ${typeof statement}`}. ` +
       "Write it with the tag `sql` before the backquote: run(sql`DELETE FROM account`).",
   );
 }

@@ -83,7 +83,7 @@ function added<R extends object>(one: R, other: R): R {
 function stopped(signal: AbortSignal): HoldfastError {
   return new HoldfastError(
     "ABORTED",
-    "The signal stopped the sweep between two slices. Finished slices stay done; call it again to continue.",
+    "The signal stopped the sweep between two slices. Finished slices are kept; call it again to continue.",
     {},
     { cause: signal.reason },
   );

@@ -136,9 +136,13 @@ export function foundSession<Root extends SessionRoot>(
 ): Root {
   const { id, generation } = ref;
   if (root === undefined && generation === undefined)
-    throw new HoldfastError("SESSION_NOT_FOUND", `There is no session "${id}". Create it first.`, {
-      id,
-    });
+    throw new HoldfastError(
+      "SESSION_NOT_FOUND",
+      `Session "${id}" does not exist. Create it first.`,
+      {
+        id,
+      },
+    );
   if (root === undefined || (generation ?? root.generation) !== root.generation)
     throw new HoldfastError(
       "SESSION_DELETED",

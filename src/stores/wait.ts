@@ -235,7 +235,7 @@ function aborted(what: string, signal: AbortSignal): HoldfastError {
 function deadlineExceeded(what: string, timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "DEADLINE_EXCEEDED",
-    `Waited ${timeoutMs} ms for ${what} without success; it may still come. Wait again, or with a longer timeout.`,
+    `Waited ${timeoutMs} ms for ${what} without success; it may still happen. Wait again, or with a longer timeout.`,
     { timeoutMs },
   );
 }

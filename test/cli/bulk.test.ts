@@ -157,7 +157,7 @@ describe("holdfast erase", () => {
       const open = await command("erase a --yes");
       expect(open).toMatchObject({ code: 4, stdout: "" });
       expect(open.stderr).toMatch(
-        /^EXECUTION_UNFINISHED: .*Nothing was removed\. holdfast erase a --force --db \S+ ends it first/,
+        /^EXECUTION_UNFINISHED: .*Nothing was removed\. To end it first, without running its code: npx holdfast erase a --force --db \S+/,
       );
       const unasked = await command("erase a", { typed: "y" });
       expect(unasked.stderr).toMatch(/^EXECUTION_UNFINISHED: /);

@@ -326,9 +326,9 @@ await (await openHoldfast("./own.db")).work([greedy]);
       project.run(["--help"]),
     ]);
     expect(demo.code).toBe(2);
-    expect(demo.stderr).toContain("Run `holdfast demo`");
+    expect(demo.stderr).toContain("Run `npx holdfast demo`");
     expect(dev.code).toBe(2);
-    expect(dev.stderr).toContain("`holdfast dev` starts this command");
+    expect(dev.stderr).toContain("`npx holdfast dev` starts this command");
     expect(broken.code).toBe(2);
     expect(broken.stderr).toContain("SyntaxError: Unexpected token ';'");
     expect(stuck.code).toBe(2);

@@ -152,7 +152,7 @@ describe("holdfast replay", () => {
         'exports no workflow "unknown", to which the history belongs. It exports "greet", "other".',
       );
       expect(await said("empty.mjs", "ada.json")).toContain("MODULE_WITHOUT_FUNCTIONS");
-      expect(await said("same.mjs", "lost.json")).toContain("is unreadable");
+      expect(await said("same.mjs", "lost.json")).toContain("cannot be read");
       expect(await said("lost.mjs", "ada.json")).toContain("MODULE_NOT_LOADED");
       expect(await said("same.mjs")).toContain("--run <id>");
       expect(await said("same.mjs", "ada.json", "--run", "greet-ada")).toContain("Pass either");

@@ -118,16 +118,16 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       [
         "order-1",
         /has waited \d[^\n]* for signal approval\n/,
-        "→ holdfast signal order-1 approval --value",
+        "→ npx holdfast signal order-1 approval --value",
       ],
       ["nap-1", "sleeps until ", "sleeps for 3 days"],
       [
         "ask-1",
         /has waited \d[^\n]* for an answer from outside \(ask-1\.o:1_1\)/,
-        "→ holdfast resolve ask-1.o:1_1",
+        "→ npx holdfast resolve ask-1.o:1_1",
       ],
       ["order-2", /failed (today|yesterday)/, "RangeError: negative amount"],
-      ["order-2", "→ holdfast retry order-2", "called billing/charge (order-2.o:1_1), took"],
+      ["order-2", "→ npx holdfast retry order-2", "called billing/charge (order-2.o:1_1), took"],
     ])("show %s says in words: %s", async (id, ...said) => {
       const { code, stdout } = await run(["show", id]);
       expect(code).toBe(0);
@@ -524,7 +524,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       expect(said.stdout).toContain(
         "1 run is parked with RUN_KEEPS_KILLING_WORKERS, such as sick of sick",
       );
-      expect(said.stdout).toContain("then holdfast unpark sick");
+      expect(said.stdout).toContain("then npx holdfast unpark sick");
       expect(said.stdout).toMatch(/^ok +versions +holdfast \d/);
       const { stdout, code } = await run(["doctor", "--json"]);
       expect(code).toBe(6);
@@ -554,7 +554,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       const { stdout } = await run(["show", "odd"]);
       expect(stdout).toMatch(/ parked \d[^\n]* ago: NONDETERMINISM\n/);
       expect(stdout).toContain("\n│   recorded: step a\n│   actual:   step b\n");
-      expect(stdout).toMatch(/→ holdfast unpark odd --db \S+( --schema \S+)? {3}\(once/);
+      expect(stdout).toMatch(/→ npx holdfast unpark odd --db \S+( --schema \S+)? {3}\(once/);
       expect((await run(["unpark", "odd"])).stdout).toContain("was unparked. The next worker");
       expect((await run(["unpark", "odd"])).stdout).toBe("odd was not parked.\n");
     });
@@ -624,11 +624,11 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
     });
 
     test.each([
-      [["schedules", "fire", "nothing"], /: holdfast schedules --db \S+/],
-      [["schedules", "pause", "nothing"], /: holdfast schedules --db \S+/],
-      [["retry", "lost-1"], /holdfast fork lost-1 --at <version> --db/],
-      [["pause", "order-2"], /holdfast show order-2 --db/],
-      [["resolve", "lost-1"], /holdfast show lost-1 --db/],
+      [["schedules", "fire", "nothing"], /: npx holdfast schedules --db \S+/],
+      [["schedules", "pause", "nothing"], /: npx holdfast schedules --db \S+/],
+      [["retry", "lost-1"], /: npx holdfast fork lost-1 --at <version> --db/],
+      [["pause", "order-2"], /: npx holdfast show order-2 --db/],
+      [["resolve", "lost-1"], /: npx holdfast show lost-1 --db/],
     ])("what refuses %j names a command", async (args, said) => {
       const { stderr } = await run(args);
       expect(stderr).toMatch(said);

@@ -16,11 +16,11 @@ async function withRuns(folder: Folder): Promise<readonly string[]> {
 async function toldAsDamaged(args: readonly string[]): Promise<void> {
   const shown = await holdfastCli(["show", "a", ...args]);
   expect(shown.stdout).toMatch(
-    /^a {2}f {2}pending\n.*\n {2}→ holdfast check --db \S+ {3}\(workers skip an unreadable run\)\n/,
+    /^a {2}f {2}pending\n.*\n {2}→ npx holdfast check --db \S+ {3}\(workers skip an unreadable run\)\n/,
   );
   const { code, stdout } = await holdfastCli(["doctor", ...args]);
   expect(stdout).toMatch(
-    /^problem +damage +row a of holdfast_execution_event is unreadable\n +→ holdfast check/m,
+    /^problem +damage +row a of holdfast_execution_event is unreadable\n +→ npx holdfast check/m,
   );
   expect(stdout).not.toContain("unserved");
   expect(stdout).toContain("1 problem.");
@@ -101,7 +101,7 @@ describe("repair", () => {
       expect(checked.stdout).toContain("holdfast repair");
       const shown = await holdfastCli(["show", "b", ...args]);
       expect(shown).toMatchObject({ code: 1, stdout: "" });
-      expect(shown.stderr).toMatch(/^CORRUPT_ROW: .* holdfast repair /);
+      expect(shown.stderr).toMatch(/^CORRUPT_ROW: .* `npx holdfast repair /);
       const asked = await holdfastCli(["repair", ...args]);
       expect(asked).toMatchObject({ code: 6, stderr: "" });
       expect(asked.stdout).toBe(
@@ -175,7 +175,7 @@ describe("rows that cannot be read", () => {
       expect(told).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^hourly +sweep/m) as string,
-        stderr: `Row nightly of holdfast_schedule_function is unreadable. Run holdfast check --db ${folder.file()} for details.\n`,
+        stderr: `Row nightly of holdfast_schedule_function is unreadable. Run npx holdfast check --db ${folder.file()} for details.\n`,
       });
       const json = await holdfastCli(["schedules", "--json", ...args]);
       expect(json.code).toBe(0);
@@ -227,7 +227,7 @@ describe("rows that cannot be read", () => {
       const told = await holdfastCli(["show", "a", ...args]);
       expect(told).toMatchObject({
         code: 0,
-        stderr: `Row a#0 of holdfast_execution_event is unreadable. Run holdfast check --db ${folder.file()} for details.\n`,
+        stderr: `Row a#0 of holdfast_execution_event is unreadable. Run npx holdfast check --db ${folder.file()} for details.\n`,
       });
       const json = await holdfastCli(["show", "a", "--json", ...args]);
       expect(json.json()).toMatchObject({

@@ -91,11 +91,11 @@ export function backgroundBorderSuite(backend: Backend): void {
         const nothing = undefined as unknown as string;
         await expect(store.grant("p", nothing)).rejects.toMatchObject({
           details: { option: "scope" },
-          message: "Expected scope to be a session, or { session, frame }; got nothing.",
+          message: "Expected scope to be a session, or { session, frame }; got undefined.",
         });
         await expect(store.grant("p", { session: nothing })).rejects.toMatchObject({
           details: { option: "session" },
-          message: "Expected session to be an id, or an object with an id; got nothing.",
+          message: "Expected session to be an id, or an object with an id; got undefined.",
         });
         await expect(store.get("a\0b")).rejects.toMatchObject({
           code: "ID_MALFORMED",

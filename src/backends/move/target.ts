@@ -103,7 +103,7 @@ export class MoveTarget {
     if ((found as { readonly taken: unknown }).taken === 1) return;
     throw new HoldfastError(
       "MOVE_UNDER_WAY",
-      "Another process is moving a database to this target, or giving a move up. Wait until that process ends. The lock of a killed process is released at once, that of a lost machine within ten minutes.",
+      "Another process is moving a database to this target, or giving up a move. Wait until that process ends. The lock of a killed process is released at once, that of a lost machine within ten minutes.",
     );
   }
 

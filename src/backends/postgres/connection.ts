@@ -343,7 +343,7 @@ function assertCommitted({ command }: ControlResult): void {
   if (command === "COMMIT") return;
   throw new HoldfastError(
     "BATCH_ROLLED_BACK",
-    `The server answered COMMIT with ${command}, so nothing of this call was stored. Retry it.`,
+    `The server answered COMMIT with ${command}, so this call stored nothing. Retry it.`,
     { command },
   );
 }

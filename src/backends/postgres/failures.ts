@@ -49,21 +49,21 @@ export function statementFailure(
     case "55P03":
       return new HoldfastError(
         "DATABASE_BUSY",
-        "Another transaction held a lock for too long; nothing of this call was stored. " +
+        "Another transaction held a lock for too long; this call stored nothing. " +
           "Retry, and look for a long transaction in pg_stat_activity.",
         { sqlstate },
       );
     case "53100":
       return new HoldfastError(
         "DISK_FULL",
-        "The server's disk is full; nothing of this call was stored. Free some space and retry.",
+        "The server's disk is full; this call stored nothing. Free some space and retry.",
         { sqlstate },
       );
     case "58000":
     case "58030":
       return new HoldfastError(
         "DISK_FAILED",
-        "The server's disk reported an error; nothing of this call was stored. Retry it. " +
+        "The server's disk reported an error; this call stored nothing. Retry it. " +
           "If it persists, check the server's log and the health of its disk.",
         { sqlstate },
       );
@@ -119,7 +119,7 @@ export function connectionLost(sqlstate?: string): HoldfastError {
   const why = sqlstate === undefined ? "" : ` (SQLSTATE ${sqlstate})`;
   return new HoldfastError(
     "CONNECTION_LOST",
-    `The connection to the server was lost${why} before the transaction could commit; nothing of this call was stored. Retry it.`,
+    `The connection to the server was lost${why} before the transaction could commit; this call stored nothing. Retry it.`,
     sqlstate === undefined ? {} : { sqlstate },
   );
 }
@@ -128,7 +128,7 @@ export function connectionLost(sqlstate?: string): HoldfastError {
 export function noAnswer(timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "DATABASE_UNREACHABLE",
-    `A connection to the server gave no answer for ${timeoutMs} ms or more and was ended; nothing of this call was stored. ` +
+    `A connection to the server gave no answer for ${timeoutMs} ms or more and was ended; this call stored nothing. ` +
       "Retry it; another connection will be used. If it recurs, check the network between here and the server.",
     { reason: "no answer" },
   );
@@ -153,7 +153,7 @@ export function outcomeUnknown(): HoldfastError {
 function transactionConflict(sqlstate: string): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    "Other transactions kept conflicting with this one; nothing of it was stored. Retry it.",
+    "Other transactions kept conflicting with this one; it stored nothing. Retry it.",
     { sqlstate },
   );
 }
@@ -165,7 +165,7 @@ function transactionConflict(sqlstate: string): HoldfastError {
 function preparedStatementLost(sqlstate: string): HoldfastError {
   return new HoldfastError(
     "PREPARED_STATEMENT_LOST",
-    `The session at the server is not the one that prepared this statement (SQLSTATE ${sqlstate}); nothing of this call was stored. ` +
+    `The session at the server is not the one that prepared this statement (SQLSTATE ${sqlstate}); this call stored nothing. ` +
       "A pooler in front of the server lends its sessions for one transaction each: open with `postgres: { prepare: false }`.",
     { sqlstate },
   );
@@ -178,7 +178,7 @@ function statementInterrupted(sqlstate: string): HoldfastError {
       : "Postgres had no memory or another resource left for a statement";
   return new HoldfastError(
     "STATEMENT_INTERRUPTED",
-    `${why} (SQLSTATE ${sqlstate}); nothing of this call was stored. ` +
+    `${why} (SQLSTATE ${sqlstate}); this call stored nothing. ` +
       "Retry it. If it recurs, look for long locks in pg_stat_activity, and check the limits of the role and the server.",
     { sqlstate },
   );
@@ -187,7 +187,7 @@ function statementInterrupted(sqlstate: string): HoldfastError {
 function unreachable(reason: string): HoldfastError {
   return new HoldfastError(
     "DATABASE_UNREACHABLE",
-    `The server does not accept a connection (${reason}). Check that it runs, that host and port of the URL are right, and that it speaks TLS if the URL asks for it (sslmode).`,
+    `The server did not accept a connection (${reason}). Check that it runs, that host and port of the URL are right, and that it speaks TLS if the URL asks for it (sslmode).`,
     { reason },
   );
 }
@@ -196,7 +196,7 @@ function unreachable(reason: string): HoldfastError {
 function refusedByPooler(reason: string): HoldfastError {
   return new HoldfastError(
     "DATABASE_UNREACHABLE",
-    `The server, or a pooler in front of it, refuses the connection (SQLSTATE ${reason}). Look into its log. ` +
+    `The server, or a pooler in front of it, refused the connection (SQLSTATE ${reason}). Check its log. ` +
       "A pooler may know no database or user of that name, may not reach the server, or may not know a parameter of the URL, such as search_path: " +
       "PgBouncer accepts those of its `ignore_startup_parameters`, and `ALTER ROLE … SET` gives them to the server.",
     { reason },
@@ -280,7 +280,7 @@ function numberOutOfRange(error: ServerError): HoldfastError {
   const { code: sqlstate, table_name, column_name } = error;
   return new HoldfastError(
     "NUMBER_OUT_OF_RANGE",
-    "A number is too large for its column or expression; nothing of this call was stored. " +
+    "A number is too large for its column or expression; this call stored nothing. " +
       "INTEGER has 32 bits on Postgres: write `${integer}` (of holdfast/kernel) or BIGINT when you create the table, " +
       "and ALTER TABLE … ALTER COLUMN … TYPE BIGINT for an existing one.",
     { sqlstate, table: table_name, column: column_name },
@@ -293,7 +293,7 @@ function constraintViolated(error: ServerError): HoldfastError {
   const constraint = constraint_name ?? `${table_name}.${column_name}`;
   return new HoldfastError(
     "CONSTRAINT_VIOLATED",
-    `The constraint ${constraint} was violated; nothing of this call was stored.`,
+    `The constraint ${constraint} was violated; this call stored nothing.`,
     { constraint, table: table_name, sqlstate: error.code },
   );
 }

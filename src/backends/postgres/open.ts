@@ -112,7 +112,7 @@ function durabilityOf({ durability, warn }: Settings, fsync: string | null): Dur
     code: "FSYNC_OFF",
     message:
       "The Postgres server runs with fsync = off: when its machine fails, acknowledged writes may be lost and the database damaged. " +
-      "Switch it on for anything but tests.",
+      "Turn it on, except for tests.",
   });
   return "normal";
 }

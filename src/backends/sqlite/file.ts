@@ -224,7 +224,7 @@ async function syncFolder(folder: string): Promise<void> {
 function notFound(path: string): HoldfastError {
   return new HoldfastError(
     "DATABASE_NOT_FOUND",
-    `There is no database at "${path}", and this open creates none. Check the path.`,
+    `No database exists at "${path}", and this call does not create one. Check the path.`,
     { path },
   );
 }

@@ -15,7 +15,7 @@ export async function runDemoWorker(database: string, file: string, paceMs: numb
   if (process.send === undefined)
     throw new HoldfastError(
       "OPTION_INVALID",
-      "The demo starts its own workers. Run `holdfast demo`.",
+      "The demo starts its own workers. Run `npx holdfast demo`.",
       { option: "demo-worker" },
     );
   const tell = (told: WorkerTold): void => {

@@ -28,7 +28,7 @@ export async function runDevWorker(context: CliContext, file: string): Promise<v
   if (process.send === undefined)
     throw new HoldfastError(
       "OPTION_INVALID",
-      "`holdfast dev` starts this command. Run that instead.",
+      "`npx holdfast dev` starts this command. Run that instead.",
       {
         option: "dev-worker",
       },

@@ -66,8 +66,8 @@ function notWritten(name: string, folder: string, why: string, cause?: unknown):
   return new HoldfastError(
     "FILE_NOT_WRITTEN",
     cause === undefined
-      ? `${name} already exists in ${folder}, and init overwrites nothing. Name another folder: holdfast init my-app`
-      : `${name} could not be written into ${folder}: ${why}. Name a writable folder: holdfast init my-app`,
+      ? `${name} already exists in ${folder}, and init overwrites nothing. Name another folder: npx holdfast init my-app`
+      : `${name} could not be written into ${folder}: ${why}. Name a writable folder: npx holdfast init my-app`,
     { file: name, folder },
     cause === undefined ? undefined : { cause },
   );

@@ -25,7 +25,7 @@ export function effectInvalid(
 ): HoldfastError {
   return new HoldfastError(
     "EFFECT_INVALID",
-    `${path} of this ${subject} is ${expected}; got something else. Nothing was run or changed.`,
+    `${path} of this ${subject} must be ${expected}. Nothing was run or changed.`,
     { path },
   );
 }
@@ -33,7 +33,7 @@ export function effectInvalid(
 export function effectScopeInvalid(path: string, expected: string): HoldfastError {
   return new HoldfastError(
     "EFFECT_SCOPE_INVALID",
-    `${path} is ${expected}; got something else. A scope is written { kind: "turn", session: "chat-7", id: "t1" }, without a session for a scope outside sessions.`,
+    `${path} must be ${expected}. Write a scope as { kind: "turn", session: "chat-7", id: "t1" }, and leave session out for a scope outside sessions.`,
     { path },
   );
 }

@@ -9,10 +9,9 @@ export function executionNotFound(
   id: ExecutionId,
   missing: "execution" | "parent" = "execution",
 ): HoldfastError {
-  const what = missing === "parent" ? "parent execution" : "execution";
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
-    `The ${what} ${id} does not exist. Check the id; retention may have removed it after it finished.`,
+    `${missing === "parent" ? "The parent run" : "Run"} ${id} does not exist. Check the id; retention may have removed it after it finished.`,
     { id, missing },
   );
 }
@@ -33,7 +32,7 @@ export function eventNotFound(
 ): HoldfastError {
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
-    `Execution ${id} has no event ${version}: its last one is ${lastVersion}.`,
+    `Run ${id} has no event ${version}: its last one is ${lastVersion}.`,
     { id, missing: "event", version, lastVersion },
   );
 }
@@ -41,7 +40,7 @@ export function eventNotFound(
 export function eventPruned(id: ExecutionId, version: number, prunedBefore: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
-    `Event ${version} of execution ${id} is gone: its history before version ${prunedBefore} was pruned.`,
+    `Event ${version} of run ${id} is gone: its history before version ${prunedBefore} was pruned.`,
     { id, missing: "event", version, prunedBefore },
   );
 }
@@ -53,7 +52,7 @@ export function eventPruned(id: ExecutionId, version: number, prunedBefore: numb
 export function parentNotFound(parent: ExecutionId, child: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_NOT_FOUND",
-    `Execution ${parent}, the parent of ${child}, does not exist; nothing was written. ` +
+    `Run ${parent}, the parent of ${child}, does not exist; nothing was written. ` +
       "Check the id; retention may have removed the parent after it finished.",
     { id: parent, child, missing: "parent" },
   );
@@ -72,7 +71,7 @@ export function executionChangedInside(id: ExecutionId, transaction: string): Ho
 export function executionBeingRemoved(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_BEING_REMOVED",
-    `The previous execution with the id ${id} is still being removed by retention. ` +
+    `The previous run with the id ${id} is still being removed by retention. ` +
       "Retry when it is removed, or use another id.",
     { id },
   );
@@ -86,8 +85,8 @@ export function idTakenByRemoved(id: ExecutionId, erasedAt: number | null): Hold
 function executionErased(id: ExecutionId, erasedAt: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_ERASED",
-    `The run ${id} was erased; its id is kept so that it is not run again by mistake. ` +
-      "Use another id. This one is free again when retention has removed the rest of the run.",
+    `Run ${id} was erased; its id is kept so that it is not run again by mistake. ` +
+      "Use another id. This id is free again when retention has removed the rest of the run.",
     { id, erasedAt },
   );
 }
@@ -95,7 +94,7 @@ function executionErased(id: ExecutionId, erasedAt: number): HoldfastError {
 export function executionUnfinished(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_UNFINISHED",
-    `Run ${id}, or something below it, has not ended, so it cannot be erased; nothing was removed. ` +
+    `Run ${id} or one of its children has not ended, so it cannot be erased; nothing was removed. ` +
       "Cancel it, with { force: true } if its code must not run any more, then erase it.",
     { id },
   );
@@ -104,7 +103,7 @@ export function executionUnfinished(id: ExecutionId): HoldfastError {
 export function executionOfProcess(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "PROCESS_SPAWNED",
-    `Run ${id}, or something below it, runs for a process and holds its output; nothing was removed. ` +
+    `Run ${id} or one of its children runs for a process and holds its output; nothing was removed. ` +
       "Prune that process, then erase the run.",
     { id },
   );
@@ -113,7 +112,7 @@ export function executionOfProcess(id: ExecutionId): HoldfastError {
 export function executionExists(id: ExecutionId, difference: "function" | "input"): HoldfastError {
   return new HoldfastError(
     "EXECUTION_EXISTS",
-    `Execution ${id} already exists with another ${difference}; it was left unchanged. ` +
+    `Run ${id} already exists with another ${difference}; it was left unchanged. ` +
       "Use another id, or the same function and input to get the existing one.",
     { id, difference },
   );
@@ -132,7 +131,7 @@ export function copyIdTaken(id: ExecutionId): HoldfastError {
 export function executionFinished(id: ExecutionId, version: number): HoldfastError {
   return new HoldfastError(
     "EXECUTION_FINISHED",
-    `Execution ${id} has finished (version ${version}), so nothing can be appended to it. Read its result, or fork it.`,
+    `Run ${id} has finished (version ${version}), so nothing can be appended to it. Read its result, or fork it.`,
     { id, version },
   );
 }
@@ -144,7 +143,7 @@ export function versionConflict(
 ): HoldfastError {
   return new HoldfastError(
     "VERSION_CONFLICT",
-    `The next version of execution ${id} is ${expected}, not ${requested}, so this call wrote nothing. ` +
+    `The next version of run ${id} is ${expected}, not ${requested}, so this call wrote nothing. ` +
       (requested < expected
         ? "Other events were appended there. Read the log from the version you know and decide again."
         : "The log is shorter than that. Read its current version."),
@@ -183,7 +182,7 @@ export function eventsInvalid(
 ): HoldfastError {
   return new HoldfastError(
     "EVENTS_INVALID",
-    `These events cannot be appended to execution ${id}: ${why}`,
+    `These events cannot be appended to run ${id}: ${why}`,
     { id, reason, ...details },
   );
 }
@@ -191,7 +190,7 @@ export function eventsInvalid(
 export function lockLost(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "LOCK_LOST",
-    `Execution ${id} is no longer held by this executor and run; nothing was written. ` +
+    `Run ${id} is no longer locked by this caller; nothing was written. ` +
       "Stop working on it: another worker may have it.",
     { id },
   );
@@ -203,10 +202,7 @@ const lifecycleRefusals = {
     "EXECUTION_CANCELLING",
     "is being cancelled. Only the holder of its lock can append its cleanup and its end.",
   ],
-  parked: [
-    "EXECUTION_PARKED",
-    "is parked. Fix the reason for which it was parked, then unpark it.",
-  ],
+  parked: ["EXECUTION_PARKED", "is parked. Fix the cause, then unpark it."],
 } as const;
 
 export function refusedByLifecycle(
@@ -214,7 +210,7 @@ export function refusedByLifecycle(
   lifecycle: Exclude<Lifecycle, "active">,
 ): HoldfastError {
   const [code, why] = lifecycleRefusals[lifecycle];
-  return new HoldfastError(code, `Execution ${id} ${why} Nothing was written.`, {
+  return new HoldfastError(code, `Run ${id} ${why} Nothing was written.`, {
     id,
     lifecycle,
   });

@@ -48,30 +48,29 @@ export function canAppendLock(
   if (!isAllowed)
     throw refusal(
       "LOCK_INCOMPATIBLE",
-      `Execution ${id} was already parked under this code version. Lock it with another version, or cancel it by force.`,
+      `Run ${id} was already parked under this code version. Lock it with another version, or cancel it by force.`,
       { id },
     );
   switch (pending.kind) {
     case "pending":
       if (isSameRun(pending.lastLock, holder) && pending.dueAt > at) return "extension";
       if (pending.dueAt <= at) return "new";
-      throw refusal(
-        "LOCK_NOT_DUE",
-        `Execution ${id} is due in ${pending.dueAt - at} ms. Lock it then.`,
-        { id, dueAt: pending.dueAt },
-      );
+      throw refusal("LOCK_NOT_DUE", `Run ${id} is due in ${pending.dueAt - at} ms. Lock it then.`, {
+        id,
+        dueAt: pending.dueAt,
+      });
     case "locked":
       if (isSameRun(pending.holder, holder)) return "extension";
       throw refusal(
         "LOCK_HELD",
-        `Execution ${id} is locked by ${pending.holder.executor}. Wait until it is released or its expiry is recorded.`,
+        `Run ${id} is locked by ${pending.holder.executor}. Wait until it is released or its expiry is recorded.`,
         { id, holder: pending.holder.executor, leaseUntil: pending.leaseUntil },
       );
     case "blocked":
       if (isSameRun(pending.lastLock, holder) && pending.leaseUntil !== null) return "extension";
       throw refusal(
         "LOCK_BLOCKED",
-        `Execution ${id} waits for ${pending.on.kind === "joinSet" ? `join set ${pending.on.joinSet}` : pending.on.kind}. It can be locked when the response has come.`,
+        `Run ${id} waits for ${pending.on.kind === "joinSet" ? `join set ${pending.on.joinSet}` : pending.on.kind}. It can be locked when the response has come.`,
         { id },
       );
     default:

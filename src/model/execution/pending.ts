@@ -114,7 +114,7 @@ export function released(id: ExecutionId, pending: PendingState, dueAt: number):
   if (pending.kind === "pending" && !isSleeping(pending) && dueAt >= pending.dueAt)
     throw new HoldfastError(
       "UNLOCK_REFUSED",
-      `Execution ${id} is not locked, and is already due at ${pending.dueAt}. Unlocking may only make it due earlier.`,
+      `Run ${id} is not locked, and is already due at ${pending.dueAt}. Unlocking may only make it due earlier.`,
       { id, dueAt: pending.dueAt },
     );
   return withoutLease(pending, dueAt);

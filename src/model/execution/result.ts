@@ -34,7 +34,7 @@ export function decodeResult(
   if (value === sealedValue && kind === "completed") return { kind, value };
   if (value === sealedValue && kind === "failed")
     return { kind, error: { name: "Error", message: sealedValue } };
-  throw malformed("it is not the result of an execution");
+  throw malformed("it is not the result of a run");
 }
 
 export function isResult(value: unknown): value is ExecutionResult {

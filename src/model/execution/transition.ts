@@ -340,7 +340,7 @@ function remembered(versions: readonly string[], version: string): readonly stri
 function stillRunning(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "EXECUTION_RUNNING",
-    `Execution ${id} is running, so it cannot be paused now. Cancel it instead, or wait until it is released.`,
+    `Run ${id} is running, so it cannot be paused now. Cancel it instead, or wait until it is released.`,
     { id },
   );
 }
@@ -350,7 +350,7 @@ function notSo(
   code: "EXECUTION_NOT_PAUSED" | "EXECUTION_NOT_PARKED",
   what: string,
 ): HoldfastError {
-  return new HoldfastError(code, `Execution ${id} is not ${what}; nothing was changed.`, { id });
+  return new HoldfastError(code, `Run ${id} is not ${what}; nothing was changed.`, { id });
 }
 
 /** A response as far as the state depends on it. */

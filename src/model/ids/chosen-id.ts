@@ -8,7 +8,7 @@ export function parseChosenId(what: string, text: string): string {
   const isName = isStorable && text.trim().length > 0 && text.length <= charactersMax;
   if (isName) return text;
   throw malformedId(
-    `a ${what} id: a text of 1 to ${charactersMax} characters`,
+    `a ${what} id: a string of 1 to ${charactersMax} characters`,
     text,
     isStorable ? "length" : "alphabet",
   );

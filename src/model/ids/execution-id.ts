@@ -17,7 +17,7 @@ const ownKeyAlphabet = /^[A-Za-z0-9_:/@-]+$/;
 const charactersMax = 512;
 
 const expected =
-  'an execution id: "E_<ulid>" or a key of 1 to 128 of A-Z, a-z, 0-9 and "_:/@-" that does not start with "E_" or "Delay_", ' +
+  'a run id: "E_<ulid>", or a key of 1 to 128 characters of A-Z, a-z, 0-9 and "_:/@-" that does not start with "E_" or "Delay_", ' +
   'followed for a child by parts such as ".n:payments_1", 512 characters in all';
 
 /** @throws HoldfastError `ID_MALFORMED`; `details.reason` names the fault. */
@@ -28,7 +28,7 @@ export function parseExecutionId(text: string): ExecutionId {
 }
 
 const expectedOwn =
-  'an id for a run: a key of 1 to 128 of A-Z, a-z, 0-9 and "_:/@-" that does not start with "Delay_", or an existing "E_<ulid>". ' +
+  'an id for a run: a key of 1 to 128 characters of A-Z, a-z, 0-9 and "_:/@-" that does not start with "Delay_", or an existing "E_<ulid>". ' +
   "Ids with dots belong to children, and only their parents assign them";
 
 /**

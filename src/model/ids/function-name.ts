@@ -15,7 +15,7 @@ export function parseFunctionName(text: string): FunctionName {
   if (isText && pattern.test(text)) return text as FunctionName;
   throw new HoldfastError(
     "NAME_INVALID",
-    `The name of a function or a signal is 1 to 128 of A-Z, a-z, 0-9, "_", "/" and "-", such as "orders/fulfil"; got ${isText ? excerpt(text) : spokenKind(text)}.`,
+    `The name of a function or a signal must be 1 to 128 characters of A-Z, a-z, 0-9, "_", "/" and "-", such as "orders/fulfil"; got ${isText ? excerpt(text) : spokenKind(text)}.`,
     isText ? { name: text.slice(0, 80) } : {},
   );
 }

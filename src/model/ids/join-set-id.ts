@@ -22,7 +22,7 @@ export function namedJoinSet(name: string, continuation = 0): JoinSetId {
   const given = typeof name === "string" ? name : typeof name;
   throw new HoldfastError(
     "NAME_INVALID",
-    `A join set name is a text of 1 to 64 of A-Z, a-z, 0-9, "/" and "-"; got ${excerpt(given)}.`,
+    `The name of a join set must be a string of 1 to 64 characters of A-Z, a-z, 0-9, "/" and "-"; got ${excerpt(given)}.`,
     { name: given.slice(0, 80) },
   );
 }
@@ -46,7 +46,7 @@ export function continuationOf(joinSet: JoinSetId): number {
 export function parseJoinSetId(text: string): JoinSetId {
   if (isJoinSetId(text)) return text;
   throw malformedId(
-    'a join set id such as "n:payments", "o:7" or "g2:1" (kind o, n or g; the number of the new start, if any; a name of 1 to 64 of A-Z, a-z, 0-9, "/" and "-")',
+    'a join set id such as "n:payments", "o:7" or "g2:1" (kind o, n or g; the number of the new start, if any; a name of 1 to 64 characters of A-Z, a-z, 0-9, "/" and "-")',
     text,
     "joinSet",
   );
@@ -65,5 +65,5 @@ function setOf(kind: "o" | "n" | "g", name: string, continuation: number): JoinS
 
 function numbered(number: number): string {
   if (Number.isSafeInteger(number) && number >= 0) return String(number);
-  throw malformedId("a join set numbered from 0 up", String(number), "joinSet");
+  throw malformedId("a join set with a number of 0 or more", String(number), "joinSet");
 }

@@ -52,7 +52,7 @@ export function processPruned(id: string): HoldfastError {
 export function processSpawned(id: string, execution: string): HoldfastError {
   return new HoldfastError(
     "PROCESS_SPAWNED",
-    `Process ${excerpt(id)} runs as execution ${excerpt(execution)}, which is alive and ends it. Nothing was changed. Cancel the process, which cancels the execution.`,
+    `Process ${excerpt(id)} was spawned as run ${excerpt(execution)}, which has not ended; only the end of the run ends the process. Nothing was changed. Cancel the process, which cancels the run.`,
     { id, execution },
   );
 }

@@ -133,7 +133,7 @@ export function checkedEventTypes(given: unknown): readonly ProcessEventType[] {
   if (!Array.isArray(given) || given.length > eventTypesMax)
     throw processInvalid(
       pathText(root),
-      `must be a list of at most ${eventTypesMax} declarations.`,
+      `must be an array of at most ${eventTypesMax} declarations.`,
     );
   const seen = new Set<string>();
   const types = given.map((type: unknown, index) => {
@@ -160,7 +160,7 @@ function checkedType(given: unknown, path: readonly PathStep[]): ProcessEventTyp
   if (!isFields(given)) throw processInvalid(at(), "is not a declaration.");
   const { name, schema, terminal, wake } = given;
   if (!isName(name))
-    throw processInvalid(at("name"), `must be a text of 1 to ${nameCharactersMax} characters.`);
+    throw processInvalid(at("name"), `must be a string of 1 to ${nameCharactersMax} characters.`);
   if (isCoreType(name) && !endOfType.has(name))
     throw processInvalid(
       at("name"),
@@ -233,7 +233,7 @@ function checkedWake(given: unknown, path: readonly PathStep[]): WakeSpec {
     if (isFields(key) && key["kind"] === "constant" && !isKey(key["value"], longest))
       throw processInvalid(
         pathText([...path, name]),
-        `must be a text of 1 to ${longest} characters.`,
+        `must be a string of 1 to ${longest} characters.`,
       );
   return {
     ...(when !== undefined && {

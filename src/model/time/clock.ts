@@ -26,7 +26,7 @@ export function instantOf(now: Now): number {
   if (Number.isSafeInteger(instant)) return instant;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `A clock returns whole milliseconds since 1970, below 2^53; this one returned ${instant}. Nothing was changed. Fix the clock that you passed.`,
+    `A clock must return whole milliseconds since 1970, below 2^53; this one returned ${instant}. Nothing was changed. Fix the clock that you passed.`,
     { option: "clock" },
   );
 }
@@ -97,7 +97,7 @@ function wholeMs(ms: number): number {
   if (Number.isSafeInteger(ms) && ms >= 0) return ms;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `A manual clock moves by whole milliseconds from 0 up; got ${ms}. Use set() to go back.`,
+    `A manual clock advances by a whole number of milliseconds, 0 or more; got ${ms}. Use set() to go back.`,
     { ms },
   );
 }

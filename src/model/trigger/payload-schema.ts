@@ -218,16 +218,16 @@ function checkWord(
   }
   // Only the size of a registration limits the values of an enum, which are not walked here.
   if (Array.isArray(value) && word !== "enum" && value.length > schemaItemsMax)
-    throw wrong(`is a list of more than ${schemaItemsMax}.`);
+    throw wrong(`is an array of more than ${schemaItemsMax} items.`);
   switch (word) {
     case "anyOf":
     case "oneOf":
       if (!Array.isArray(value) || value.length === 0)
-        throw wrong("must be a list of one or more schemas.");
+        throw wrong("must be an array of one or more schemas.");
       value.forEach((choice, index) => checkedSchema(choice, [...path, index], walked));
       return;
     case "enum":
-      if (!Array.isArray(value)) throw wrong("is not a list of values.");
+      if (!Array.isArray(value)) throw wrong("is not an array of values.");
       return;
     case "type": {
       const list: readonly unknown[] = Array.isArray(value) ? value : [value];
@@ -237,7 +237,7 @@ function checkWord(
     }
     case "required":
       if (!Array.isArray(value) || !value.every((one) => typeof one === "string"))
-        throw wrong("is not a list of names.");
+        throw wrong("is not an array of names.");
       return;
     case "properties":
       if (!isFields(value)) throw wrong("is not an object of schemas.");

@@ -64,7 +64,7 @@ export function parseRunScheduleName(name: string): string {
   if (isText && namePattern.test(name) && executionIdFault(`${name}@1`) === undefined) return name;
   throw new HoldfastError(
     "NAME_INVALID",
-    `The name of a schedule is 1 to 64 of A-Z, a-z, 0-9, "_", "/" and "-", such as "reports/nightly", and does not start with "E_" or "Delay_", ` +
+    `The name of a schedule must be 1 to 64 characters of A-Z, a-z, 0-9, "_", "/" and "-", such as "reports/nightly", and must not start with "E_" or "Delay_", ` +
       `since its runs are named after it; got ${isText ? excerpt(name) : spokenKind(name)}.`,
     isText ? { name: name.slice(0, 80) } : {},
   );
@@ -98,7 +98,7 @@ export function firedRunId(name: string, key: string): ExecutionId {
   if (typeof key === "string" && keyPattern.test(key)) return `${name}@fire:${key}` as ExecutionId;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `The key of a fired run is 1 to 50 of A-Z, a-z, 0-9 and "_:/@-"; got ${typeof key === "string" ? excerpt(key) : spokenKind(key)}.`,
+    `The key of a fired run must be 1 to 50 characters of A-Z, a-z, 0-9 and "_:/@-"; got ${typeof key === "string" ? excerpt(key) : spokenKind(key)}.`,
     { option: "key" },
   );
 }

@@ -102,7 +102,7 @@ export function checkedSelector(
     case "template": {
       const { text, values } = given;
       if (typeof text !== "string" || !isFields(values))
-        throw wrong("is a template without a text or without values.");
+        throw wrong("is a template without text or values.");
       for (const [name, own] of Object.entries(values))
         checkedSelector(own, [...path, "values", name], depth + 1);
       for (const [, name = ""] of text.matchAll(placeholder))

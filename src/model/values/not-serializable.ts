@@ -33,7 +33,7 @@ function describe(value: unknown): Description {
     case "number":
       return {
         found: String(value),
-        advice: "Use null or a text of your own for it.",
+        advice: "Use null, or a string of your own.",
       };
     case "function":
       return {

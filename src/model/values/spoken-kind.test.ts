@@ -4,9 +4,9 @@ import { isRecord, spokenKind } from "./spoken-kind.ts";
 test("every value has a kind, and none is repeated", () => {
   const kinds = [
     [null, "null"],
-    [undefined, "nothing"],
-    [["secret"], "a list"],
-    ["secret", "a text"],
+    [undefined, "undefined"],
+    [["secret"], "an array"],
+    ["secret", "a string"],
     [{ secret: 1 }, "an object"],
     [Object.create(null), "an object"],
     [5, "a number"],

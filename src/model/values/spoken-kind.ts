@@ -3,11 +3,11 @@ import { safely } from "../safely.ts";
 /** The kind of a value, for messages that must not repeat it. */
 export function spokenKind(value: unknown): string {
   if (value === null) return "null";
-  if (value === undefined) return "nothing";
-  if (isList(value)) return "a list";
+  if (value === undefined) return "undefined";
+  if (isList(value)) return "an array";
   switch (typeof value) {
     case "string":
-      return "a text";
+      return "a string";
     case "object":
       return "an object";
     case "number":

@@ -78,7 +78,7 @@ describe("whatever is thrown can be recorded", () => {
       "The thrown value cannot be read.",
     ],
     ["an object with a bigint", { a: 1n }, '{"a":"1"}', { a: "1" }],
-    ["a sparse list", new Array(2 ** 32 - 1), "a list of 4294967295"],
+    ["a sparse list", new Array(2 ** 32 - 1), "an array of 4294967295"],
     ["many bytes", new Uint8Array(2 ** 25), "33554432 bytes"],
   ])("%s", (_, thrown, message, data) => {
     expect(storedError(thrown)).toStrictEqual({

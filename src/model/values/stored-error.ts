@@ -199,7 +199,7 @@ function clip(value: unknown, charactersMax: number): string {
 
 /** Names only the size of a list or of bytes, whose text would be built by walking all of them. */
 function textFor(value: unknown): string {
-  if (isList(value)) return `a list of ${String(value.length)}`;
+  if (isList(value)) return `an array of ${String(value.length)}`;
   if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
   return String(value);
 }

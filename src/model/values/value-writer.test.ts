@@ -48,7 +48,7 @@ describe("what cannot be stored is named with its place", () => {
 
   test("with what to do about it", () => {
     expect(() => encodeValue({ items: [{ price: Number.NaN }] })).toThrow(
-      "Cannot store NaN at $.items[0].price. Use null or a text of your own for it.",
+      "Cannot store NaN at $.items[0].price. Use null, or a string of your own.",
     );
     expect(() => encodeValue(cycle)).toThrow(
       "Cannot store a cycle at $.list[0].back. It leads back to $: store an id in place of the reference.",

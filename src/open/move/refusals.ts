@@ -14,7 +14,7 @@ export function targetNotEmpty(tables: readonly string[]): HoldfastError {
 export function moveElsewhere(): HoldfastError {
   return new HoldfastError(
     "MOVE_ELSEWHERE",
-    "The move of this file was started to another target, which may have its data. Continue the move or give it up with the URL and schema of that target. " +
+    "The move of this file was started with another target, which may hold its data. Continue the move or give it up with the URL and schema of that target. " +
       "If that database is gone for good, --give-up --force makes the file usable again.",
   );
 }
@@ -50,7 +50,7 @@ export function moveMismatch(
   return new HoldfastError(
     "MOVE_MISMATCH",
     `The target's rows of ${table} differ from the source's (${found.rows} rows, expected ${expected.rows}). ` +
-      "Nothing of the copy was kept. Check the target's holdfast_* tables for triggers or rules. Then run the command again, or give the move up with --give-up.",
+      "None of the copy was kept. Check the target's holdfast_* tables for triggers or rules. Then run the command again, or give the move up with --give-up.",
     { table, found, expected },
   );
 }
@@ -61,7 +61,7 @@ export function refuseAborted(signal: AbortSignal | undefined, isBegun: boolean)
   throw new HoldfastError(
     "ABORTED",
     isBegun
-      ? "The move was interrupted. Nothing of the copy was kept in the target, and the file refuses writes until the move ends: " +
+      ? "The move was interrupted. None of the copy was kept in the target, and the file refuses writes until the move ends: " +
           "run the same command again to copy from the start, or add --give-up to use the file as before."
       : "The move was interrupted before it started; nothing was changed.",
     { isBegun },

@@ -89,7 +89,7 @@ export class ParkedWaits {
     this.#told.add(id);
     tell({
       level: "warn",
-      message: `Run ${id} ${standing}. Its result comes only after that run is unparked (run.unpark(), or holdfast unpark ${parked}). It was parked for this reason: ${interruption.reason}`,
+      message: `Run ${id} ${standing}. Its result comes only after that run is unparked (run.unpark(), or npx holdfast unpark ${parked}). It was parked for this reason: ${interruption.reason}`,
       details: { id, parked, code: interruption.code },
     });
   }

@@ -202,7 +202,7 @@ async function functionOf(
 function functionMismatch(id: string, asked: string, found: string): HoldfastError {
   return new HoldfastError(
     "FUNCTION_MISMATCH",
-    `Run ${id} is a run of ${found}, not of ${asked}. Nothing was done. Pass get() the function that the run was started with, or check the id.`,
+    `Run ${id} is a run of ${found}, not of ${asked}. Nothing was done. Pass to get() the function that the run was started with, or check the id.`,
     { id, function: found, asked },
   );
 }

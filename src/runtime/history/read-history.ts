@@ -128,13 +128,13 @@ function givenDocument(given: unknown): RunHistory {
   if (!isRecord(given))
     throw historyInvalid(
       "format",
-      `Expected a history as written by run.history() or \`holdfast export\`; got ${spokenKind(given)}.`,
+      `Expected a history as written by run.history() or \`npx holdfast export\`; got ${spokenKind(given)}.`,
     );
   const { format, formatVersion: found } = given;
   if (format !== "holdfast-history")
     throw historyInvalid(
       "format",
-      "This is not the history of a run: its field format is missing or different. Pass a document that run.history() or `holdfast export` wrote.",
+      "This is not the history of a run: its field format is missing or different. Pass a document that run.history() or `npx holdfast export` wrote.",
     );
   if (Number.isSafeInteger(found) && (found as number) > formatVersion)
     throw historyInvalid(

@@ -69,11 +69,9 @@ export function schedule<In, Out>(
   );
   const overlap = chosen === undefined ? defaultOverlap(draft) : chosen;
   if (!overlaps.includes(overlap))
-    throw new HoldfastError(
-      "OPTION_INVALID",
-      `overlap is one of ${overlaps.join(", ")}; got something else.`,
-      { option: "overlap" },
-    );
+    throw new HoldfastError("OPTION_INVALID", `overlap must be one of ${overlaps.join(", ")}.`, {
+      option: "overlap",
+    });
   // Errors in the terms are reported at this line of the user's code. The clock of the database
   // sets the instants.
   newTerms(draft as ScheduleDraft, 0);

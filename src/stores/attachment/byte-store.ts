@@ -58,7 +58,7 @@ export function checkedByteStore(store: ByteStore, durability: Database["durabil
     );
   throw new HoldfastError(
     "OPTION_INVALID",
-    "A byte store keeps bytes under recorded names: it needs kind, isDurable, bytesMax, put(name, bytes), get(name) and remove(name). " +
+    "A byte store needs kind, isDurable, bytesMax, put(name, bytes), get(name) and remove(name). " +
       "Leave the option out to keep bytes in the database, or use attachmentFiles(folder).",
     { option: "bytes" },
   );
@@ -68,7 +68,7 @@ export function checkedByteStore(store: ByteStore, durability: Database["durabil
 export function attachmentFailed(id: string, why: string, cause?: unknown): HoldfastError {
   return new HoldfastError(
     "ATTACHMENT_FAILED",
-    `The bytes of attachment ${id} were not stored: ${why}. Put them again; nothing refers to any remains.`,
+    `The bytes of attachment ${id} were not stored: ${why}. Put them again; nothing refers to any bytes that remain.`,
     { id },
     cause === undefined ? undefined : { cause },
   );

@@ -102,7 +102,7 @@ export async function getAttachment(
       const isTheirs =
         content.length === attachment.size && (await hashed(database, content)) === id;
       if (isTheirs) return { attachment, content };
-      throw corruptCopy(name, "has other bytes than those that were put");
+      throw corruptCopy(name, "has different bytes from those that were put");
     }
     // Swept and put again since the lookup, or lost.
     place = await locate();

@@ -134,7 +134,7 @@ export function shownArtifact(
   const found = shownFoundArtifact(context, answer);
   if (found !== undefined) return found;
   const key = artifactKey({ namespace, name });
-  throw new HoldfastError("ARTIFACT_NOT_FOUND", `There is no artifact "${key}". Put it first.`, {
+  throw new HoldfastError("ARTIFACT_NOT_FOUND", `Artifact "${key}" does not exist. Put it first.`, {
     namespace,
     name,
   });

@@ -87,7 +87,7 @@ export function* holdBlobs(hashes: readonly string[]): Tx<void> {
   if (hash === undefined) return;
   throw new HoldfastError(
     "BLOB_NOT_FOUND",
-    `There is no blob ${hash}. Put its bytes first, and refer to it within the grace period.`,
+    `Blob ${hash} does not exist. Put its bytes first, and refer to it within the grace period.`,
     { hash },
   );
 }

@@ -120,7 +120,7 @@ function checkedEnvelope(envelope: EffectEnvelope): EffectEnvelope {
   if (isName(known.kind, kindCharactersMax)) return known;
   throw effectInvalid(
     "envelope.kind",
-    `a text of 1 to ${kindCharactersMax} characters that is not blank`,
+    `a non-blank string of 1 to ${kindCharactersMax} characters`,
   );
 }
 

@@ -67,7 +67,7 @@ function saysTransient(error: unknown): boolean {
 /** @throws HoldfastError `OPTION_INVALID` */
 export function checkedFunction<F>(option: string, given: F): F {
   if (typeof given === "function") return given;
-  throw new HoldfastError("OPTION_INVALID", `Option ${option} is a function; got something else.`, {
+  throw new HoldfastError("OPTION_INVALID", `Option ${option} must be a function.`, {
     option,
   });
 }
@@ -272,7 +272,7 @@ export async function release(context: EffectContext, claim: EffectClaim): Promi
 function aborted(claim: EffectClaim, signal: AbortSignal | undefined): HoldfastError {
   return new HoldfastError(
     "ABORTED",
-    `The signal aborted the ${effectTitle(namesOf(claim))}. Unless it ends with a result all the same, the next call runs it again.`,
+    `The signal aborted the ${effectTitle(namesOf(claim))}. Unless it still returns a result, the next call runs it again.`,
     {},
     { cause: signal?.reason },
   );

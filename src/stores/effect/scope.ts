@@ -44,7 +44,7 @@ export function checkedScope(scope: EffectScope): EffectScopeRef {
 
 function checkedPart(path: string, text: unknown, charactersMax: number): string {
   if (isName(text, charactersMax)) return text;
-  throw effectScopeInvalid(path, `a text of 1 to ${charactersMax} characters that is not blank`);
+  throw effectScopeInvalid(path, `a non-blank string of 1 to ${charactersMax} characters`);
 }
 
 /** True for a text that a column can store and a reader can see. */
@@ -76,7 +76,7 @@ export function sessionOrNone(session: SessionName | null): SessionRef | undefin
 export function checkedEffect(scope: EffectScope, key: string, attempt: number = 1): EffectRef {
   const named = checkedPlace("effect", scope, key);
   if (!Number.isSafeInteger(attempt) || attempt < 1)
-    throw effectInvalid("attempt", "a whole number from 1 on");
+    throw effectInvalid("attempt", "a whole number of 1 or more");
   return { scope: named.scope, replayKey: named.key, attempt };
 }
 
@@ -94,11 +94,7 @@ export function checkedPlace(
 ): ScopedPlace {
   const ref = checkedScope(scope);
   if (isName(key, keyCharactersMax)) return { scope: ref, key };
-  throw effectInvalid(
-    "key",
-    `a text of 1 to ${keyCharactersMax} characters that is not blank`,
-    subject,
-  );
+  throw effectInvalid("key", `a non-blank string of 1 to ${keyCharactersMax} characters`, subject);
 }
 
 /** The aggregate of an operation in a scope: the id of its session, or else of the scope. */

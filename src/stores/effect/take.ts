@@ -91,7 +91,7 @@ export function* takeEffect<C extends EffectChange>(
 function removedMeanwhile(ref: EffectRef): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    `The ${effectTitle(namesOf(ref))} was just removed. Try again.`,
+    `The ${effectTitle(namesOf(ref))} was just removed. Retry the call.`,
     { ...namesOf(ref) },
   );
 }

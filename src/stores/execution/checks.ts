@@ -42,7 +42,7 @@ export function checkedRole(role: ExecutionRole): ExecutionRole {
   if (typeof role === "string" && Object.hasOwn(roles, role)) return role;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `A role is one of ${Object.keys(roles).join(", ")}; got ${typeof role === "string" ? excerpt(role) : spokenKind(role)}.`,
+    `A role must be one of ${Object.keys(roles).join(", ")}; got ${typeof role === "string" ? excerpt(role) : spokenKind(role)}.`,
     { option: "role" },
   );
 }
@@ -54,7 +54,7 @@ export function checkedTags(tags: readonly string[]): readonly string[] {
   if (unique.length <= tagsMax) return unique;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `An execution has at most ${tagsMax} tags; got ${unique.length}.`,
+    `A run may have at most ${tagsMax} tags; got ${unique.length}.`,
     { tags: unique.length },
   );
 }
@@ -70,23 +70,23 @@ export function checkedVersion(version: number): number {
  */
 export function checkedMetadata(metadata: Metadata): Metadata {
   const given = givenObject("metadata", metadata);
-  if (isList(given)) throw givenInvalid("metadata", "an object of texts", given);
+  if (isList(given)) throw givenInvalid("metadata", "an object of strings", given);
   const entries = readGiven("metadata", () => Object.entries(given));
   if (entries.length > metadataEntriesMax)
     throw metadataInvalid(
       "metadata",
-      `metadata has at most ${metadataEntriesMax} entries; got ${entries.length}`,
+      `metadata may have at most ${metadataEntriesMax} entries; got ${entries.length}`,
     );
   entries.forEach(([name, value], index) => {
     if (!isMetadataName(name))
       throw metadataInvalid(
         "metadata",
-        `The name of metadata entry ${index + 1} is a text of 1 to ${metadataNameMax} characters without U+0000 and lone surrogates; got ${name.length} characters`,
+        `The name of metadata entry ${index + 1} must be a string of 1 to ${metadataNameMax} characters without U+0000 or lone surrogates; got ${name.length} characters`,
       );
     if (!isMetadataValue(value))
       throw metadataInvalid(
         `metadata.${name}`,
-        `The value of metadata entry ${index + 1} is a text of at most ${metadataValueMax} characters without U+0000 and lone surrogates; got ` +
+        `The value of metadata entry ${index + 1} must be a string of at most ${metadataValueMax} characters without U+0000 or lone surrogates; got ` +
           (typeof value === "string"
             ? `${(value as string).length} characters`
             : spokenKind(value)),

@@ -393,8 +393,8 @@ export function* finishedResult(id: ExecutionId): Tx<FinishedResult | undefined>
 export function corruptLog(id: ExecutionId, version: number): HoldfastError {
   return new HoldfastError(
     "CORRUPT_ROW",
-    `Event ${version} of execution ${id} is missing or contradicts its state, which no operation of Holdfast writes. ` +
-      "Run holdfast check. holdfast repair --apply fixes a row that contradicts its log; for other damage, restore a backup.",
+    `Event ${version} of run ${id} is missing or contradicts its state, which no operation of Holdfast writes. ` +
+      "Run `npx holdfast check`. `npx holdfast repair --apply` fixes a row that contradicts its log; for other damage, restore a backup.",
     { table: "holdfast_execution_event", key: `${id}#${version}` },
   );
 }

@@ -9,7 +9,7 @@ import { isLogLevel } from "./read/logs.ts";
 
 /** Checks of the rows beside the log of an execution. */
 
-export const noOwner = "Its execution is missing.";
+export const noOwner = "Its run is missing.";
 
 /** The name of the execution that owns a row, also when the execution is missing. */
 export function ownerName(row: {
@@ -38,7 +38,7 @@ const delay = tableCheck<OwnedDelay>({
     const { execution: named, joinSet } = splitDelayId(row.id);
     return named === row.owner && joinSet === row.inbox
       ? undefined
-      : "It belongs to another execution or set than its id says.";
+      : "It belongs to another run or set than its id says.";
   },
 });
 

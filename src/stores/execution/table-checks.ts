@@ -150,7 +150,7 @@ const event = tableCheck<OwnedEvent>({
   keyOf: (row) => `${ownerName(row)}#${row.version}`,
   judge(row, tools) {
     if (row.id === null) return noOwner;
-    if (row.version > (row.last ?? 0)) return "It comes after the last event of its execution.";
+    if (row.version > (row.last ?? 0)) return "It comes after the last event of its run.";
     return faultOfEvent(row, tools);
   },
   *partners(found) {
@@ -265,7 +265,7 @@ const response = tableCheck<OwnedResponse>({
   keyOf: (row) => `${ownerName(row)}#${row.seq}`,
   judge(row) {
     if (row.id === null) return noOwner;
-    if (row.seq > (row.last ?? 0)) return "It comes after the last response of its execution.";
+    if (row.seq > (row.last ?? 0)) return "It comes after the last response of its run.";
     return row.read_by !== null &&
       (row.kind !== "signal" || row.read_by >= (row.continuations ?? 0))
       ? "It was read by an unknown run, or is not a signal."

@@ -100,11 +100,9 @@ const statuses: readonly string[] = [
 
 function checkedStatus(status: ProcessStatus | "any"): ProcessStatus | "any" {
   if (statuses.includes(status)) return status;
-  throw new HoldfastError(
-    "OPTION_INVALID",
-    `status must be one of ${statuses.join(", ")}; got something else.`,
-    { option: "status" },
-  );
+  throw new HoldfastError("OPTION_INVALID", `status must be one of ${statuses.join(", ")}.`, {
+    option: "status",
+  });
 }
 
 export function processSlice(filter: ProcessFilter, bounds: SliceBounds): Tx<Slice<SummaryRow>> {

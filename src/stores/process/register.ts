@@ -199,7 +199,7 @@ function endWakesOf(
       if (selector.kind === "constant") return selector.value;
       throw processInvalid(
         `$.eventTypes[${index}].wake`,
-        "selects from a payload, but the end of an execution has none here: use constants.",
+        "selects from a payload, but the end of a run has none: use constants.",
       );
     };
     const { when, input, dedupe, merge } = wake;

@@ -149,7 +149,7 @@ const event = tableCheck<OwnedEvent>({
       if (execution === null || version === null) return undefined;
       return results.get(`${execution}#${version}`) === row.hash
         ? undefined
-        : "The result in the log of its execution is missing or differs.";
+        : "The result in the log of its run is missing or differs.";
     };
   },
 });

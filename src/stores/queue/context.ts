@@ -77,11 +77,9 @@ export function checkedState(state: (typeof states)[number] = "all"): (typeof st
 
 function checkedChoice<T extends string>(option: string, given: T, choices: readonly T[]): T {
   if (choices.includes(given)) return given;
-  throw new HoldfastError(
-    "OPTION_INVALID",
-    `${option} must be one of ${choices.join(", ")}; got something else.`,
-    { option },
-  );
+  throw new HoldfastError("OPTION_INVALID", `${option} must be one of ${choices.join(", ")}.`, {
+    option,
+  });
 }
 
 export function checkedBatchIds(ids: readonly string[]): readonly string[] {

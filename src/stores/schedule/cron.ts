@@ -72,7 +72,7 @@ function known(expression: string, timeZone: string): Cron {
 export function cronCadence(expression: string, timeZone: string, now: number): CronCadence {
   const cadence: CronCadence = { kind: "cron", expression, timeZone };
   if (cronInstants(cadence).next(now) === undefined)
-    throw cronInvalid(expression, "never", "has no date that will ever come");
+    throw cronInvalid(expression, "never", "matches no date");
   return cadence;
 }
 
@@ -141,7 +141,7 @@ const cronRemedy =
 function cronNoText(expression: unknown): HoldfastError {
   return new HoldfastError(
     "CRON_INVALID",
-    `The cron expression is ${spokenKind(expression)} instead of a text. ${cronRemedy}`,
+    `The cron expression is ${spokenKind(expression)} instead of a string. ${cronRemedy}`,
     { reason: "type" },
   );
 }

@@ -89,11 +89,9 @@ export function newTerms(draft: ScheduleDraft, now: number): NewTerms {
   const cadence = cadenceOf(draft, now);
   const { catchUp = "latest", catchUpMax = catchUpMaxDefault } = draft;
   if (!catchUps.includes(catchUp))
-    throw new HoldfastError(
-      "OPTION_INVALID",
-      `catchUp must be one of ${catchUps.join(", ")}; got something else.`,
-      { option: "catchUp" },
-    );
+    throw new HoldfastError("OPTION_INVALID", `catchUp must be one of ${catchUps.join(", ")}.`, {
+      option: "catchUp",
+    });
   return {
     cadence,
     catchUp,

@@ -133,7 +133,7 @@ function* lastGeneration(id: SessionId): Tx<number> {
 export function createdAndDeleted(id: SessionId): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    `Other callers created and deleted session "${id}" during this call. Try again.`,
+    `Other callers created and deleted session "${id}" during this call. Retry it.`,
     { id },
   );
 }

@@ -60,7 +60,7 @@ function refusalTests(fixture: InFixture): void {
           attachments(database, {
             bytes: storeWith(database, { [part]: undefined }),
           }),
-        ).toThrow("keeps bytes under recorded names");
+        ).toThrow("A byte store needs kind, isDurable");
       const [bytes] = [{ put: () => "id", get: () => undefined }];
       expect(() => attachments(database, { bytes: bytes as never })).toThrow(
         "needs kind, isDurable, bytesMax",

@@ -29,7 +29,7 @@ export function waitUntilSuite(backend: Backend): void {
         abort.abort(reason);
         const error = await waiting;
         expect(error).toMatchObject({ code: "ABORTED", cause: reason });
-        expect(error.message).toContain("the result of execution a");
+        expect(error.message).toContain("the result of run a");
       }),
     );
 

@@ -142,7 +142,7 @@ export function runtimeOptionsSuite(backend: Backend): void {
         );
       }
       expect(() => schedule("s", { cron: 5 as never }, nap)).toThrow(
-        /^The cron expression is a number instead of a text\./,
+        /^The cron expression is a number instead of a string\./,
       );
     });
 

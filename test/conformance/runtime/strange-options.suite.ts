@@ -18,7 +18,7 @@ const strangers: readonly { readonly given: unknown; readonly said: RegExp }[] =
   { given: new Set(), said: /a Set\b/ },
   { given: new AbortController().signal, said: /an AbortSignal\b/ },
   { given: new Error("no options"), said: /an Error\b/ },
-  { given: [], said: /a list\b/ },
+  { given: [], said: /an array\b/ },
   { given: () => undefined, said: /function\b/ },
 ];
 

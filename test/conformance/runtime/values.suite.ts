@@ -78,7 +78,8 @@ export function runtimeValuesSuite(backend: Backend): void {
       "a call that makes no sense is told what is wrong with it",
       onRuntime(backend, async ({ holdfast }) => {
         const calls: Readonly<Record<string, (ctx: WorkflowContext) => unknown>> = {
-          "A step's name is a text": (ctx) => ctx.step((() => 1) as never, undefined as never),
+          "A step's name must be a string": (ctx) =>
+            ctx.step((() => 1) as never, undefined as never),
           "to sleep until": (ctx) => ctx.sleepUntil(new Date("tomorrow")),
           "a function or a signal": () => signal("not a name"),
         };

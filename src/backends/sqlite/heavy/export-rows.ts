@@ -43,7 +43,7 @@ export function checkTable(table: unknown): asserts table is string {
 export function checkKey(after: unknown): void {
   if (after === undefined) return;
   if (Array.isArray(after) && after.every(isSqlValue)) return;
-  throw optionInvalid("after", after, "a list of values, as `last` of a page has it");
+  throw optionInvalid("after", after, "an array of values, as `last` of a page has it");
 }
 
 function isSqlValue(value: unknown): boolean {
@@ -85,7 +85,7 @@ function tableUnknown(table: string, tables: readonly string[]): HoldfastError {
   const shown = own.slice(0, 50).join(", ") || "none";
   return new HoldfastError(
     "TABLE_UNKNOWN",
-    `There is no table ${excerpt(table)}. Tables of this file: ${shown}${own.length > 50 ? ", …" : ""}.`,
+    `Unknown table ${excerpt(table)}. Tables of this file: ${shown}${own.length > 50 ? ", …" : ""}.`,
     { table, tables: own },
   );
 }

@@ -184,7 +184,7 @@ export class HeavyReads {
 function closed(): HoldfastError {
   return new HoldfastError(
     "DATABASE_CLOSED",
-    "The database was closed before this was done; nothing of it is left behind. Open it again to continue.",
+    "The database was closed before this was done; it left nothing behind. Open it again to continue.",
   );
 }
 

@@ -241,7 +241,7 @@ function lostBatch(connection: Connection, error: unknown): HoldfastError {
   if (isHoldfastError(cause) && tellingCodes.has(cause.code)) return cause;
   return new HoldfastError(
     "BATCH_ROLLED_BACK",
-    "SQLite gave up the transaction that carried this call; nothing of it was stored. Retry it.",
+    "SQLite rolled back the transaction that contained this call; the call stored nothing. Retry it.",
     {},
     { cause },
   );

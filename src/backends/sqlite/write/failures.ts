@@ -95,7 +95,7 @@ export function statementFailure(
       if (message === "integer overflow")
         return new HoldfastError(
           "NUMBER_OUT_OF_RANGE",
-          "A sum or another expression exceeds 64 bits; nothing of this call was stored. Add up fewer or smaller numbers, or use total() for a result that may be rounded.",
+          "A sum or another expression exceeds 64 bits; this call stored nothing. Add up fewer or smaller numbers, or use total() for a result that may be rounded.",
           {},
           because,
         );
@@ -112,7 +112,7 @@ function diskFull(options: { readonly cause: unknown }, path: string | undefined
   const hint = path === undefined ? "" : safely(() => logHint(spaceAt(path)), "");
   return new HoldfastError(
     "DISK_FULL",
-    `The disk (or the database's size limit) is full; nothing of this call was stored. Free some space and retry.${hint}`,
+    `The disk (or the database's size limit) is full; this call stored nothing. Free some space and retry.${hint}`,
     {},
     options,
   );
@@ -153,7 +153,7 @@ export function diskFailed(error: unknown, path?: string): HoldfastError {
   const file = path === undefined ? "the database" : `"${path}"`;
   return new HoldfastError(
     "DISK_FAILED",
-    `The disk reported an error while SQLite used the files of ${file} (${reason}); nothing of this call was stored. ` +
+    `The disk reported an error while SQLite used the files of ${file} (${reason}); this call stored nothing. ` +
       "Retry. If it persists, check the system's log (dmesg) and the disk's health, mounts and quotas. Move the database to a sound disk or restore a backup.",
     { path, reason },
     { cause: error },
@@ -203,7 +203,7 @@ function constraintFailure(
       : subject);
   return new HoldfastError(
     "CONSTRAINT_VIOLATED",
-    `The constraint ${constraint || "on a foreign key"} was violated; nothing of this call was stored.`,
+    `The constraint ${constraint || "on a foreign key"} was violated; this call stored nothing.`,
     { constraint, table },
     because,
   );

@@ -60,7 +60,7 @@ async function given(
   if ((run === undefined) === (file === undefined))
     throw new HoldfastError(
       "OPTION_INVALID",
-      "Pass either a file written by `holdfast export`, or --run <id> and the database.",
+      "Pass either a file written by `npx holdfast export`, or --run <id> and the database.",
       { option: "history" },
     );
   if (file !== undefined) {
@@ -86,7 +86,7 @@ function fromFile({ host }: CliContext, file: string): RunHistory {
   } catch (error) {
     throw new HoldfastError(
       "OPTION_INVALID",
-      `"${file}" is unreadable: ${(error as NodeJS.ErrnoException).code ?? "unknown"}. Check the path; \`holdfast export <id> --output <file>\` writes one.`,
+      `"${file}" cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown"}. Check the path; \`npx holdfast export <id> --output <file>\` writes one.`,
       { option: "history" },
       { cause: error },
     );
@@ -96,7 +96,7 @@ function fromFile({ host }: CliContext, file: string): RunHistory {
   } catch {
     throw historyInvalid(
       "format",
-      `"${file}" is not JSON, and so not a history. \`holdfast export <id> --output <file>\` writes one.`,
+      `"${file}" is not JSON, so it is not a history. \`npx holdfast export <id> --output <file>\` writes one.`,
     );
   }
 }

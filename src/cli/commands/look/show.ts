@@ -65,7 +65,9 @@ function pictureText(context: CliContext, picture: RunPicture, eventCount: numbe
       : [
           style("bold", "Children"),
           runTable(context, children, (child) => indented(child.id, run.id)),
-          ...(hasMoreChildren ? [style("dim", `… more: holdfast list --parent ${run.id}`)] : []),
+          ...(hasMoreChildren
+            ? [style("dim", `… more: npx holdfast list --parent ${run.id}`)]
+            : []),
         ],
   ];
   return parts
@@ -176,32 +178,32 @@ function nextLines(
     switch (status) {
       case "failed":
       case "timedOut":
-        return [`holdfast retry ${run.id}`];
+        return [`npx holdfast retry ${run.id}`];
       case "paused":
         return [`holdfast resume ${run.id}`];
       case "parked":
-        return [`holdfast unpark ${run.id}   (once the cause is fixed)`];
+        return [`npx holdfast unpark ${run.id}   (once the cause is fixed)`];
       case "pending":
-        return isReadable ? [] : ["holdfast check   (workers skip an unreadable run)"];
+        return isReadable ? [] : ["npx holdfast check   (workers skip an unreadable run)"];
       case "unserved":
         return [`start a worker that serves ${run.function}`];
       case "cancelling":
-        return [`holdfast cancel ${run.id} --force   (ends it without running its cleanup)`];
+        return [`npx holdfast cancel ${run.id} --force   (ends it without running its cleanup)`];
       default:
         return waits.flatMap((wait) =>
           wait.kind === "signal"
-            ? [`holdfast signal ${run.id} ${wait.signal} --value '…'`]
+            ? [`npx holdfast signal ${run.id} ${wait.signal} --value '…'`]
             : wait.kind === "external"
-              ? [`holdfast resolve ${wait.external} --value '…'`]
+              ? [`npx holdfast resolve ${wait.external} --value '…'`]
               : wait.kind === "child" && wait.parked !== undefined
-                ? [`holdfast show ${wait.child}`]
+                ? [`npx holdfast show ${wait.child}`]
                 : [],
         );
     }
   })();
   return commands.map((text) => {
     // After the command, before the remark.
-    const whole = text.startsWith("holdfast")
+    const whole = text.startsWith("npx holdfast")
       ? text.replace(/ {3}\(|$/, (end) => `${dbOption}${end}`)
       : text;
     return style("dim", `  → ${oneLine(whole)}`);

@@ -28,7 +28,7 @@ export function addStats(program: Command, cli: Cli): void {
             }).join("\n"),
           );
         if (unreadable > 0)
-          context.note(`${unreadable} runs are unreadable. Run holdfast check for details.`);
+          context.note(`${unreadable} runs are unreadable. Run npx holdfast check for details.`);
       }),
     );
 }

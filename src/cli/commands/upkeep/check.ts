@@ -49,7 +49,7 @@ export function addCheck(program: Command, cli: Cli): void {
               : [`Values are sealed and were not read. ${sealed.message}`]),
             isSound
               ? `No damage: ${rows} rows of ${tables.length} tables.`
-              : "Damage was found. holdfast repair fixes rows of runs that contradict their logs. For other damage, stop the workers, keep a copy of the file, and restore a backup. Inspect the named rows with a database shell.",
+              : "Damage was found. `npx holdfast repair` fixes rows of runs that contradict their logs. For other damage, stop the workers, keep a copy of the file, and restore a backup. Inspect the named rows with a database shell.",
           ]
             .map(oneLine)
             .join("\n"),

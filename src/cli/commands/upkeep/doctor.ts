@@ -40,7 +40,7 @@ export function addDoctor(program: Command, cli: Cli): void {
             "",
             problems.length === 0
               ? "No problems found."
-              : `${problems.length} ${problems.length === 1 ? "problem" : "problems"}. Run holdfast check to check the rows.`,
+              : `${problems.length} ${problems.length === 1 ? "problem" : "problems"}. Run npx holdfast check to check the rows.`,
           ].join("\n"),
         );
         return problems.length === 0 ? exitCodes.ok : exitCodes.findings;

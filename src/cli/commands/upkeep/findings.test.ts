@@ -120,8 +120,8 @@ test("parked runs are counted by why, with an example and the way out", () => {
       interruption: { kind: "parked", code },
     }) as ExecutionSummary;
   expect(problems({ parked: [run("a", "X"), run("b", "X"), run("c", "Y")] })).toEqual([
-    "parked: 2 runs are parked with X, such as a of f → holdfast show a, fix the code, start a worker with it, then holdfast unpark a",
-    "parked: 1 run is parked with Y, such as c of f → holdfast show c, fix the code, start a worker with it, then holdfast unpark c",
+    "parked: 2 runs are parked with X, such as a of f → npx holdfast show a, fix the code, start a worker with it, then npx holdfast unpark a",
+    "parked: 1 run is parked with Y, such as c of f → npx holdfast show c, fix the code, start a worker with it, then npx holdfast unpark c",
   ]);
 });
 

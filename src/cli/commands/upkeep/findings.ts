@@ -96,7 +96,7 @@ function moveFindings({ facts: { move } }: Symptoms): readonly Finding[] {
           level: "problem",
           about: "move",
           text: "it is being moved to Postgres, and takes no writes during the move",
-          fix: "if the move was interrupted, run `holdfast migrate` again with the same target, or with --give-up",
+          fix: "if the move was interrupted, run `npx holdfast migrate` again with the same target, or with --give-up",
         },
   ];
 }
@@ -174,7 +174,7 @@ function parkedFindings({ parked, hasMoreParked }: Symptoms): readonly Finding[]
       level: "problem",
       about: "parked",
       text: `${count} ${runs.length === 1 ? "run is" : "runs are"} parked with ${code}, such as ${first?.id} of ${first?.function}`,
-      fix: `holdfast show ${first?.id}, fix the code, start a worker with it, then holdfast unpark ${first?.id}`,
+      fix: `npx holdfast show ${first?.id}, fix the code, start a worker with it, then npx holdfast unpark ${first?.id}`,
     };
   });
 }
@@ -184,7 +184,7 @@ function damageFindings({ damaged }: Symptoms): readonly Finding[] {
     level: "problem",
     about: "damage",
     text: `row ${key} of ${table} is unreadable`,
-    fix: "holdfast check gives details, and finds all unreadable rows",
+    fix: "npx holdfast check gives details, and finds all unreadable rows",
   }));
 }
 

@@ -88,7 +88,7 @@ const ofTheDatabase: ReadonlySet<string> = new Set([
 function notCommitted(cause: HoldfastError): HoldfastError {
   return new HoldfastError(
     "BATCH_ROLLED_BACK",
-    "The answer to the commit of this transaction was lost, and nothing of it was stored. Try again.",
+    "The answer to the commit of this transaction was lost, and it stored nothing. Retry it.",
     {},
     { cause },
   );

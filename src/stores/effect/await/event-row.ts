@@ -143,7 +143,7 @@ export const awaitsOwned: readonly OwnedRows[] = [
 export function awaitEventNotFound(place: AwaitPlace): HoldfastError {
   return new HoldfastError(
     "AWAIT_EVENT_NOT_FOUND",
-    `There is no ${awaitTitle(place)}. Open it before it is awaited or ended.`,
+    `The ${awaitTitle(place)} does not exist. Open it before you await or end it.`,
     namesOf(place),
   );
 }

@@ -155,9 +155,7 @@ const states = ["all", "open"] as const;
 
 function checkedState(state: (typeof states)[number] = "all"): (typeof states)[number] {
   if (states.includes(state)) return state;
-  throw new HoldfastError(
-    "OPTION_INVALID",
-    `Option state is one of ${states.join(", ")}; got something else.`,
-    { option: "state" },
-  );
+  throw new HoldfastError("OPTION_INVALID", `Option state must be one of ${states.join(", ")}.`, {
+    option: "state",
+  });
 }

@@ -236,7 +236,7 @@ export const resolveExternal = storeOperation("resolveExternal", {
     if (role !== "external")
       throw new HoldfastError(
         "NOT_EXTERNAL",
-        `Execution ${id} is run by workers, so it cannot be resolved from outside. Cancel it, or signal it.`,
+        `Run ${id} is run by workers, so it cannot be resolved from outside. Cancel it, or signal it.`,
         { id },
       );
     if (pending.kind !== "finished") {
@@ -249,8 +249,8 @@ export const resolveExternal = storeOperation("resolveExternal", {
     throw new HoldfastError(
       "RESOLUTION_CONFLICT",
       pending.resultKind === "completed"
-        ? `Execution ${id} was already resolved with another value, which stays.`
-        : `Execution ${id} has already ended as ${pending.resultKind}, so it can no longer be resolved.`,
+        ? `Run ${id} was already resolved with another value, which stays.`
+        : `Run ${id} has already ended as ${pending.resultKind}, so it can no longer be resolved.`,
       { id, resultKind: pending.resultKind },
     );
   },

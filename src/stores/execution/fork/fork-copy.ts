@@ -31,7 +31,7 @@ export function assertFew(
   if (count <= max) return;
   throw new HoldfastError(
     "FORK_TOO_LARGE",
-    `A copy of execution ${id} would have more than ${max} ${what}, too many for one transaction; nothing was written. ` +
+    `A copy of run ${id} would have more than ${max} ${what}, too many for one transaction; nothing was written. ` +
       "Fork it at an earlier version, or start a new run.",
     { id, what, count, max },
   );

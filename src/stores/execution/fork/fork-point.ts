@@ -23,7 +23,7 @@ export function* forkVersion(
   if (state.role === "external")
     throw new HoldfastError(
       "FORK_POINT_INVALID",
-      `Execution ${id} is resolved from outside, so there is nothing to copy. Create another one.`,
+      `Run ${id} is resolved from outside, so there is nothing to copy. Create another one.`,
       { id },
     );
   const last = pending.kind === "finished" ? state.version - 1 : state.version;
@@ -31,7 +31,7 @@ export function* forkVersion(
     if (pending.kind !== "finished" || pending.resultKind === "completed")
       throw new HoldfastError(
         "NOT_FAILED",
-        `Execution ${id} has not failed, so there is nothing to retry. Fork it at a version instead.`,
+        `Run ${id} has not failed, so there is nothing to retry. Fork it at a version instead.`,
         { id },
       );
     return yield* retryPoint(record, last, pending.resultKind);
@@ -39,13 +39,13 @@ export function* forkVersion(
   if (version > 0 && version < prunedBefore)
     throw new HoldfastError(
       "FORK_POINT_INVALID",
-      `The history of execution ${id} before version ${prunedBefore} was pruned; got ${version}. Fork it at that version or later, or at its creation.`,
+      `The history of run ${id} before version ${prunedBefore} was pruned; got ${version}. Fork it at that version or later, or at its creation.`,
       { id, version, prunedBefore },
     );
   if (Number.isSafeInteger(version) && version >= 0 && version <= last) return version;
   throw new HoldfastError(
     "FORK_POINT_INVALID",
-    `Execution ${id} can be forked at versions 0 to ${last}; got ${version}.`,
+    `Run ${id} can be forked at versions 0 to ${last}; got ${version}.`,
     { id, version, last },
   );
 }

@@ -100,7 +100,7 @@ export function checkedWhenPoisoned(given: WhenPoisoned = "park"): WhenPoisoned 
 
 function checkedLoad(load: number): number {
   if (Number.isFinite(load) && load >= 0) return load;
-  throw givenInvalid("load", "a number from 0 on", load);
+  throw givenInvalid("load", "a number of 0 or more", load);
 }
 
 function checkedDebt(given: PlaceDebt): PlaceDebt {

@@ -120,7 +120,7 @@ export async function waitForResponses(
     database,
     {
       clock,
-      what: `responses of execution ${id} after number ${after}`,
+      what: `responses of run ${id} after number ${after}`,
       interests: [{ operation: newResponse, key: id }],
       async look() {
         const { items } = await database.read(responsesAfter(context), {
@@ -152,7 +152,7 @@ export async function waitForResult(
     database,
     {
       clock,
-      what: `the result of execution ${id}`,
+      what: `the result of run ${id}`,
       interests: [{ operation: executionEnded, key: id }],
       async look() {
         const found = await looks.look(id);

@@ -67,7 +67,7 @@ function* isOpen(delay: DelayId): Tx<boolean> {
 function delayExists(id: ExecutionId, delay: DelayId): HoldfastError {
   return new HoldfastError(
     "DELAY_EXISTS",
-    `Execution ${id} has already requested delay ${delay}; nothing was written. Number the delays of a join set from 1 up.`,
+    `Run ${id} has already requested delay ${delay}; nothing was written. Number the delays of a join set 1, 2, 3, ….`,
     { id, delay },
   );
 }

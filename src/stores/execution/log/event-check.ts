@@ -87,7 +87,7 @@ export function assertAppendable(input: AppendEvents): void {
     throw eventsInvalid(
       id,
       "end",
-      "they end it, and an ended execution cannot have new children. Create top-level executions, or end it later.",
+      "they end it, and a run that has ended cannot have new children. Create top-level runs, or end it later.",
     );
   if (respondTo === undefined) return;
   if (respondTo === id || splitToParts(id)?.parent !== respondTo)

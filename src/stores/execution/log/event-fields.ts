@@ -22,7 +22,7 @@ interface Field {
 type AppendedKind = Exclude<ExecutionEvent["kind"], "created" | "forked">;
 
 const text = (charactersMin: number, charactersMax: number): Field => ({
-  expected: `a text of ${charactersMin} to ${charactersMax} characters without U+0000 and lone surrogates`,
+  expected: `a string of ${charactersMin} to ${charactersMax} characters without U+0000 or lone surrogates`,
   accepts: (value) =>
     typeof value === "string" &&
     value.length >= charactersMin &&
@@ -77,7 +77,7 @@ const record = (expected: string, fields: Readonly<Record<string, Field>>): Fiel
     ),
 });
 
-const count = whole(0, Number.MAX_SAFE_INTEGER, "a whole number from 0 on");
+const count = whole(0, Number.MAX_SAFE_INTEGER, "a whole number of 0 or more");
 // The last instant that a Date can represent.
 const instant = whole(0, 8.64e15, "an instant in whole milliseconds since 1970");
 const flag = oneOf(true, false);
@@ -118,7 +118,7 @@ const holder = record("an executor, a run and an owner", {
   owner: orNull(owner),
 });
 
-const retry = record("a retry policy of whole numbers from 0 on", {
+const retry = record("a retry policy of whole numbers of 0 or more", {
   maxRetries: orNull(count),
   backoffMs: count,
   backoffMaxMs: count,
@@ -126,7 +126,7 @@ const retry = record("a retry policy of whole numbers from 0 on", {
 
 /** Ranges in order, with a gap between each and the next. */
 const ranges: Field = {
-  expected: `numbers of responses from 1 on, in at most ${unreadPiecesMax} pieces`,
+  expected: `numbers of responses, 1 or more, in at most ${unreadPiecesMax} pieces`,
   accepts: (value) =>
     Array.isArray(value) &&
     value.length <= unreadPiecesMax &&

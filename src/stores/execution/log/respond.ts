@@ -234,8 +234,8 @@ export function* respondToParent(
     return { id: parent.id, seq };
   throw new HoldfastError(
     "RESPONSE_CONFLICT",
-    `Execution ${parent.id} already has another answer from ${child.id}, which stays; nothing was written. ` +
-      "A child of the same id must have been removed and created again: number the children of a join set from 1 up, each once.",
+    `Run ${parent.id} already has another answer from ${child.id}, which stays; nothing was written. ` +
+      "A child of the same id must have been removed and created again: number the children of a join set 1, 2, 3, …, each once.",
     { id: parent.id, child: child.id },
   );
 }

@@ -152,7 +152,7 @@ function* assertSame(
 function backtraceExists(id: ExecutionId, from: number): HoldfastError {
   return new HoldfastError(
     "BACKTRACE_EXISTS",
-    `Execution ${id} already has a backtrace from version ${from}; nothing was written. Pass each range once.`,
+    `Run ${id} already has a backtrace from version ${from}; nothing was written. Pass each range once.`,
     { id, from },
   );
 }
@@ -161,8 +161,8 @@ function backtraceNotFound(id: ExecutionId, which: WhichBacktrace): HoldfastErro
   return new HoldfastError(
     "BACKTRACE_NOT_FOUND",
     typeof which === "string"
-      ? `Execution ${id} has no backtrace. Backtraces are captured only on request.`
-      : `Execution ${id} has no backtrace that covers version ${which.version}.`,
+      ? `Run ${id} has no backtrace. Backtraces are captured only on request.`
+      : `Run ${id} has no backtrace that covers version ${which.version}.`,
     { id, which: typeof which === "string" ? which : which.version },
   );
 }

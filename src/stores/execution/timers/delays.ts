@@ -120,7 +120,7 @@ export const pauseDelay = storeOperation("pauseDelay", {
 function delayNotFound(delay: DelayId): HoldfastError {
   return new HoldfastError(
     "DELAY_NOT_FOUND",
-    `There is no open delay ${delay}. Check the id; its execution may have ended.`,
+    `Delay ${delay} is not open. Check the id; its run may have ended.`,
     { delay },
   );
 }

@@ -94,7 +94,7 @@ export function* presentFunction(name: string): Tx<FunctionRow> {
   if (found !== undefined) return found;
   throw new HoldfastError(
     "SCHEDULE_NOT_FOUND",
-    `There is no schedule "${name}". holdfast.schedules.list() names the existing ones; to create one, pass it to holdfast.work.`,
+    `Schedule "${name}" does not exist. holdfast.schedules.list() lists the existing ones; to create it, pass it to holdfast.work.`,
     { name },
   );
 }

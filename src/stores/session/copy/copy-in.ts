@@ -245,6 +245,6 @@ function* lockCopy(session: number, at: number): Tx<void> {
 export function copyDisturbed(): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    "The session changed during the copy in a way that a copy cannot follow: nodes or attachments were removed, or it was deleted. Nothing is left of the copy. Try again.",
+    "The session changed during the copy in a way that a copy cannot follow: nodes or attachments were removed, or it was deleted. None of the copy remains. Retry it.",
   );
 }
