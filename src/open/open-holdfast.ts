@@ -29,7 +29,7 @@ export interface HoldfastOptions {
   /** The size limit of a value. Defaults to 2 MiB of text. */
   readonly valueLimits?: NonNullable<StoreOptions["valueLimits"]>;
   /**
-   * The log hook. Receives the events of the runtime and of `ctx.log`, with ids and names apart
+   * The log hook. Receives the events of the runtime and of `ctx.log`, with ids and names separate
    * from the text. By default, warnings and errors are emitted as process warnings.
    * @example onEvent: ({ level, message, details, data }) => logger[level]({ ...details, data },
    * message)

@@ -39,7 +39,7 @@ export interface WorkOptions {
   readonly concurrency?: number;
   /** The version of the deployed code. Runs that do not match it are left to workers of another version. */
   readonly codeVersion?: string;
-  /** The time after the loss of this machine before another may take over its runs; defaults to 30 s. */
+  /** The time after which other workers take over the runs of a lost machine; defaults to 30 s. */
   readonly lease?: Duration;
   /** The most waiting runs kept in memory. Other runs are replayed when they resume. Defaults to 1,000. */
   readonly hotRunsMax?: number;
@@ -48,7 +48,7 @@ export interface WorkOptions {
 }
 
 export interface CloseOptions {
-  /** The longest time in which running code may record its outcome; defaults to 10 s. The rest is released. */
+  /** The time limit for running code to record its outcome; defaults to 10 s. Unfinished runs are released. */
   readonly timeout?: Duration;
 }
 
@@ -79,7 +79,7 @@ export interface Holdfast extends StorePages {
     ...args: InputAnd<In, StartOptions>
   ): Promise<Run<Out>>;
   /**
-   * Starts many runs, in order. All drafts are checked first: an error names the place of the
+   * Starts many runs, in order. All drafts are checked first: an error names the index of the
    * draft (`details.index`), and no run is started. Then each run is started on its own. After
    * an error such as `EXECUTION_EXISTS`, repeat the call. More than a hundred drafts are read
    * over several turns of the event loop: do not change the list before this resolves.
@@ -108,7 +108,7 @@ export interface Holdfast extends StorePages {
   /**
    * Closes when the process receives SIGTERM or SIGINT, or a signal that you
    * name, and then ends the process by the same signal. A listener of your own
-   * therefore hears that signal twice. A second signal ends the process at
+   * therefore receives that signal twice. A second signal ends the process at
    * once, unless it comes within 0.3 s, as from a wrapper such as tsx.
    * Returns a function that stops listening.
    * @throws HoldfastError `DURATION_INVALID`, `OPTION_INVALID`

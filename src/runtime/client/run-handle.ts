@@ -35,7 +35,7 @@ export interface Run<out Out> {
    */
   cancel(options?: { readonly reason?: string; readonly force?: boolean }): Promise<void>;
   /**
-   * Starts nothing new until `resume`. Code that is running first records its outcome.
+   * Pauses the run: it starts nothing new until `resume`. Running code first records its outcome.
    * @throws HoldfastError `EXECUTION_RUNNING` for an activity with a running attempt, `EXECUTION_FINISHED`
    */
   pause(): Promise<void>;
@@ -44,7 +44,7 @@ export interface Run<out Out> {
   unpark(): Promise<void>;
   /**
    * Sends the run a message, which is kept until the run receives it. Repeated calls under one
-   * key send one message. A call without a value sends `true`, so that the run can tell the
+   * key send one message. A call without a value sends `true`, so that the run can distinguish the
    * message from a timeout.
    * @throws HoldfastError `EXECUTION_FINISHED`, `SIGNAL_CONFLICT`, `INPUT_INVALID`
    */
@@ -70,7 +70,7 @@ export interface Run<out Out> {
   fork(atVersion: number, options?: { readonly id?: string }): Promise<Run<Out>>;
   /**
    * Copies a run that failed, timed out or was cancelled. The copy continues from just before
-   * that. Later work of the run, such as compensation, is dropped. If the run has compensated
+   * that end. Later work of the run, such as compensation, is dropped. If the run has compensated
    * its work, start a new run under another id instead.
    */
   retry(options?: { readonly id?: string }): Promise<Run<Out>>;
@@ -85,7 +85,7 @@ export interface Run<out Out> {
     : never;
 }
 
-/** Makes a handle; nothing is looked up. */
+/** Makes a handle without a lookup. */
 export function runOf<Out>(context: RuntimeContext, name: string, id: string): Run<Out> {
   const {
     pages: { executions },

@@ -28,7 +28,7 @@ interface BulkOptions {
 }
 
 interface CancelAllOptions extends BulkOptions {
-  /** A text for people; kept in the log and in the result. */
+  /** A reason for people to read; kept in the log and in the result. */
   readonly reason?: string;
   readonly force?: boolean;
 }
@@ -56,7 +56,7 @@ export interface BulkReport {
  */
 export interface Runs extends Pick<Executions, "list" | "count"> {
   /**
-   * Asks runs to end. With `force` they end without executing their code. Runs at the top come
+   * Asks runs to end. With `force` they end without executing their code. Top-level runs come
    * first, so that no parent continues with the outcome of a cancelled child. Runs that end
    * with their parent are not counted.
    * @throws HoldfastError `OPTION_INVALID`, `ABORTED`
@@ -64,7 +64,7 @@ export interface Runs extends Pick<Executions, "list" | "count"> {
    * const { matched } = await holdfast.runs.cancelAll({ tag: "eu" }, { dryRun: true });
    */
   cancelAll(filter: RunFilter, options?: CancelAllOptions): Promise<BulkReport>;
-  /** Starts nothing new of these runs until they are resumed. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
+  /** Pauses runs: they start nothing new until they are resumed. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
   pauseAll(filter: RunFilter, options?: BulkOptions): Promise<BulkReport>;
   /** Resumes paused runs. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
   resumeAll(filter: Omit<RunFilter, "status">, options?: BulkOptions): Promise<BulkReport>;
@@ -197,7 +197,7 @@ async function applied(
   );
   const asked = optionsOf<RunFilter>(given, names);
   refuseUndefinedFilter(asked);
-  // Overwritten by the command's own condition, a typing error here would go unnoticed.
+  // The command's own condition overwrites this one, so a typo here would go unnoticed.
   givenFlag("hideFinished", asked.hideFinished);
   const filter = { ...asked, ...fixed };
   const checked = checkedOptions(options);

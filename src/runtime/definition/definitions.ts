@@ -20,7 +20,7 @@ interface FunctionOptions {
   /**
    * The time for which a started run is kept after its end, with all runs below
    * it. Workers that serve the function remove it soon afterwards. A caller that
-   * then asks for its result gets the error that the run does not exist. Defaults to
+   * then asks for its result gets `EXECUTION_NOT_FOUND`. Defaults to
    * forever. Children are kept as long as the run that called them.
    * @example workflow("poll", { keep: "30 days", keepFailed: "365 days" }, async (ctx) => …)
    */
@@ -41,7 +41,7 @@ export interface WorkflowOptions extends FunctionOptions {
 
 export interface ActivityOptions extends FunctionOptions {
   readonly retry?: RetryOptions;
-  /** Bounds one attempt. By default an attempt may last as long as its process. */
+  /** Limits one attempt. By default an attempt may last as long as its process. */
   readonly timeout?: Duration;
 }
 
@@ -67,7 +67,7 @@ export type DurableFunction<In, Out> = Workflow<In, Out> | Activity<In, Out>;
 
 /**
  * A message that a caller sends to a run, and that the run receives with
- * `ctx.receive`. The sender gives an `In`, of which a schema makes a `T`. Made
+ * `ctx.receive`. The sender passes an `In`, which a schema turns into a `T`. Made
  * by `signal`.
  */
 export interface Signal<out T, in In = T> {
@@ -106,7 +106,7 @@ type Body<Ctx, In, Out> = (ctx: Ctx, input: In) => Promise<Out> | Out;
 /**
  * Makes a workflow: an async function that survives the death of its process.
  * All its side effects go through `ctx`. The rest of its code must do the
- * same each time it runs with the same results.
+ * same each time it runs with the same recorded results.
  *
  * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `DURATION_INVALID`
  * @example

@@ -36,7 +36,7 @@ export interface StartOptions extends CallOptions {
   /** Defaults to `"now"`. */
   readonly startAt?: StartAt;
   /**
-   * Texts that go with the run, such as `traceparent`, tenant or user: at most 16 entries, names up
+   * Short strings that travel with the run, such as `traceparent`, tenant or user: at most 16 entries, names up
    * to 64 and values up to 512 characters, stored in the clear. Everything that the run starts
    * inherits them. `ctx.start` with metadata of its own passes on only that.
    */
@@ -46,7 +46,7 @@ export interface StartOptions extends CallOptions {
 export interface StepOptions {
   /** Defaults to 5 retries, the first after 100 ms. */
   readonly retry?: RetryOptions;
-  /** Bounds one attempt, which is then aborted and counts as failed. */
+  /** The time limit of one attempt. An attempt that exceeds it is aborted and counts as failed. */
   readonly timeout?: Duration;
 }
 
@@ -157,8 +157,8 @@ export interface WorkflowContext<Next = unknown> {
   ): Promise<Detached>;
   /**
    * Runs a function in this process and records its result. A recorded step
-   * never runs again. An interrupted step does. Calls of `ctx` inside the
-   * function are refused.
+   * never runs again; an interrupted step does. Inside the function, calls of
+   * `ctx` are refused.
    * @example const label = await ctx.step("print label", () => printer.print(order));
    * @example const rate = await ctx.step("rate", { retry: { maxRetries: 2 }, timeout: "5s" }, ({ abortSignal }) => getRate(abortSignal));
    */
@@ -175,8 +175,9 @@ export interface WorkflowContext<Next = unknown> {
    * });
    */
   transaction<T>(name: string, body: () => Tx<T>): Promise<T>;
-  /** Waits for milliseconds or years. No worker place or connection is held while it waits. */
+  /** Waits for a duration, from milliseconds to years. It holds no worker place and no connection. */
   sleep(time: Duration): Promise<void>;
+  /** Waits until an instant: a Date, or milliseconds since 1970. */
   sleepUntil(instant: Date | number): Promise<void>;
   /**
    * Waits for a message. Messages that arrived earlier are kept, oldest first.
@@ -198,19 +199,19 @@ export interface WorkflowContext<Next = unknown> {
   joinSet<Out = unknown>(name?: string): JoinSet<Out>;
 
   /**
-   * The time as the run knows it: the time of the last delivery to it, and
-   * before the first delivery the time at which it was due.
+   * Returns the run's own time in milliseconds since 1970, the same on replay: the
+   * time of the last delivery to it; before the first delivery, the time at which it was due.
    */
   now(): number;
-  /** A number of at least 0 and below 1, the same on replay. */
+  /** Returns a random number from 0 up to, but not including, 1: the same on replay. */
   random(): number;
-  /** Different for each call and run, the same on replay. */
+  /** Returns a UUID that differs for each call and run, and is the same on replay. */
   uuid(): string;
-  /** Shows a value to readers of the run. */
+  /** Publishes a value that readers of the run see, such as a percentage. */
   setProgress(value: unknown): void;
   /**
-   * True for runs that reach this call for the first time. It keeps new code
-   * beside old code while runs of both continue.
+   * True for runs that reach this call for the first time, and false for runs that passed
+   * it before it was written. Use it to keep the old code for those runs.
    * @example if (ctx.patched("send-mail-too")) await ctx.call(sendMail, order);
    */
   patched(id: string): boolean;

@@ -14,8 +14,8 @@ import type { RuntimeContext } from "../runtime-context.ts";
 /** The schedules that were given to `work`, in this or another process, now or before. */
 export interface RunSchedules {
   /**
-   * Lists all schedules by name, with their next five instants. A schedule that no code gives
-   * to `work` any more stays, does not fire, and is overdue: remove it.
+   * Lists all schedules by name, with their next five instants. A schedule that no code passes
+   * to `work` any more stays in the list, overdue, and does not fire: remove it.
    * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
    * @example const { items } = await holdfast.schedules.list();
    */
@@ -34,16 +34,16 @@ export interface RunSchedules {
    */
   resume(name: string): Promise<boolean>;
   /**
-   * Starts a run now, outside of the cadence, even if the schedule is paused or has unfinished
+   * Starts a run now, outside the cadence, even if the schedule is paused or has unfinished
    * runs. For later instants the run counts as a run of the schedule. Give a key to make the
    * call repeatable: repeated calls under one key fire once.
-   * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `NAME_INVALID`, `OPTION_INVALID`, `EXECUTION_EXISTS` when the schedule starts something else since the key was used
+   * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `NAME_INVALID`, `OPTION_INVALID`, `EXECUTION_EXISTS` when the schedule has changed its function or input since the key was used
    * @example const run = await holdfast.schedules.fire("nightly", { key: "after-the-fix" });
    */
   fire(
     name: string,
     options?: {
-      /** 1 to 50 of A-Z, a-z, 0-9 and "_:/@-"; a new one by default. */
+      /** 1 to 50 characters of A-Z, a-z, 0-9 and "_:/@-"; a new one by default. */
       readonly key?: string;
     },
   ): Promise<Run<unknown>>;

@@ -88,7 +88,7 @@ import { expireTimers, type ExpireOptions, type ExpireReport } from "./timers/ex
 import { releaseDead, type ReleaseReport } from "./timers/release.ts";
 import { executionReads, type ExecutionReads } from "./execution-reads.ts";
 
-/** Methods that take only the id of an execution or of a delay. */
+/** Methods that take only the id of a run or of a delay. */
 type OfOne<Out> = Method<[id: string, wait?: WaitOptions], Out>;
 type OfLifecycle = OfOne<{
   readonly nextVersion: number;
@@ -99,7 +99,7 @@ type OfDelay<Out> = Method<[delay: string, wait?: WaitOptions], Out>;
 /** The execution log of a database: the history of workflows and activities, and their locks. */
 export interface Executions extends ExecutionReads {
   /**
-   * Creates an execution, or finds the one with the same id, function and input. To retry the call
+   * Creates a run, or finds the one with the same id, function and input. To retry the call
    * safely, pass an id of your own. If a parent requests a child, create the child in that same
    * append. For a child created separately, only `maintenance.check` compares its input with the
    * requested one.
@@ -109,9 +109,9 @@ export interface Executions extends ExecutionReads {
    */
   readonly create: Method<[draft: ExecutionDraft, wait?: WaitOptions], CreatedExecution>;
   /**
-   * Appends events from `version` on, with the children that they request. All are written or none,
-   * at most 1,000 of each. For each run that a "scheduled" event starts, the outcome reports the
-   * result; a taken id fails nothing. Children marked `locked` are returned locked, as by
+   * Appends events from `version` on, with the children that they request: at most 1,000 of each,
+   * all or nothing. For each run that a "scheduled" event starts, the outcome reports the
+   * result; a taken id does not fail the call. Children marked `locked` are returned locked, as by
    * `createLocked`. To retry, pass the same version and events: if the log already holds them, the
    * outcome is the same as the first time.
    * @throws HoldfastError `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`, `EXECUTION_EXISTS`,
@@ -132,7 +132,7 @@ export interface Executions extends ExecutionReads {
     AppendOutcome
   >;
   /**
-   * Appends the given `events`, if any, then the end of the execution, and notifies the parent. To
+   * Appends the given `events`, if any, then the end of the run, and notifies the parent. To
    * retry, pass the same version and an equal result.
    * @throws HoldfastError as `append` does, and `OPTION_INVALID` for an invalid result.
    * @example await log.finish("order-42", 3, { kind: "completed", value: "shipped" }, { fence: locked.holder });
@@ -142,7 +142,7 @@ export interface Executions extends ExecutionReads {
     AppendOutcome
   >;
   /**
-   * Copies an execution up to a version into a new one, which continues from there. To retry the
+   * Copies a run up to a version into a new one, which continues from there. To retry the
    * call safely, pass an id of your own.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `FORK_POINT_INVALID`, `FORK_TOO_LARGE`, `EXECUTION_EXISTS`, `EXECUTION_ERASED`, `EXECUTION_BEING_REMOVED`, `EVENTS_INVALID` for the id of a child
    * @example const { id } = await log.fork("order-42", 17, { id: "order-42-again" });
@@ -160,7 +160,7 @@ export interface Executions extends ExecutionReads {
    * of a function, three go to runs that a worker has had before and one to a new run, while both
    * are due. The longest due of each kind comes first, and `debt` carries that count from one call to the next.
    * Runs parked under other code versions are included; runs parked under the given one are not.
-   * Unreadable runs are skipped and reported. A second call by the same executor and run locks
+   * Unreadable runs are skipped and reported. A second call by the same holder locks
    * other runs. If the response is lost, the runs that it locked become due again when their leases
    * end.
    *
@@ -175,15 +175,15 @@ export interface Executions extends ExecutionReads {
    */
   readonly lockPending: Method<[options: LockPendingOptions], LockPendingOutcome>;
   /**
-   * Locks one execution and ignores the limits of its function, which apply only to `lockPending`.
-   * If the same run already holds the execution, its lock is extended.
+   * Locks one run and ignores the limits of its function, which apply only to `lockPending`.
+   * If the same holder already has the lock, it is extended.
    * @throws HoldfastError `LOCK_HELD`, `LOCK_NOT_DUE`, `LOCK_BLOCKED`, `LOCK_INCOMPATIBLE`, `LOCK_EXPIRY_INVALID`, `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
    *   `EXECUTION_PAUSED`, `EXECUTION_PARKED`, `CORRUPT_ROW`
    */
   readonly lock: Method<[id: string, version: number, options: LockOptions], LockedExecution>;
   /**
-   * Extends the caller's own lock, even an expired one if no other worker has taken the execution. An
-   * execution kept in memory while it waits continues to wait. The retry policy stays unless a new
+   * Extends the caller's own lock, even an expired one if no other worker has taken the run. A
+   * run kept in memory while it waits continues to wait. The retry policy stays unless a new
    * one is given.
    * @throws HoldfastError `LOCK_LOST`, and those of `lock`
    */
@@ -202,8 +202,8 @@ export interface Executions extends ExecutionReads {
     { readonly lost: readonly ExecutionId[] }
   >;
   /**
-   * Creates an execution and locks it in one step, ignoring the limits of its function. An existing
-   * execution is not locked, unless the same executor and run already hold it. That is a repeated
+   * Creates a run and locks it in one step, ignoring the limits of its function. An existing
+   * run is not locked, unless the same holder has already locked it. That is a repeated
    * call, which returns the existing lock.
    * @throws HoldfastError those of `create` and `lock`
    */
@@ -212,7 +212,7 @@ export interface Executions extends ExecutionReads {
     CreatedExecution & { readonly locked?: LockedExecution }
   >;
   /**
-   * Releases an execution without counting a failure. It is due again at once, or after the given
+   * Releases a run without counting a failure. It is due again at once, or after the given
    * time.
    * @throws HoldfastError as `append` does.
    * @example await log.unlock("order-42", 3, { holder: locked.holder, reason: "shutting down" });
@@ -220,9 +220,9 @@ export interface Executions extends ExecutionReads {
   readonly unlock: Method<[id: string, version: number, options: UnlockOptions], AppendOutcome>;
 
   /**
-   * Prevents an execution from being locked. The worker that runs a workflow is notified by
+   * Prevents a run from being locked. The worker that runs a workflow is notified by
    * `execution.interrupted` with the id as its key. It records the calls that it has started, then
-   * unlocks the workflow. May be repeated: pausing a paused execution changes nothing.
+   * unlocks the workflow. May be repeated: pausing a paused run changes nothing.
    * @throws HoldfastError `EXECUTION_RUNNING` for an activity that runs, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`
    */
   readonly pause: OfLifecycle;
@@ -231,12 +231,12 @@ export interface Executions extends ExecutionReads {
   /** Resumes a parked execution, with any version of its code. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
   readonly unpark: OfLifecycle;
   /**
-   * Requests the end of an execution. One without history, children or a holder ends at
+   * Requests the end of a run. One without history, children or a holder ends at
    * once, and the result is `cancelled`. Any other is marked and made due, so that its code cleans
    * up and ends it; the result is `requested`. Its worker is notified by `execution.interrupted`.
    *
-   * With `force` the execution and all its descendants end without running any code. Descendants
-   * end first, in transactions of their own. After an interruption the execution stays marked and
+   * With `force` the run and all its descendants end without running any code. Descendants
+   * end first, in transactions of their own. After an interruption the run stays marked and
    * no worker can lock it; the same call continues. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NAME_INVALID` for a reason that is empty or above 4,096 characters, `OPTION_INVALID`
    * @example await log.cancel("order-42", { reason: "the customer called" });
@@ -246,14 +246,14 @@ export interface Executions extends ExecutionReads {
     "cancelled" | "requested" | "alreadyCancelling" | "alreadyFinished"
   >;
   /**
-   * Ends an activity or external execution at once, even while it runs. May be repeated. `cancel`
+   * Ends an activity or external run at once, even while it runs. May be repeated. `cancel`
    * leaves the end of a running one to its worker. Use this after you have killed that worker's
    * attempt, or when you do not want to wait for it. Later reports of the attempt are refused.
    * @throws HoldfastError `EVENTS_INVALID` for a workflow, `EXECUTION_NOT_FOUND`
    */
   readonly cancelActivity: OfOne<"cancelled" | "alreadyFinished">;
   /**
-   * Resolves an external execution. Repeating the call with the same result is allowed.
+   * Resolves an external run. Repeating the call with the same result is allowed.
    * @throws HoldfastError `RESOLUTION_CONFLICT`, `NOT_EXTERNAL`, `EXECUTION_NOT_FOUND`, `OPTION_INVALID` for an invalid result
    * @example await log.resolve("approval-7", { kind: "completed", value: { by: "ann" } });
    */
@@ -262,13 +262,13 @@ export interface Executions extends ExecutionReads {
     "resolved" | "alreadyResolved"
   >;
   /**
-   * Sets the progress value that people see for the execution; null removes it. With a fence, only
-   * the run that has, or last had, the lock may set it. May be repeated.
+   * Sets the progress value that people see for the run; null removes it. With a fence, only
+   * the holder that has, or last had, the lock may set it. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    */
   readonly setProgress: Method<[id: string, progress: unknown, options?: ProgressOptions], void>;
   /**
-   * Sends a signal, which is kept until the execution asks for it. Pass a key to make the call
+   * Sends a signal, which is kept until the run asks for it. Pass a key to make the call
    * repeatable: `existed` is true if an equal value was already sent under that key.
    * @throws HoldfastError `SIGNAL_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `NAME_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example
@@ -315,9 +315,9 @@ export interface Executions extends ExecutionReads {
    */
   expireTimers(options?: ExpireOptions): Promise<ExpireReport>;
   /**
-   * Releases the executions held by processes that are proven dead. A process of unknown state
-   * keeps its executions until their leases end. With an owner, for use after a `death` hint, it
-   * releases only the executions of that process. Without an owner it checks all processes, for use
+   * Releases the runs held by processes that are proven dead. A process of unknown state
+   * keeps its runs until their leases end. With an owner, for use after a `death` hint, it
+   * releases only the runs of that process. Without an owner it checks all processes, for use
    * when a worker starts, since no worker may have seen the deaths. May be repeated.
    * @throws HoldfastError `ID_MALFORMED`
    */
@@ -337,7 +337,7 @@ export interface Executions extends ExecutionReads {
     options?: PendingWaitOptions,
   ): Promise<void>;
   /**
-   * Returns the responses of an execution after a number, in order, once there is at least one. A
+   * Returns the responses of a run after a number, in order, once there is at least one. A
    * page has at most 200: call again with the last number.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`
    */
@@ -347,7 +347,7 @@ export interface Executions extends ExecutionReads {
     wait?: WaitOptions,
   ): Promise<readonly LoggedResponse<unknown>[]>;
   /**
-   * Returns the result of an execution once it has finished.
+   * Returns the result of a run once it has finished.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`
    * @example
    * const result = await log.waitForResult("order-42", { timeout: "30 seconds" });

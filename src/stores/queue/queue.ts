@@ -37,7 +37,7 @@ export interface Queue {
    * await queue.enqueue("chat-7", { items: [{ kind: "user_message", payload: "hello" }], source: "http:42" });
    * @example
    * const enqueue = queue.enqueue.prepare("chat-7", { items: [{ kind: "user_message", payload: "hello" }] });
-   * await database.write("order and say so", function* () {
+   * await database.write("order and notify", function* () {
    *   yield* run(sql`INSERT INTO app_order (id) VALUES (42)`);
    *   yield* enqueue();
    * });
@@ -68,7 +68,7 @@ export interface Queue {
   /**
    * Claims the batches at the front that belong to one turn, at most `limit`. Claims nothing when
    * the front is a command or must wait for the boundary.
-   * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for an unreadable payload: then nothing stays claimed
+   * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for an unreadable payload, in which case nothing stays claimed
    * @example
    * const work = await queue.claimTurn(lease, { key: turnId });
    * if (work !== undefined) await sessions.commit(lease.session, { turn: turnId, fence: lease, claims: [work.ref], nodes });
@@ -99,7 +99,7 @@ export interface Queue {
     number
   >;
   /**
-   * Consumes claimed work outside any commit, for work that leaves nothing in its session. May be
+   * Consumes claimed work outside any commit, for work that adds nothing to its session. May be
    * repeated under the same lease, until 256 other claims have been completed this way.
    * @throws HoldfastError `LEASE_LOST`, `CLAIM_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
@@ -123,7 +123,7 @@ export interface Queue {
   ): Promise<{ readonly sourceKeys: number }>;
 }
 
-/** Holds nothing but subscriptions, so one database can have any number of these. */
+/** The queues of a database. The returned object holds only subscriptions, so one database can have any number of them. */
 export function queue(database: Database, options?: QueueOptions): Queue {
   const context = queueContext(database, options);
   return {

@@ -150,7 +150,7 @@ export interface Sessions {
   >;
 
   /**
-   * Returns the host's metadata of a session.
+   * Returns the metadata that the host saved for a session.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly meta: Method<
@@ -179,7 +179,7 @@ export interface Sessions {
    */
   readonly head: Method<[session: SessionName, wait?: WaitOptions], SessionHead>;
   /**
-   * Returns head, active path and checkpoint as of one moment: everything a worker needs to resume
+   * Returns head, active path and checkpoint in one snapshot: everything a worker needs to resume
    * the session.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
    * @example
@@ -225,7 +225,7 @@ export interface Sessions {
   /**
    * Hides nodes at once and ignores unknown ids. If the leaf is hidden, the conversation continues
    * from its nearest visible ancestor. Like a turn, it needs the lease and gives the session a new
-   * revision. Nodes that are hidden already need neither: a repeated call changes nothing.
+   * revision. For nodes that are already hidden it does neither, so a repeated call changes nothing.
    * @throws HoldfastError `LEASE_LOST`, `REVISION_CONFLICT`, `NAME_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`,
    *   `SESSION_DELETED`
    * @example
@@ -266,7 +266,7 @@ export interface Sessions {
 
 /**
  * Conversations of agents: a graph of nodes, a checkpoint in parts and a ledger of usage. Turn
- * commits change all of them. The returned object holds nothing, so one database can have any
+ * commits change all of them. The returned object has no state, so one database can have any
  * number of them.
  *
  * @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`
