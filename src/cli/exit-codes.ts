@@ -1,6 +1,9 @@
 import { isHoldfastError, originOf, type ErrorCode } from "../model/errors.ts";
 
-/** Exit codes for scripts: these numbers never change. docs/cli.md explains each. */
+/**
+ * Exit codes for scripts: these numbers never change. docs/cli.md explains each. Findings of a
+ * check have a code of their own, so that a script can distinguish them from a check that failed.
+ */
 export const exitCodes = {
   ok: 0,
   failed: 1,
