@@ -34,8 +34,8 @@ const append = (log: Executions, id: string, version: number, name = "s"): Promi
     { fence: holder },
   );
 
-/** The questions that one call after the other asks on the connection of calls, in the mean. */
-async function questionsOf(
+/** The round trips of one call after the other on the connection of calls, in the mean. */
+async function roundTripsOf(
   url: string,
   open: (url: string) => Promise<Database>,
   calls: (log: Executions) => Promise<(nth: number) => Promise<unknown>>,
@@ -56,7 +56,7 @@ async function questionsOf(
 }
 
 describe("one caller on Postgres", () => {
-  // Each question is a round trip. Commits are announced on another connection.
+  // Commits are announced on another connection.
   test.each<[string, number, (log: Executions) => Promise<(nth: number) => Promise<unknown>>]>([
     [
       "append of a step",
@@ -66,10 +66,28 @@ describe("one caller on Postgres", () => {
         return (nth) => append(log, "a", nth + 2);
       },
     ],
-  ])("asks for an %s %i time(s)", (_, expected, calls) =>
+    [
+      "read",
+      4, // Three statements, the first with BEGIN. The last round trip comes after the answer.
+      async (log) => {
+        await lockedRun(log, "a");
+        return () => log.get("a");
+      },
+    ],
+    ["creation", 4, async (log) => (nth) => log.create({ id: `c${nth}`, function: "f", input: 1 })],
+    ["creation of a locked run", 4, async (log) => (nth) => lockedRun(log, `l${nth}`)],
+    [
+      "signal",
+      7,
+      async (log) => {
+        await log.create({ id: "s", function: "f", input: 1 });
+        return (nth) => log.signal("s", "go", nth);
+      },
+    ],
+  ])("takes for one %s %i round trip(s)", (_, expected, calls) =>
     withPlace(async (place) => {
       const open = (url: string): Promise<Database> => place.open({ poolSize: 1 }, url);
-      expect(await questionsOf(place.url, open, calls)).toBe(expected);
+      expect(await roundTripsOf(place.url, open, calls)).toBe(expected);
     }),
   );
 

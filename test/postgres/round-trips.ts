@@ -15,11 +15,18 @@ export async function questionsDuring(
 ): Promise<number> {
   const { hostname, port } = new URL(url);
   const said: Buffer[][] = [];
+  const turns: number[] = [];
   const proxy = createServer((client) => {
     const chunks: Buffer[] = [];
-    said.push(chunks);
+    const nth = said.push(chunks) - 1;
+    let hasHeard = true;
     const server = connect({ host: hostname, port: Number(port) });
-    client.on("data", (chunk: Buffer) => chunks.push(chunk));
+    server.on("data", () => (hasHeard = true));
+    client.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      if (hasHeard) turns[nth] = (turns[nth] ?? 0) + 1;
+      hasHeard = false;
+    });
     client.pipe(server).pipe(client);
     client.on("error", () => server.destroy());
     server.on("error", () => client.destroy());
@@ -29,7 +36,7 @@ export async function questionsDuring(
   try {
     await body(
       urlWith((parsed) => (parsed.port = String(own)), url),
-      () => said.map((chunks) => questionsIn(Buffer.concat(chunks))),
+      () => said.map((_, nth) => turns[nth] ?? 0),
     );
   } finally {
     proxy.close();

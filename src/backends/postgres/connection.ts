@@ -78,6 +78,9 @@ export class Connection {
   #departure: Promise<void> | undefined;
   #askedMs = 0;
   #answeredMs = 0;
+  /** Settles when the server has answered the beginning of a read. */
+  #begun: Promise<{ readonly error: unknown } | undefined> | undefined;
+  #isReadRefused = false;
   /** The first statement failure of the current transaction. */
   failure: HoldfastError | undefined;
 
@@ -147,6 +150,11 @@ export class Connection {
     return this.#isPooled;
   }
 
+  /** True when the server refused to begin the read, whose statements then belong to no snapshot. */
+  get isReadRefused(): boolean {
+    return this.#isReadRefused;
+  }
+
   /** Our backend on the server, if the session is not shared. */
   get backend(): Backend | undefined {
     return this.#backend;
@@ -180,11 +188,13 @@ export class Connection {
         await this.#answered(template.postgres, () =>
           this.#session(asLiteral([template.postgres])).simple(),
         );
+        await this.#assertBegun();
         return { rows: [], count: 0 };
       }
       const result = await this.#answered(template.postgres, () =>
         this.#session(this.#templates.literalOf(template), ...parameters.map(bound)),
       );
+      await this.#assertBegun();
       checkRows(result, result.columns);
       return {
         rows: result.slice(),
@@ -195,10 +205,29 @@ export class Connection {
     }
   }
 
-  async begin(kind: TransactionKind): Promise<void> {
+  async begin(kind: Exclude<TransactionKind, "read">): Promise<void> {
     this.failure = undefined;
-    this.#access = kind === "read" ? "read" : "write";
+    this.#access = "write";
     await this.#control(this.#beginning(kind));
+  }
+
+  /**
+   * Begins a read without awaiting the answer, since the first statement follows at once. Should the
+   * server refuse, that statement fails instead. A write awaits its beginning, because a statement
+   * outside the transaction would commit.
+   */
+  beginRead(): void {
+    this.failure = undefined;
+    this.#access = "read";
+    this.#isReadRefused = false;
+    if (this.#lost) return;
+    const text = constant(this.#texts.begin.read);
+    this.#begun = this.#session(text)
+      .simple()
+      .then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      );
   }
 
   /**
@@ -299,6 +328,15 @@ export class Connection {
     if (isOurs && typeof found?.pid === "number" && typeof found.since === "string")
       this.#backend = { pid: found.pid, since: found.since };
     this.#limit?.settle(this.#backend);
+  }
+
+  /** The answers come in order, so that of the beginning is there. */
+  async #assertBegun(): Promise<void> {
+    const refused = await this.#begun;
+    this.#begun = undefined;
+    if (refused === undefined) return;
+    this.#isReadRefused = true;
+    throw refused.error;
   }
 
   async #answered<T>(text: string, ask: () => PromiseLike<T>): Promise<T> {

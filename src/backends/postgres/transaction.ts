@@ -106,18 +106,17 @@ export async function transactLone<T>(
  * caller need not wait for the end.
  */
 export async function look<T>(connection: Connection, body: Body<T>): Promise<Ending<T>> {
-  try {
-    await connection.begin("read");
-  } catch (error) {
-    return notBegun(connection, error);
-  }
+  if (connection.isLost) return notBegun(connection, connectionLost());
+  connection.beginRead();
   const fate = new Fate(body.name, undefined);
   try {
     const value = await drive(connection, body.start, fate);
     // A read has nothing to commit, so both verdicts have the same effect.
     fate.verdict(value);
+    if (connection.isReadRefused) return notBegun(connection, connection.failure);
     return judged(connection, { kind: "rolledBack", value });
   } catch (error) {
+    if (connection.isReadRefused) return notBegun(connection, connection.failure ?? error);
     const ending = judged<T>(connection, { kind: "failed", error });
     const { failure } = connection;
     // A read changes nothing, so it can be repeated on another connection. After a silence its
