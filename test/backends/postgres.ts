@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import type { Backend, Place } from "../conformance/backend.ts";
 import { appSchemaOf, giveBack, makeAppSchema, takeSpare } from "../postgres/spare-schemas.ts";
 

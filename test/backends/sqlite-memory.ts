@@ -1,5 +1,5 @@
 import { openSqlite } from "../../src/sqlite.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import type { Backend } from "../conformance/backend.ts";
 import { driverName } from "../sqlite/place.ts";
 

@@ -1,4 +1,4 @@
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import type { Orders } from "./prepare-actions.ts";
 
 /** Does something that can be repeated, and says what it does outside of the database. */

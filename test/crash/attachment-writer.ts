@@ -1,6 +1,5 @@
-import { openSqlite } from "../../src/sqlite.ts";
+import { openSqlite, attachmentFiles } from "../../src/sqlite.ts";
 import { attachments } from "../../src/sessions.ts";
-import { attachmentFiles } from "../../src/backends/files/attachment-files.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { openSqlite } from "../../src/sqlite.ts";
-import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
+import { awaitEvents } from "../../src/effects.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
+import { awaitEvents } from "../../src/effects.ts";
 import { createSession } from "../conformance/lease/leased-sessions.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";

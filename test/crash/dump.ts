@@ -1,7 +1,4 @@
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { rows, sql, type Statement, type Database } from "../../src/kernel.ts";
 import { ownTableNames } from "../fixtures/schema.ts";
 
 /** Rows by their table, as text and in the order of it. */

@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import { effects } from "../../src/stores/effect/effects.ts";
+import { effects } from "../../src/effects.ts";
 import { openTold } from "./told-database.ts";
 
 /**

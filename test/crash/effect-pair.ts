@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from "vitest";
-import type { Effects } from "../../src/stores/effect/effects.ts";
+import type { Effects } from "../../src/effects.ts";
 import { Child } from "./child.ts";
 
 const turn = { kind: "turn", session: "s", id: "t1" };

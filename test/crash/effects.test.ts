@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { effects } from "../../src/stores/effect/effects.ts";
+import { effects } from "../../src/effects.ts";
 import { createSession } from "../conformance/lease/leased-sessions.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { executeWithAnother, relieved } from "./effect-pair.ts";

@@ -1,12 +1,15 @@
-import { delayId } from "../../src/model/ids/delay-id.ts";
-import type { Holder } from "../../src/model/execution/event.ts";
-import type { GivenEvent } from "../../src/model/execution/given-event.ts";
-import { childId, parseExecutionId } from "../../src/model/ids/execution-id.ts";
-import type { FunctionName } from "../../src/model/ids/function-name.ts";
-import { namedJoinSet } from "../../src/model/ids/join-set-id.ts";
+import {
+  delayId,
+  type Holder,
+  type GivenEvent,
+  childId,
+  parseExecutionId,
+  type FunctionName,
+  namedJoinSet,
+  executions,
+} from "../../src/executions.ts";
+import { idSource } from "../../src/kernel.ts";
 import { openSqlite } from "../../src/sqlite.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
-import { idSource } from "../../src/model/ids/id-source.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

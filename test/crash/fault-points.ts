@@ -6,7 +6,7 @@ import type {
   RawConnection,
   RawStatement,
 } from "../../src/backends/sqlite/drivers/drivers.ts";
-import type { Statement } from "../../src/sql/statement.ts";
+import type { Statement } from "../../src/kernel.ts";
 
 /** Where a process kills itself. */
 export interface KillPoint {

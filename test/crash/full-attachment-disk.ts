@@ -1,8 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openSqlite } from "../../src/sqlite.ts";
+import { openSqlite, attachmentFiles } from "../../src/sqlite.ts";
 import { attachments } from "../../src/sessions.ts";
-import { attachmentFiles } from "../../src/backends/files/attachment-files.ts";
 import { createSession } from "../conformance/blob/owners.ts";
 import { filesIn } from "../conformance/attachment/byte-stores.ts";
 import { driverName } from "../sqlite/place.ts";

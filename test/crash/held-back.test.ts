@@ -4,7 +4,7 @@ import { Checkpointer, checkpointBusyMs } from "../../src/backends/sqlite/log/ch
 import { LogThread } from "../../src/backends/sqlite/log/log-thread.ts";
 import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
-import type { Warning } from "../../src/sql/database.ts";
+import type { Warning } from "../../src/kernel.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { driverName, withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { ManualClock } from "../../src/model/time/clock.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import { expectSound } from "../conformance/sound.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { Child } from "./child.ts";

@@ -1,5 +1,4 @@
-import { leases } from "../../src/stores/lease/leases.ts";
-import { queue } from "../../src/stores/queue/queue.ts";
+import { leases, queue } from "../../src/sessions.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { driverName } from "../sqlite/place.ts";
 

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
-import { queue } from "../../src/stores/queue/queue.ts";
+import type { OwnerId } from "../../src/kernel.ts";
+import { leases, queue } from "../../src/sessions.ts";
 import { createSession } from "../conformance/lease/leased-sessions.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";

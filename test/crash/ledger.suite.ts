@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { rows, sql, type Database } from "../../src/kernel.ts";
 import { isDeep, seed } from "../depth.ts";
 import { Child } from "./child.ts";
 import {

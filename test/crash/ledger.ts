@@ -1,7 +1,4 @@
-import { integer, strict } from "../../src/sql/dialect.ts";
-import { row, rows, run } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { integer, strict, row, rows, run, type Tx, sql } from "../../src/kernel.ts";
 
 /** A body of a user: it selects without a lock, decides, and writes what it decided. */
 export type Step =

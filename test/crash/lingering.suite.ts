@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Database } from "../../src/sql/database.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
-import { schedules } from "../../src/stores/schedule/schedules.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
+import type { Database } from "../../src/kernel.ts";
+import { executions } from "../../src/executions.ts";
+import { schedules } from "../../src/triggers.ts";
+import { sessions } from "../../src/sessions.ts";
 import { until } from "../conformance/runtime/waiting.ts";
 import { Child } from "./child.ts";
 import { pendingWaits } from "./pending-waits.ts";

@@ -1,14 +1,10 @@
 import { isHoldfastError } from "../../src/model/errors.ts";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
-import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
+import { type OwnerId, type Database, rows, sql } from "../../src/kernel.ts";
+import { leases, sessions } from "../../src/sessions.ts";
+import { schedules } from "../../src/triggers.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
-import type { Database } from "../../src/sql/database.ts";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
-import { schedules } from "../../src/stores/schedule/schedules.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
 import { pendingWaits } from "./pending-waits.ts";
 import { openTold } from "./told-database.ts";
 

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { Warning } from "../../src/sql/database.ts";
+import type { Warning } from "../../src/kernel.ts";
 import { rejection } from "../conformance/backend.ts";
 import { createNoteTable, noteCount } from "../conformance/notes.ts";
 import { withFolder } from "../sqlite/place.ts";

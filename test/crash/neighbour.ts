@@ -1,4 +1,4 @@
-import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../src/kernel.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { addNote } from "../conformance/notes.ts";
 import { driverName } from "../sqlite/place.ts";

@@ -14,7 +14,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../src/kernel.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { until } from "../conformance/runtime/waiting.ts";
 import { isDeep } from "../depth.ts";

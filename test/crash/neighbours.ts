@@ -1,4 +1,4 @@
-import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../src/kernel.ts";
 import type { ChangeHint, Liveness, Stats } from "../../src/sql/database.ts";
 import { createNoteTable } from "../conformance/notes.ts";
 import { withFolder } from "../sqlite/place.ts";

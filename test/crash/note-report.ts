@@ -1,6 +1,4 @@
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { rows, sql, type Database } from "../../src/kernel.ts";
 import type { Child } from "./child.ts";
 
 /** Ids with both halves, and ids with one: the latter must not exist. */

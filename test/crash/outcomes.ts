@@ -1,10 +1,8 @@
 import { expect } from "vitest";
-import type { Database } from "../../src/sql/database.ts";
-import { effects } from "../../src/stores/effect/effects.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
-import { processes } from "../../src/stores/process/processes.ts";
-import type { Processes } from "../../src/stores/process/processes.ts";
-import { queue } from "../../src/stores/queue/queue.ts";
+import type { Database } from "../../src/kernel.ts";
+import { effects } from "../../src/effects.ts";
+import { leases, queue } from "../../src/sessions.ts";
+import { processes, type Processes } from "../../src/processes.ts";
 import { storedEffects } from "../conformance/effect/fixture.ts";
 import { charge, scope } from "./actions/effects.ts";
 import { work, worker } from "./actions/registry.ts";

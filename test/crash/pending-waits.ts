@@ -1,13 +1,8 @@
-import type { Duration } from "../../src/model/time/durations.ts";
-import { idSource } from "../../src/model/ids/id-source.ts";
-import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
-import type { Database, WaitOptions } from "../../src/sql/database.ts";
-import { effects } from "../../src/stores/effect/effects.ts";
-import { processEffects } from "../../src/stores/effect/commands/process-effects.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
-import { processes } from "../../src/stores/process/processes.ts";
-import { queue } from "../../src/stores/queue/queue.ts";
+import { type Duration, idSource, type Database, type WaitOptions } from "../../src/kernel.ts";
+import { awaitEvents, effects, processEffects } from "../../src/effects.ts";
+import { executions } from "../../src/executions.ts";
+import { leases, queue } from "../../src/sessions.ts";
+import { processes } from "../../src/processes.ts";
 
 type Answer = () => Promise<unknown>;
 

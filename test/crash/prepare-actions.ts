@@ -1,11 +1,9 @@
-import type { Holder } from "../../src/model/execution/event.ts";
-import { idSource } from "../../src/model/ids/id-source.ts";
-import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
-import type { Database } from "../../src/sql/database.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
-import { processes } from "../../src/stores/process/processes.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
-import { triggers } from "../../src/stores/trigger/triggers.ts";
+import { type Holder, executions } from "../../src/executions.ts";
+import { idSource, type Database } from "../../src/kernel.ts";
+import { awaitEvents } from "../../src/effects.ts";
+import { processes } from "../../src/processes.ts";
+import { sessions } from "../../src/sessions.ts";
+import { triggers } from "../../src/triggers.ts";
 import { scope } from "./actions/effects.ts";
 import { occurrence } from "./actions/triggers.ts";
 import { preparedTurn } from "./turn.ts";

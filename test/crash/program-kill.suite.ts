@@ -8,7 +8,7 @@ import { loadedWhole } from "../../src/runtime/worker/hot/history.ts";
 import { holdfastOver, type Holdfast } from "../../src/runtime/client/holdfast.ts";
 import { replayLog } from "../../src/runtime/history/replay-log.ts";
 import type { Run } from "../../src/runtime/client/run-handle.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import { whenLogStands } from "../conformance/runtime/log-growth.ts";
 import { disagreement, ping, programFunctions } from "../conformance/runtime/program.ts";
 import { programs } from "../conformance/runtime/random-programs.ts";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import { leaseOn, openTold } from "./told-database.ts";
 
 /**

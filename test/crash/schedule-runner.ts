@@ -1,9 +1,8 @@
 import { createInterface } from "node:readline";
 import { manualClock } from "../../src/model/time/clock.ts";
 import { openSqlite } from "../../src/sqlite.ts";
-import { row } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import { triggers } from "../../src/stores/trigger/triggers.ts";
+import { row, sql } from "../../src/kernel.ts";
+import { triggers } from "../../src/triggers.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

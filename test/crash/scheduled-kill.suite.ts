@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect } from "vitest";
-import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../src/kernel.ts";
 import type { Holdfast } from "../../src/runtime/client/holdfast.ts";
 import { recordDeath } from "../../src/stores/owner/owner.ts";
 import { seed, seededRandom } from "../depth.ts";

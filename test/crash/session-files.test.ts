@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { sessionFiles } from "../../src/sqlite.ts";
 import type { SessionFile, SessionFiles } from "../../src/sqlite.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
+import { leases } from "../../src/sessions.ts";
 import { rejection } from "../conformance/backend.ts";
 import { holding, said } from "../conformance/session/fixture.ts";
 import { driverName, withFolder } from "../sqlite/place.ts";

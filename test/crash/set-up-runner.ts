@@ -1,7 +1,5 @@
 import { once } from "node:events";
-import { integer, text } from "../../src/sql/dialect.ts";
-import { run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { integer, text, run, sql } from "../../src/kernel.ts";
 import { openTold } from "./told-database.ts";
 
 /**

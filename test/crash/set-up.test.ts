@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { rows, run, sql } from "../../src/kernel.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { setUpAtOnce, setUpOnce } from "./set-up-at-once.ts";

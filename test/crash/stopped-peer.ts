@@ -1,6 +1,6 @@
 import { systemClock } from "../../src/host/clock.ts";
 import { systemEntropy } from "../../src/host/entropy.ts";
-import { idSource } from "../../src/model/ids/id-source.ts";
+import { idSource } from "../../src/kernel.ts";
 import { Peers } from "../../src/backends/sqlite/neighbours/peers.ts";
 
 /**

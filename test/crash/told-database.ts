@@ -1,6 +1,4 @@
-import type { Clock } from "../../src/model/time/clock.ts";
-import type { Duration } from "../../src/model/time/durations.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Clock, Duration, Database } from "../../src/kernel.ts";
 
 /** Whether a child is told of a schema in a server, and not of a file. */
 export function isOnServer(place: string): boolean {

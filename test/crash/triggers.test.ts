@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import { triggers } from "../../src/stores/trigger/triggers.ts";
+import { rows, sql } from "../../src/kernel.ts";
+import { triggers } from "../../src/triggers.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";

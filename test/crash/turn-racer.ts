@@ -3,7 +3,7 @@ import { manualClock } from "../../src/model/time/clock.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
 import type { LeaseFence } from "../../src/model/lease.ts";
 import { openSqlite } from "../../src/sqlite.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
+import { sessions } from "../../src/sessions.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

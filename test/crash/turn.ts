@@ -1,10 +1,12 @@
 import type { LeaseFence } from "../../src/model/lease.ts";
-import { attachments as attachmentsIn } from "../../src/stores/attachment/attachments.ts";
-import type { Database } from "../../src/sql/database.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
-import { queue } from "../../src/stores/queue/queue.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
-import type { TurnDraft } from "../../src/stores/session/turn/draft.ts";
+import {
+  attachments as attachmentsIn,
+  leases,
+  queue,
+  sessions,
+  type TurnDraft,
+} from "../../src/sessions.ts";
+import type { Database } from "../../src/kernel.ts";
 import { holding, said } from "../conformance/session/fixture.ts";
 
 /** What the process that commits is told. */

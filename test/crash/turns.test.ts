@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
+import { sessions } from "../../src/sessions.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";

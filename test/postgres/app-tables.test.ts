@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openPostgres } from "../../src/postgres.ts";
-import { row, rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
+import { row, rows, run, sql, type Statement, type Database } from "../../src/kernel.ts";
 import { sessions } from "../../src/sessions.ts";
-import type { Database } from "../../src/sql/database.ts";
 import { serverUrl, urlWith, withNewPlace } from "./place.ts";
 import type { Place, Shell } from "./place.ts";
 

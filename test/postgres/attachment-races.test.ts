@@ -1,11 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import type { SessionId } from "../../src/model/ids/session-id.ts";
-import { lockRow } from "../../src/sql/dialect.ts";
-import { row, rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import type { SessionId } from "../../src/sessions.ts";
+import { lockRow, row, rows, run, sql, type Database } from "../../src/kernel.ts";
 import { recordIntent, recordStored } from "../../src/stores/attachment/manifest.ts";
-import type { Database } from "../../src/sql/database.ts";
 import { createSession, hashes } from "../conformance/blob/owners.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";

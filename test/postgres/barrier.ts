@@ -1,7 +1,5 @@
 import { randomInt } from "node:crypto";
-import { row } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { row, type Tx, sql } from "../../src/kernel.ts";
 import { until } from "./place.ts";
 import type { Place, Shell } from "./place.ts";
 

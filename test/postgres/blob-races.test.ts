@@ -1,19 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import type { SessionId } from "../../src/model/ids/session-id.ts";
-import { lockRow } from "../../src/sql/dialect.ts";
-import { row, rows, run } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { attachments, type SessionId } from "../../src/sessions.ts";
+import { lockRow, row, rows, run, type Tx, sql, type Database } from "../../src/kernel.ts";
 import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
-import { attachments } from "../../src/sessions.ts";
 import { stampAttachments } from "../../src/stores/attachment/attachment-row.ts";
 import { recordIntent } from "../../src/stores/attachment/manifest.ts";
 import { sweepIntents } from "../../src/stores/attachment/sweep.ts";
 import { removeUnused } from "../../src/stores/blob-roots.ts";
 import { holdBlobs, lockedBlobs } from "../../src/stores/blob/blob-row.ts";
 import { artifactRoots, removeLocked } from "../../src/stores/blob/root-row.ts";
-import type { Database } from "../../src/sql/database.ts";
 import { lockedSession } from "../../src/stores/session-row.ts";
 import {
   addComponent,

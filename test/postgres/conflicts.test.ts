@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { row, run } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
+import { row, run, type Tx, type Statement } from "../../src/kernel.ts";
 import { spelled, sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
 import { appendEntry } from "../fixtures/append-entry.ts";
 import { Barrier, patience } from "./barrier.ts";
 import { createHeads, logOf } from "./log.ts";

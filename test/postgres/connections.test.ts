@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
-import { operation, row, rows, run, type Tx } from "../../src/sql/operation.ts";
+import { operation, row, rows, run, type Tx } from "../../src/kernel.ts";
 import { spelled, sql, type Statement } from "../../src/sql/statement.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
 import { withCable } from "./cable.ts";

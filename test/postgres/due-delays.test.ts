@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
+import { executions } from "../../src/executions.ts";
 import { delayRequested, joinSetCreated, step } from "../conformance/execution/execution-events.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { until, withPlace } from "./place.ts";

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import { effects } from "../../src/stores/effect/effects.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
+import { rows, sql } from "../../src/kernel.ts";
+import { effects } from "../../src/effects.ts";
+import { sessions } from "../../src/sessions.ts";
 import { executeWithAnother, relieved } from "../crash/effect-pair.ts";
 import { isDeep } from "../depth.ts";
 import { until, withPlace, type Place } from "./place.ts";

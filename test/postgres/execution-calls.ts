@@ -1,12 +1,14 @@
-import { delayId } from "../../src/model/ids/delay-id.ts";
-import type { ExecutionEvent } from "../../src/model/execution/event.ts";
+import { delayId, type ExecutionEvent, type JoinSetId } from "../../src/executions.ts";
+import {
+  type OwnerId,
+  operation,
+  rows,
+  type Operation,
+  type Tx,
+  sql,
+  type Database,
+} from "../../src/kernel.ts";
 import { splitToParts } from "../../src/model/ids/execution-id.ts";
-import type { JoinSetId } from "../../src/model/ids/join-set-id.ts";
-import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
-import { operation, rows } from "../../src/sql/operation.ts";
-import type { Operation, Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
 import { appendEvents, createAndLock } from "../fixtures/execution-operations.ts";
 import type { AppendEvents } from "../../src/stores/execution/log/append.ts";
 import { assertAppendable } from "../../src/stores/execution/log/event-check.ts";

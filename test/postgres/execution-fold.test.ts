@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import { example } from "../conformance/execution/example.ts";
 import { runSequence } from "../conformance/execution/sequence.ts";
 import { steps } from "../conformance/execution/steps.ts";

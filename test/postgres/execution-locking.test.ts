@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
+import { executions } from "../../src/executions.ts";
 import { holder } from "../fixtures/execution-parts.ts";
 import { Barrier } from "./barrier.ts";
 import { withPlace } from "./place.ts";

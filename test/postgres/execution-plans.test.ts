@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { FunctionName } from "../../src/model/ids/function-name.ts";
-import type { Statement } from "../../src/sql/statement.ts";
+import type { FunctionName } from "../../src/executions.ts";
+import type { Statement } from "../../src/kernel.ts";
 import { hotStatements, seedExecutions, usesListIndex } from "../fixtures/hot-paths.ts";
 import { finishedTrees } from "../fixtures/execution-operations.ts";
 import { withNewPlace } from "./place.ts";

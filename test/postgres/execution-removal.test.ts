@@ -1,11 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { row } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
-import type { Executions } from "../../src/stores/execution/executions.ts";
+import { row, type Tx, sql, type Database } from "../../src/kernel.ts";
+import { executions, type Executions } from "../../src/executions.ts";
 import { Barrier } from "./barrier.ts";
 import { until, withPlace } from "./place.ts";
 import type { Shell } from "./place.ts";

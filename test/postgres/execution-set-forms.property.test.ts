@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { topLevelOf } from "../../src/model/ids/execution-id.ts";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { rows, sql } from "../../src/kernel.ts";
 import { appendEvents } from "../fixtures/execution-operations.ts";
 import { isDeep, seed } from "../depth.ts";
 import {

@@ -1,7 +1,4 @@
-import { rows } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { rows, type Tx, sql, type Database } from "../../src/kernel.ts";
 
 /**
  * Everything that is stored about executions whose ids begin with a text, with

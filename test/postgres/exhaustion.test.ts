@@ -1,10 +1,8 @@
 import postgres from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { isHoldfastError } from "../../src/model/errors.ts";
-import { row } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { row, sql, type ChangeHint, type Database } from "../../src/kernel.ts";
 import { executions } from "../../src/executions.ts";
-import type { ChangeHint, Database } from "../../src/sql/database.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withOwnServer } from "./own-server.ts";
 import { until, urlWith } from "./place.ts";

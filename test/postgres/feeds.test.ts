@@ -1,8 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { autoKey, belowHorizon, feedTransaction, strict, text } from "../../src/sql/dialect.ts";
-import { rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import {
+  autoKey,
+  belowHorizon,
+  feedTransaction,
+  strict,
+  text,
+  rows,
+  run,
+  sql,
+  type Database,
+} from "../../src/kernel.ts";
 import { until, withPlace } from "./place.ts";
 
 interface Entry {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { operation, row, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { operation, row, run, sql } from "../../src/kernel.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
 import { Cable, withCable } from "./cable.ts";
 import { listen } from "./listen.ts";

@@ -1,12 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { lockRow } from "../../src/sql/dialect.ts";
+import { lockRow, type Tx, sql, type Database, type Warning } from "../../src/kernel.ts";
+import { effects } from "../../src/effects.ts";
+import { schedules } from "../../src/triggers.ts";
 import { operation, row, rows, run, plainOperation } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database, Warning } from "../../src/sql/database.ts";
-import { effects } from "../../src/stores/effect/effects.ts";
-import { schedules } from "../../src/stores/schedule/schedules.ts";
 import { createHeads } from "./log.ts";
 import { until, withPlace } from "./place.ts";
 import type { Place } from "./place.ts";

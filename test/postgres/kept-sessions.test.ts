@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import type { Database } from "../../src/sql/database.ts";
-import { effects } from "../../src/stores/effect/effects.ts";
-import { processEffects } from "../../src/stores/effect/commands/process-effects.ts";
-import { processes } from "../../src/stores/process/processes.ts";
-import { queue } from "../../src/stores/queue/queue.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
+import type { Database } from "../../src/kernel.ts";
+import { effects, processEffects } from "../../src/effects.ts";
+import { processes } from "../../src/processes.ts";
+import { queue, sessions } from "../../src/sessions.ts";
 import { isDeep } from "../depth.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";

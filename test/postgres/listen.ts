@@ -1,4 +1,4 @@
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import { until } from "./place.ts";
 
 /** Subscribes, and waits until other processes are heard too. */

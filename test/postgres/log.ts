@@ -1,6 +1,4 @@
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { rows, sql, type Database } from "../../src/kernel.ts";
 import { createHead, createLogTables } from "../fixtures/append-entry.ts";
 
 /** Makes the log's tables and heads h0, h1, …; returns their keys. */

@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import type { Tx } from "../../src/sql/operation.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Tx, Database, Page } from "../../src/kernel.ts";
 import { executions } from "../../src/executions.ts";
-import type { Page } from "../../src/stores/list.ts";
 import { Barrier, driveUntil } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 import type { Shell } from "./place.ts";

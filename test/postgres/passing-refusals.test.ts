@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
-import { row, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { row, run, sql, type Database } from "../../src/kernel.ts";
 import { rejection } from "../conformance/backend.ts";
 import { gate, Tally, until } from "../conformance/runtime/waiting.ts";
 import { withOwnServer } from "./own-server.ts";

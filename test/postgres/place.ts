@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { PostgresOptions } from "../../src/postgres.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Database } from "../../src/kernel.ts";
 import { appSchemaOf, giveBack, makeAppSchema, sharedSpares, takeSpare } from "./spare-schemas.ts";
 
 /** Another client of the same server, as an app or an operator would have it. */

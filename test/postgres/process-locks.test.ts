@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Database } from "../../src/sql/database.ts";
-import { processes } from "../../src/stores/process/processes.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
+import type { Database } from "../../src/kernel.ts";
+import { processes } from "../../src/processes.ts";
+import { sessions } from "../../src/sessions.ts";
 import { until, withPlace } from "./place.ts";
 
 /** Registered in this order, which is neither that of their ids nor that in which they are named. */

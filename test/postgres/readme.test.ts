@@ -17,7 +17,7 @@ import path from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openSqlite } from "../../src/sqlite.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
+import { executions } from "../../src/executions.ts";
 import { nodeWithSqlite } from "../../scripts/node-with-sqlite.ts";
 import { packed } from "../../scripts/pack.ts";
 

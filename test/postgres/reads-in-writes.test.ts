@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import { rollbackWith, rows } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
+import { rollbackWith, rows, type Tx, type Statement } from "../../src/kernel.ts";
 import { spelled, sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
 import { preparedReads, stands } from "../conformance/pages/reads-in-writes.ts";
 import { withPlace } from "./place.ts";
 

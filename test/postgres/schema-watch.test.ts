@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { row } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { row, sql } from "../../src/kernel.ts";
 import { createHead } from "../fixtures/append-entry.ts";
 import { createHeads } from "./log.ts";
 import { until, withNewPlace } from "./place.ts";

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { isHoldfastError } from "../../src/model/errors.ts";
-import { rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { rows, run, sql, type Database } from "../../src/kernel.ts";
 import { isDeep } from "../depth.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
 import { createHeads } from "./log.ts";

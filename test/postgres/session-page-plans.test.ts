@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Tx } from "../../src/sql/operation.ts";
-import type { Statement } from "../../src/sql/statement.ts";
+import type { Tx, Statement } from "../../src/kernel.ts";
 import { usageOut } from "../../src/stores/session/copy/copy-out.ts";
 import { graphPage } from "../../src/stores/session/graph/graph.ts";
 import { measureNodes } from "../../src/stores/session/read/sizes.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { rows, sql } from "../../src/kernel.ts";
 import { lookedAt, seedLongSession } from "../fixtures/long-session.ts";
 import { withNewPlace } from "./place.ts";
 

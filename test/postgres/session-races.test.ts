@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
-import type { Sessions } from "../../src/stores/session/sessions.ts";
+import { leases, sessions, type Sessions } from "../../src/sessions.ts";
 import { holding, said } from "../conformance/session/fixture.ts";
 import type { HeldSession } from "../conformance/session/fixture.ts";
 import { isDeep } from "../depth.ts";

@@ -1,12 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { operation, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { operation, run, sql, type Database, type Operation } from "../../src/kernel.ts";
 import { isDeep, seed } from "../depth.ts";
 import { appendEntry, refusedPayload } from "../fixtures/append-entry.ts";
 import type { AppendEntry, AppendOutcome } from "../fixtures/append-entry.ts";
-import type { Operation } from "../../src/sql/operation.ts";
 import { createHeads, logOf } from "./log.ts";
 import { withPlace } from "./place.ts";
 

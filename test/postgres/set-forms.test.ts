@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { done, operation, row, rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { done, operation, row, rows, sql, type Database } from "../../src/kernel.ts";
 import { appendEntry, refusedPayload } from "../fixtures/append-entry.ts";
 import { Barrier } from "./barrier.ts";
 import { createHeads, logOf } from "./log.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { rows, run, sql } from "../../src/kernel.ts";
 import { setUpAtOnce, setUpOnce } from "../crash/set-up-at-once.ts";
 import { until, withNewPlace, withPlace } from "./place.ts";
 import { makeAppSchema } from "./spare-schemas.ts";

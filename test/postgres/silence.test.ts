@@ -8,9 +8,7 @@ import {
 } from "../../src/backends/postgres/silence/backend-states.ts";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
-import type { Database, Warning } from "../../src/sql/database.ts";
-import { row, run, type Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { type Database, type Warning, row, run, type Tx, sql } from "../../src/kernel.ts";
 import { rejection } from "../conformance/backend.ts";
 import { isDeep } from "../depth.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";

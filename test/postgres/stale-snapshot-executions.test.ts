@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { executions } from "../../src/executions.ts";
+import { executions, parseExecutionId } from "../../src/executions.ts";
 import { idSource } from "../../src/kernel.ts";
 import { processes } from "../../src/processes.ts";
 import { sessions } from "../../src/sessions.ts";
-import { parseExecutionId } from "../../src/model/ids/execution-id.ts";
 import { again, withStale } from "./stale-snapshot.ts";
 
 describe("events appended with an old snapshot", () => {

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { maintenance } from "../../src/blobs.ts";
-import { row, sql } from "../../src/kernel.ts";
+import { row, sql, type Database } from "../../src/kernel.ts";
+import type { Lease, TurnDraft } from "../../src/sessions.ts";
 import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
-import type { Lease } from "../../src/sessions.ts";
-import type { Database } from "../../src/sql/database.ts";
-import type { TurnDraft } from "../../src/stores/session/turn/draft.ts";
 import { again, heldSession, leaseOf, once, withStale } from "./stale-snapshot.ts";
 
 function turnOf(database: Database, fence: Lease, turn: TurnDraft) {

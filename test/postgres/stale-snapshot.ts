@@ -1,8 +1,7 @@
 import { manualClock } from "../../src/model/time/clock.ts";
 import type { ManualClock } from "../../src/model/time/clock.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import type { Database } from "../../src/sql/database.ts";
+import type { Tx, Database } from "../../src/kernel.ts";
 import { leases, sessions } from "../../src/sessions.ts";
 import type { Lease } from "../../src/sessions.ts";
 import { Barrier } from "./barrier.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { triggers } from "../../src/stores/trigger/triggers.ts";
-import type { Triggers } from "../../src/stores/trigger/triggers.ts";
+import { triggers, type Triggers } from "../../src/triggers.ts";
 import { Barrier, blocked, driveUntil } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { row, rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { row, rows, run, sql } from "../../src/kernel.ts";
 import type { Parameter } from "../../src/sql/statement.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withPlace } from "./place.ts";

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { operation, row, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { operation, row, run, sql, type Database } from "../../src/kernel.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
 import { Barrier } from "./barrier.ts";
 import { withCable } from "./cable.ts";

@@ -1,9 +1,6 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { run, sql, type Statement, type Database } from "../../src/kernel.ts";
 import { rejection } from "../conformance/backend.ts";
 import { writeEveryRow } from "../conformance/every-row.ts";
 import { withFolder } from "./place.ts";

@@ -7,7 +7,7 @@ import { nodeOf } from "../../scripts/node-of.ts";
 import { driverFlaw } from "../../src/backends/sqlite/drivers/driver-flaws.ts";
 import { loadBetterSqlite3, loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import type { Driver } from "../../src/backends/sqlite/drivers/drivers.ts";
-import type { Warning } from "../../src/sql/database.ts";
+import type { Warning } from "../../src/kernel.ts";
 import { compiled } from "../compile-children.ts";
 import { rejection } from "../conformance/backend.ts";
 import { driverName, withFolder } from "./place.ts";

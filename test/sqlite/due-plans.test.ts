@@ -1,8 +1,5 @@
 import { expect, test } from "vitest";
-import { rows } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
+import { rows, type Tx, sql, type Statement } from "../../src/kernel.ts";
 import { earliestDue } from "../../src/stores/execution/lock/lockable.ts";
 import {
   earliestTimer,

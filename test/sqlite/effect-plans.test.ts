@@ -1,8 +1,5 @@
 import { expect, test } from "vitest";
-import { rows } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
+import { rows, type Tx, sql, type Statement } from "../../src/kernel.ts";
 import { effectContext } from "../../src/stores/effect/context.ts";
 import { effectsOwned } from "../../src/stores/effect/effect-row.ts";
 import { forgetEffects } from "../../src/stores/effect/forget.ts";

@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HoldfastError } from "../../src/model/errors.ts";
-import { rows, run } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { rows, run, type Tx, sql, type Database } from "../../src/kernel.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteCount, noteHalves } from "../conformance/notes.ts";
 import { unhurried, withFolder } from "./place.ts";

@@ -1,8 +1,5 @@
 import { expect, test } from "vitest";
-import { rows, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { rows, run, sql, type Statement, type Database } from "../../src/kernel.ts";
 import { hotStatements, seedExecutions, usesListIndex } from "../fixtures/hot-paths.ts";
 import { withFolder } from "./place.ts";
 

@@ -1,8 +1,6 @@
 import { existsSync, renameSync, unlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { row, run } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { row, run, type Tx, sql } from "../../src/kernel.ts";
 import { logHint } from "../../src/backends/sqlite/write/failures.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteCount, noteHalves } from "../conformance/notes.ts";

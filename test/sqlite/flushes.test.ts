@@ -1,11 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { operation, row, rows, run } from "../../src/sql/operation.ts";
-import type { Operation, Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import { executions } from "../../src/stores/execution/executions.ts";
-import { queue } from "../../src/stores/queue/queue.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
-import { sessions } from "../../src/stores/session/sessions.ts";
+import { operation, row, rows, run, type Operation, type Tx, sql } from "../../src/kernel.ts";
+import { executions } from "../../src/executions.ts";
+import { queue, leases, sessions } from "../../src/sessions.ts";
 import { rejection } from "../conformance/backend.ts";
 import { byAnn } from "../conformance/execution/fixture.ts";
 import { addNote, addNoteAndThrow, createNoteTable } from "../conformance/notes.ts";

@@ -1,8 +1,7 @@
 import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openHoldfast } from "../../src/index.ts";
-import { row } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { row, sql } from "../../src/kernel.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withFolder } from "./place.ts";

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../src/kernel.ts";
 import { rejection } from "../conformance/backend.ts";
 import { Child } from "../crash/child.ts";
 import { isRoot } from "../readable-by-all.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { rows, sql } from "../../src/kernel.ts";
 import { queuePaths, statementsOf } from "../fixtures/queue-paths.ts";
 import { withFolder } from "./place.ts";
 

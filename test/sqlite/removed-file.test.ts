@@ -6,7 +6,7 @@ import type { RuntimeEvent } from "../../src/runtime/runtime-event.ts";
 import { rejection } from "../conformance/backend.ts";
 import { until } from "../conformance/runtime/waiting.ts";
 import { schedule } from "../../src/runtime/schedules/schedule.ts";
-import { schedules } from "../../src/stores/schedule/schedules.ts";
+import { schedules } from "../../src/triggers.ts";
 import { withFolder } from "./place.ts";
 
 test("when the file is removed a wait for a result ends, and the worker stops with one error", () =>

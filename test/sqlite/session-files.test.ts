@@ -2,11 +2,10 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } 
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { rows, sql } from "../../src/kernel.ts";
+import { leases } from "../../src/sessions.ts";
 import { sessionFiles } from "../../src/sqlite.ts";
 import type { SessionFiles } from "../../src/sqlite.ts";
-import { leases } from "../../src/stores/lease/leases.ts";
 import { rejection } from "../conformance/backend.ts";
 import { holding, said } from "../conformance/session/fixture.ts";
 import { isDeep } from "../depth.ts";

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { row, run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
+import { row, run, sql, type Database } from "../../src/kernel.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { withFolder } from "./place.ts";

@@ -1,9 +1,6 @@
 import { expect, test } from "vitest";
-import { rows } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Statement } from "../../src/sql/statement.ts";
-import type { Processes } from "../../src/stores/process/processes.ts";
+import { rows, type Tx, sql, type Statement } from "../../src/kernel.ts";
+import type { Processes } from "../../src/processes.ts";
 import { dueSchedules } from "../../src/stores/schedule/fire.ts";
 import { removeOwned } from "../../src/stores/removal.ts";
 import { triggersOwned } from "../../src/stores/trigger/subscription-row.ts";

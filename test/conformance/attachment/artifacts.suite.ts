@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { artifacts, blobKinds } from "../../../src/blobs.ts";
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { run, sql } from "../../../src/kernel.ts";
 import { rejection, withDatabase, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { bytesOf, dump, hashes, textOf } from "../blob/owners.ts";

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { ManualClock } from "../../../src/model/time/clock.ts";
-import { row, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { row, run, sql, type Database } from "../../../src/kernel.ts";
+import {
+  type Attachments,
+  type ByteStore,
+  type SessionId,
+  attachmentsInDatabase,
+} from "../../../src/sessions.ts";
 import { attachments, leases, sessions } from "../../../src/sessions.ts";
-import type { Attachments, ByteStore } from "../../../src/sessions.ts";
 import { shareAttachments } from "../../../src/stores/attachment/attachment-row.ts";
-import type { SessionId } from "../../../src/model/ids/session-id.ts";
-import { attachmentsInDatabase } from "../../../src/stores/attachment/in-database.ts";
-import type { Database } from "../../../src/sql/database.ts";
 import { lockedSession } from "../../../src/stores/session-row.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { run, sql, type Database } from "../../../src/kernel.ts";
 import { attachments } from "../../../src/sessions.ts";
 import type { Attachments } from "../../../src/sessions.ts";
-import type { Database } from "../../../src/sql/database.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { bytesOf, createSession, hashes, textOf } from "../blob/owners.ts";

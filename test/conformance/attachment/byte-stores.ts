@@ -1,12 +1,10 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { rows, run, sql, type Database } from "../../../src/kernel.ts";
+import { attachmentFiles } from "../../../src/sqlite.ts";
 import { attachmentsInDatabase } from "../../../src/sessions.ts";
-import { attachmentFiles } from "../../../src/backends/files/attachment-files.ts";
 import type { ByteStore } from "../../../src/sessions.ts";
-import type { Database } from "../../../src/sql/database.ts";
 import type { Backend } from "../backend.ts";
 
 /** One way to keep bytes, for the suites that every one has to pass. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { attachmentFiles } from "../../../src/sqlite.ts";
 import { attachments, sessions } from "../../../src/sessions.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import type { Database } from "../../../src/kernel.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { bytesOf, createSession, hashes, textOf } from "../blob/owners.ts";

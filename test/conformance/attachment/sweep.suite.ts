@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { ManualClock } from "../../../src/model/time/clock.ts";
-import { rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { rows, run, sql, type Database } from "../../../src/kernel.ts";
 import { attachments } from "../../../src/sessions.ts";
 import type { Attachments, ByteStore } from "../../../src/sessions.ts";
 import { forgetAttachments } from "../../../src/stores/attachment/attachment-row.ts";
-import type { Database } from "../../../src/sql/database.ts";
 import { seed, seededRandom } from "../../depth.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";

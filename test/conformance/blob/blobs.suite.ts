@@ -1,11 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { blobs } from "../../../src/blobs.ts";
-import { row } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Statement } from "../../../src/sql/statement.ts";
+import { row, sql, type Statement, type Database } from "../../../src/kernel.ts";
 import type { BlobProfile } from "../../../src/model/blob.ts";
-import type { Database } from "../../../src/sql/database.ts";
 import { rejection, withDatabase, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { bytesOf, dump, hashes, textOf } from "./owners.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rows } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { rows, sql } from "../../../src/kernel.ts";
 import { blobs, maintenance } from "../../../src/blobs.ts";
 import { sessions } from "../../../src/sessions.ts";
 import { holdBlobs } from "../../../src/stores/blob/blob-row.ts";

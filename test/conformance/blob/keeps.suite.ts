@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { integer, strict, text } from "../../../src/sql/dialect.ts";
-import { rollbackWith, row, rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { integer, strict, text, rollbackWith, row, rows, run, sql } from "../../../src/kernel.ts";
 import { artifacts, blobs } from "../../../src/blobs.ts";
 import { removeUnused } from "../../../src/stores/blob-roots.ts";
 import { putBlobs } from "../../../src/stores/blob/blob-row.ts";

@@ -1,11 +1,7 @@
-import type { Clock } from "../../../src/model/time/clock.ts";
+import { type Clock, row, rows, run, type Tx, sql, type Database } from "../../../src/kernel.ts";
 import { prepareBlob } from "../../../src/model/blob.ts";
 import type { BlobKind, NewBlob } from "../../../src/model/blob.ts";
-import { row, rows, run } from "../../../src/sql/operation.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
 import { putBlobs } from "../../../src/stores/blob/blob-row.ts";
-import type { Database } from "../../../src/sql/database.ts";
 
 /** What keeps blobs, and what has attachments, as tests need it: by hand, without a turn commit. */
 

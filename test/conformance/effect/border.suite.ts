@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { sql } from "../../../src/sql/statement.ts";
-import type { EffectClaim } from "../../../src/stores/effect/claim.ts";
-import type { EffectScope } from "../../../src/stores/effect/scope.ts";
+import { sql } from "../../../src/kernel.ts";
+import type { EffectClaim, EffectScope } from "../../../src/effects.ts";
 import type { Backend } from "../backend.ts";
 import { ask, held, inEffects, meddle, never, refused, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
-import { run, type Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { type OwnerId, run, type Tx, sql } from "../../../src/kernel.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { createSession } from "../lease/leased-sessions.ts";

@@ -1,9 +1,6 @@
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import { processes } from "../../../src/stores/process/processes.ts";
-import type { Processes } from "../../../src/stores/process/processes.ts";
-import { processEffects } from "../../../src/stores/effect/commands/process-effects.ts";
-import type { ProcessEffects } from "../../../src/stores/effect/commands/process-effects.ts";
+import { run, sql } from "../../../src/kernel.ts";
+import { processes, type Processes } from "../../../src/processes.ts";
+import { processEffects, type ProcessEffects } from "../../../src/effects.ts";
 import type { Backend } from "../backend.ts";
 import { createSession } from "../lease/leased-sessions.ts";
 import { inEffects } from "./fixture.ts";

@@ -1,12 +1,6 @@
-import { rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Statement } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import { rows, run, sql, type Statement, type Database } from "../../../src/kernel.ts";
+import { type EffectClaim, effects, type Effects, type EffectScope } from "../../../src/effects.ts";
 import type { EffectOptions } from "../../../src/stores/effect/context.ts";
-import type { EffectClaim } from "../../../src/stores/effect/claim.ts";
-import { effects } from "../../../src/stores/effect/effects.ts";
-import type { Effects } from "../../../src/stores/effect/effects.ts";
-import type { EffectScope } from "../../../src/stores/effect/scope.ts";
 import { rejection } from "../backend.ts";
 import type { Backend, Place } from "../backend.ts";
 import { createSession, Faults } from "../lease/leased-sessions.ts";

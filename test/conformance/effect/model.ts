@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import type { EffectClaim } from "../../../src/stores/effect/claim.ts";
-import { effects } from "../../../src/stores/effect/effects.ts";
-import type { Effects } from "../../../src/stores/effect/effects.ts";
-import type { EffectScope } from "../../../src/stores/effect/scope.ts";
+import type { OwnerId, Database } from "../../../src/kernel.ts";
+import { type EffectClaim, effects, type Effects, type EffectScope } from "../../../src/effects.ts";
 import { rejection } from "../backend.ts";
 import type { Faults } from "../lease/leased-sessions.ts";
 

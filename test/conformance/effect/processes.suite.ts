@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import { processEffects } from "../../../src/stores/effect/commands/process-effects.ts";
+import { run, sql } from "../../../src/kernel.ts";
+import { processEffects } from "../../../src/effects.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { inCommands } from "./commands-fixture.ts";

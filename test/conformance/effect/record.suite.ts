@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { sql } from "../../../src/sql/statement.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
+import { sql } from "../../../src/kernel.ts";
+import { sessions } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { createSession, until } from "../lease/leased-sessions.ts";

@@ -3,8 +3,7 @@ import { HoldfastError } from "../../../src/model/errors.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
-import { run as execute } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { run as execute, sql } from "../../../src/kernel.ts";
 import { ask, Hand, held, inEffects, never, refused, storedEffects, turn } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 

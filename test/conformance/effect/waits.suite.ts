@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../../../src/model/errors.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
+import { sql } from "../../../src/kernel.ts";
+import { sessions } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";

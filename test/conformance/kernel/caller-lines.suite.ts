@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import { executions } from "../../../src/stores/execution/executions.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
-import { leases } from "../../../src/stores/lease/leases.ts";
+import { rows, run, sql, type Database } from "../../../src/kernel.ts";
+import { executions } from "../../../src/executions.ts";
+import { sessions, leases } from "../../../src/sessions.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { addNote, createNoteTable } from "../notes.ts";

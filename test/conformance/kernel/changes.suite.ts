@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { operation, rollbackWith, rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { operation, rollbackWith, rows, run, sql } from "../../../src/kernel.ts";
 import type { ChangeHint, Database, Interest } from "../../../src/sql/database.ts";
 import { rejection, withDatabase, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Database } from "../../../src/sql/database.ts";
+import type { Database } from "../../../src/kernel.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { addNote, createNoteTable, noteCount, noteHalves } from "../notes.ts";

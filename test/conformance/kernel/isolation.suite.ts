@@ -1,9 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { integer, lockRow, strict, text } from "../../../src/sql/dialect.ts";
-import { operation, row, run } from "../../../src/sql/operation.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Database, WriteOptions } from "../../../src/sql/database.ts";
+import {
+  integer,
+  lockRow,
+  strict,
+  text,
+  operation,
+  row,
+  run,
+  type Tx,
+  sql,
+  type Database,
+  type WriteOptions,
+} from "../../../src/kernel.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 

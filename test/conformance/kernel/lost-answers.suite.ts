@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { sessions } from "../../../src/stores/session/sessions.ts";
+import { sessions } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {

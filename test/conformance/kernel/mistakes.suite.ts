@@ -1,10 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { operation, rollbackWith, row, rows, run } from "../../../src/sql/operation.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Statement } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
+import {
+  operation,
+  rollbackWith,
+  row,
+  rows,
+  run,
+  type Tx,
+  sql,
+  type Statement,
+  type Database,
+  type OwnerId,
+} from "../../../src/kernel.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { addNote, createNoteTable, noteCount } from "../notes.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { row } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { row, sql } from "../../../src/kernel.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { createNoteTable, noteCount } from "../notes.ts";

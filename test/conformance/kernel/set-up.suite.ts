@@ -1,9 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { integer, text } from "../../../src/sql/dialect.ts";
-import { rollbackWith, rows, run } from "../../../src/sql/operation.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { AppMigration, Database } from "../../../src/sql/database.ts";
+import {
+  integer,
+  text,
+  rollbackWith,
+  rows,
+  run,
+  type Tx,
+  sql,
+  type AppMigration,
+  type Database,
+} from "../../../src/kernel.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { rejection, withDatabase, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";

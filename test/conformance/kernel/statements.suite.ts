@@ -1,9 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { row, rows, run } from "../../../src/sql/operation.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Statement } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import {
+  row,
+  rows,
+  run,
+  type Tx,
+  sql,
+  type Statement,
+  type Database,
+} from "../../../src/kernel.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { addNote, createNoteTable, noteCount, noteHalves } from "../notes.ts";

@@ -1,9 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { bytes, integer, integersOf, strict, text, textsOf } from "../../../src/sql/dialect.ts";
-import { row, rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import {
+  bytes,
+  integer,
+  integersOf,
+  strict,
+  text,
+  textsOf,
+  row,
+  rows,
+  run,
+  sql,
+  type Database,
+} from "../../../src/kernel.ts";
 import type { Parameter, Statement } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { executions } from "../../../src/stores/execution/executions.ts";
+import { executions } from "../../../src/executions.ts";
 import { waitUntil } from "../../../src/stores/wait.ts";
 import { create, mail } from "../execution/awaited-executions.ts";
 import { rejection } from "../backend.ts";

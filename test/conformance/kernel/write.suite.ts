@@ -1,9 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { integer, strict } from "../../../src/sql/dialect.ts";
-import { operation, rollbackWith, row, rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import {
+  integer,
+  strict,
+  operation,
+  rollbackWith,
+  row,
+  rows,
+  run,
+  sql,
+  type Database,
+} from "../../../src/kernel.ts";
 import { isDeep, seed } from "../../depth.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";

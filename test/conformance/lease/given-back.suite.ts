@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Lease } from "../../../src/stores/lease/parts.ts";
-import type { LeaseKeeper } from "../../../src/stores/lease/context.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
-import type { TurnOutcome } from "../../../src/stores/session/turn/commit.ts";
+import { type Lease, type LeaseKeeper, sessions, type TurnOutcome } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {

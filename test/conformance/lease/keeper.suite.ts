@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../../../src/model/errors.ts";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../../src/kernel.ts";
 import { isOpen } from "../wait-fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../../src/kernel.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {

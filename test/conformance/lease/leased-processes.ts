@@ -1,4 +1,4 @@
-import type { ProcessLease } from "../../../src/stores/process/lease.ts";
+import type { ProcessLease } from "../../../src/processes.ts";
 import type { ProcessFixture } from "../process/fixture.ts";
 
 export const ada = { owner: "ada", incarnation: "first" };

@@ -1,18 +1,24 @@
 import { HoldfastError } from "../../../src/model/errors.ts";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
-import { rows, run } from "../../../src/sql/operation.ts";
-import type { Operation } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { ChangeHint, Database } from "../../../src/sql/database.ts";
-import { leases } from "../../../src/stores/lease/leases.ts";
-import type { Leases } from "../../../src/stores/lease/leases.ts";
-import type { Lease } from "../../../src/stores/lease/parts.ts";
-import type { ClaimedWork } from "../../../src/stores/queue/claim.ts";
-import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";
-import { queue } from "../../../src/stores/queue/queue.ts";
-import type { BatchDraft } from "../../../src/stores/queue/enqueue.ts";
-import type { QueueBatch } from "../../../src/stores/queue/batch-row.ts";
-import type { Queue } from "../../../src/stores/queue/queue.ts";
+import {
+  type OwnerId,
+  rows,
+  run,
+  type Operation,
+  sql,
+  type ChangeHint,
+  type Database,
+} from "../../../src/kernel.ts";
+import {
+  leases,
+  type Leases,
+  type Lease,
+  type ClaimedWork,
+  type QueueClaimRef,
+  queue,
+  type BatchDraft,
+  type QueueBatch,
+  type Queue,
+} from "../../../src/sessions.ts";
 import { countingClock } from "../wait-fixture.ts";
 import type { CountingClock } from "../wait-fixture.ts";
 import { withPlace } from "../backend.ts";

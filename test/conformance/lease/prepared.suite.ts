@@ -1,10 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { rows, run } from "../../../src/sql/operation.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Lease } from "../../../src/stores/lease/parts.ts";
-import { queue as queueIn } from "../../../src/stores/queue/queue.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
+import { rows, run, type Tx, sql } from "../../../src/kernel.ts";
+import { type Lease, queue as queueIn, sessions } from "../../../src/sessions.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { acquired, ada, bob, enqueued, inSession, listed, named } from "./leased-sessions.ts";

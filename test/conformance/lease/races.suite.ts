@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../../src/kernel.ts";
 import type { Backend } from "../backend.ts";
 import { ada, anotherProcess, bob, inSession } from "./leased-sessions.ts";
 

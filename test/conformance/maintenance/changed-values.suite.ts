@@ -1,16 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { awaitEvents, effects } from "../../../src/effects.ts";
-import { executions } from "../../../src/executions.ts";
-import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
+import { executions, parseExecutionId } from "../../../src/executions.ts";
+import { type PayloadCodec, type Database, row, run, type Damaged } from "../../../src/kernel.ts";
 import type { HoldfastError } from "../../../src/model/errors.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import type { PayloadCodec } from "../../../src/model/values/payload-codec.ts";
 import { processes } from "../../../src/processes.ts";
 import { leases, queue, sessions } from "../../../src/sessions.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import { row, run } from "../../../src/sql/operation.ts";
 import { spelled, type Statement } from "../../../src/sql/statement.ts";
-import type { Damaged } from "../../../src/stores/damage.ts";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import { fireNow } from "../../../src/stores/schedule/runs/start.ts";
 import { triggers } from "../../../src/triggers.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { rows, run, sql } from "../../../src/kernel.ts";
 import { blobs, maintenance } from "../../../src/blobs.ts";
 import { leases, queue, sessions } from "../../../src/sessions.ts";
 import type { CollectReport } from "../../../src/blobs.ts";

@@ -2,7 +2,7 @@ import { manualClock } from "../../../src/model/time/clock.ts";
 import type { ManualClock } from "../../../src/model/time/clock.ts";
 import { blobs, maintenance } from "../../../src/blobs.ts";
 import type { Maintenance } from "../../../src/blobs.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import type { Database } from "../../../src/kernel.ts";
 import { withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { bytesOf } from "../blob/owners.ts";

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Statement } from "../../../src/sql/statement.ts";
+import { run, sql, type Statement } from "../../../src/kernel.ts";
 import { artifacts, maintenance } from "../../../src/blobs.ts";
 import { attachments, leases, sessions } from "../../../src/sessions.ts";
 import { removeUnused } from "../../../src/stores/blob-roots.ts";

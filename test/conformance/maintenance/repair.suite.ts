@@ -1,14 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
-import { delayId } from "../../../src/model/ids/delay-id.ts";
-import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
-import { namedJoinSet } from "../../../src/model/ids/join-set-id.ts";
+import {
+  type GivenEvent,
+  delayId,
+  parseExecutionId,
+  namedJoinSet,
+  executions,
+} from "../../../src/executions.ts";
+import { rows, type Database } from "../../../src/kernel.ts";
 import { parseOwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { maintenance } from "../../../src/blobs.ts";
-import { rows } from "../../../src/sql/operation.ts";
 import { spelled, sql } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import { executions } from "../../../src/stores/execution/executions.ts";
 import { overlaid } from "../../../src/testing/overlaid.ts";
 import { Meddling } from "../runtime/meddling.ts";
 import {

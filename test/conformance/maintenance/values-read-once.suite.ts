@@ -4,7 +4,7 @@ import { awaitEvents, effects } from "../../../src/effects.ts";
 import { executions } from "../../../src/executions.ts";
 import { processes } from "../../../src/processes.ts";
 import { leases, queue, sessions } from "../../../src/sessions.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import type { Database } from "../../../src/kernel.ts";
 import { triggers } from "../../../src/triggers.ts";
 import { withPlace, type Backend } from "../backend.ts";
 

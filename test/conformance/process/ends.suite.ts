@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import type { ProcessOutput } from "../../../src/model/process/output.ts";
+import type { ProcessOutput } from "../../../src/processes.ts";
 import { expectSound } from "../sound.ts";
 import { build } from "./build.ts";
 import { onProcesses, fixtureOf, stored } from "./fixture.ts";

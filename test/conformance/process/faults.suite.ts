@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Tx } from "../../../src/sql/operation.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import { executions } from "../../../src/stores/execution/executions.ts";
-import { queue as queueIn } from "../../../src/stores/queue/queue.ts";
-import { processes } from "../../../src/stores/process/processes.ts";
+import type { Tx, Database } from "../../../src/kernel.ts";
+import { executions } from "../../../src/executions.ts";
+import { queue as queueIn } from "../../../src/sessions.ts";
+import { processes } from "../../../src/processes.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { Fault, faulty, onProcesses, stored } from "./fixture.ts";

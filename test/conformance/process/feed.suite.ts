@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { pruneSlice } from "../../../src/stores/process/prune.ts";
-import { rows } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { rows, sql } from "../../../src/kernel.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { altered, onProcesses, fixtureOf } from "./fixture.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rows } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { rows, sql } from "../../../src/kernel.ts";
 import { forgetProcesses } from "../../../src/stores/process/session-end-row.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

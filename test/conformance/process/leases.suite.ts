@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ProcessId } from "../../../src/model/ids/process-id.ts";
+import type { ProcessId } from "../../../src/processes.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { ada, adaAgain, bob, claimed, registered } from "../lease/leased-processes.ts";

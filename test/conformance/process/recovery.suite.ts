@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { sql } from "../../../src/sql/statement.ts";
+import { sql } from "../../../src/kernel.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { ada, bob, claimed, registered } from "../lease/leased-processes.ts";

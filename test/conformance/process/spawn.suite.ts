@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { sql } from "../../../src/sql/statement.ts";
-import type { SpawnDraft } from "../../../src/stores/process/register.ts";
+import { sql } from "../../../src/kernel.ts";
+import type { SpawnDraft } from "../../../src/processes.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { byAnn } from "../execution/fixture.ts";

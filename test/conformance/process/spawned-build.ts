@@ -1,4 +1,4 @@
-import type { SpawnDraft } from "../../../src/stores/process/register.ts";
+import type { SpawnDraft } from "../../../src/processes.ts";
 
 /** A build that runs as an execution, wakes a session, and can be addressed by it. */
 export const build: SpawnDraft = {

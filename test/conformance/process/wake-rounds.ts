@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { FunctionName } from "../../../src/model/ids/function-name.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import type { FunctionName } from "../../../src/executions.ts";
+import type { Database } from "../../../src/kernel.ts";
 import { create, finish, sendSignal } from "../execution/awaited-executions.ts";
 
 /** Somebody elsewhere who waits for what a line says; see await-line.ts. */

@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { sql } from "../../../src/sql/statement.ts";
-import { leases } from "../../../src/stores/lease/leases.ts";
-import type { Clock } from "../../../src/model/time/clock.ts";
-import type { ProcessEventType } from "../../../src/model/process/event-type.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import type { Queue } from "../../../src/stores/queue/queue.ts";
+import { sql, type Clock, type Database } from "../../../src/kernel.ts";
+import { leases, type Queue } from "../../../src/sessions.ts";
+import type { ProcessEventType } from "../../../src/processes.ts";
 import type { Backend } from "../backend.ts";
 import { altered, onProcesses } from "./fixture.ts";
 import type { ProcessFixture } from "./fixture.ts";

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { rows } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";
-import type { Lease } from "../../../src/stores/lease/parts.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
-import type { TurnDraft } from "../../../src/stores/session/turn/draft.ts";
+import { rows, sql, type Database } from "../../../src/kernel.ts";
+import { type QueueClaimRef, type Lease, sessions, type TurnDraft } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {

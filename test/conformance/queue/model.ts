@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
-import type { Lease } from "../../../src/stores/lease/parts.ts";
-import { leases } from "../../../src/stores/lease/leases.ts";
-import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";
-import { queue } from "../../../src/stores/queue/queue.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
-import type { TurnOutcome } from "../../../src/stores/session/turn/commit.ts";
+import type { OwnerId } from "../../../src/kernel.ts";
+import {
+  type Lease,
+  leases,
+  type QueueClaimRef,
+  queue,
+  sessions,
+  type TurnOutcome,
+} from "../../../src/sessions.ts";
 import { createSession } from "../lease/leased-sessions.ts";
 import type { Faults } from "../lease/leased-sessions.ts";
 

@@ -1,4 +1,4 @@
-import type { Page } from "../../../src/stores/list.ts";
+import type { Page } from "../../../src/kernel.ts";
 import type { ListedBatch } from "../../../src/stores/queue/read.ts";
 import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";

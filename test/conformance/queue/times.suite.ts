@@ -1,9 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Lease } from "../../../src/stores/lease/parts.ts";
-import { leases } from "../../../src/stores/lease/leases.ts";
-import { queue } from "../../../src/stores/queue/queue.ts";
-import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
+import { type Lease, leases, queue, type QueueClaimRef, sessions } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../../src/kernel.ts";
+import { parseSessionId } from "../../../src/sessions.ts";
 import { leaseOwned } from "../../../src/stores/lease/lease-row.ts";
 import { queueOwned } from "../../../src/stores/queue/batch-row.ts";
 import { removeOwned } from "../../../src/stores/removal.ts";
 import { livingSession } from "../../../src/stores/session-row.ts";
-import { parseSessionId } from "../../../src/model/ids/session-id.ts";
 import { isOpen } from "../wait-fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

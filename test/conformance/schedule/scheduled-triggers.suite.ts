@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { rows, run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { FiredInstant } from "../../../src/stores/schedule/schedule-row.ts";
+import { rows, run, sql } from "../../../src/kernel.ts";
+import type {
+  FiredInstant,
+  RecordOccurrenceOutcome,
+  SubscriptionDraft,
+} from "../../../src/triggers.ts";
 import { removeOwned } from "../../../src/stores/removal.ts";
 import { triggersOwned } from "../../../src/stores/trigger/subscription-row.ts";
-import type { RecordOccurrenceOutcome } from "../../../src/stores/trigger/record.ts";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import type { Backend } from "../backend.ts";
 import {
   hour,

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../../../src/model/errors.ts";
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { run, sql } from "../../../src/kernel.ts";
 import { dueSchedules } from "../../../src/stores/schedule/fire.ts";
 import type { FireSchedule } from "../../../src/stores/schedule/schedule-row.ts";
 import type { Backend } from "../backend.ts";

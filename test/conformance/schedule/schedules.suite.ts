@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { run, sql } from "../../../src/kernel.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {

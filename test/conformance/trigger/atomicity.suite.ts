@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { Request } from "../../../src/sql/operation.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import { rows, run } from "../../../src/sql/operation.ts";
+import { type Tx, sql, rows, run } from "../../../src/kernel.ts";
+import { triggers } from "../../../src/triggers.ts";
+import { sessions } from "../../../src/sessions.ts";
 import { fireOwnSchedule } from "../../../src/stores/schedule/fire.ts";
 import { triggerContext } from "../../../src/stores/trigger/context.ts";
 import { fireTrigger } from "../../../src/stores/trigger/record.ts";
-import { triggers } from "../../../src/stores/trigger/triggers.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { hour, inTriggers, monday, processIds, storedTriggers, webhook } from "./fixture.ts";

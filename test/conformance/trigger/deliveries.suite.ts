@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Page } from "../../../src/stores/list.ts";
-import type { UnstartedDelivery } from "../../../src/stores/trigger/read-occurrences.ts";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
+import { run, sql, type Page } from "../../../src/kernel.ts";
+import type { UnstartedDelivery, SubscriptionDraft } from "../../../src/triggers.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { inTriggers, storedTriggers, webhook } from "./fixture.ts";

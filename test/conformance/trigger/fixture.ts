@@ -1,18 +1,22 @@
-import { rows, run } from "../../../src/sql/operation.ts";
-import { integer, text } from "../../../src/sql/dialect.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Statement } from "../../../src/sql/statement.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import { schedules } from "../../../src/stores/schedule/schedules.ts";
-import type { Schedules } from "../../../src/stores/schedule/schedules.ts";
-import { processes } from "../../../src/stores/process/processes.ts";
-import type { Processes } from "../../../src/stores/process/processes.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
-import type { Sessions } from "../../../src/stores/session/sessions.ts";
-import { triggers } from "../../../src/stores/trigger/triggers.ts";
-import type { SubscriptionTerms } from "../../../src/stores/trigger/content.ts";
-import type { Triggers } from "../../../src/stores/trigger/triggers.ts";
+import {
+  rows,
+  run,
+  integer,
+  text,
+  sql,
+  type Statement,
+  type Tx,
+  type Database,
+} from "../../../src/kernel.ts";
+import {
+  schedules,
+  type Schedules,
+  triggers,
+  type SubscriptionTerms,
+  type Triggers,
+} from "../../../src/triggers.ts";
+import { processes, type Processes } from "../../../src/processes.ts";
+import { sessions, type Sessions } from "../../../src/sessions.ts";
 import type { FireSchedule, Scheduler } from "../../../src/stores/schedule/schedule-row.ts";
 import type { Backend, Place } from "../backend.ts";
 import { countingClock } from "../wait-fixture.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { schedules } from "../../../src/stores/schedule/schedules.ts";
-import { triggers } from "../../../src/stores/trigger/triggers.ts";
+import { schedules, triggers } from "../../../src/triggers.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { Faults, until } from "../lease/leased-sessions.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { isHoldfastError } from "../../../src/model/errors.ts";
-import type { SubscriptionTerms } from "../../../src/stores/trigger/content.ts";
+import type { SubscriptionTerms } from "../../../src/triggers.ts";
 import { TriggerModel } from "./deliveries-model.ts";
 import type { Owner, Variant } from "./deliveries-model.ts";
 import { hour, monday } from "./fixture.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
+import { run, sql } from "../../../src/kernel.ts";
+import type { SubscriptionDraft } from "../../../src/triggers.ts";
 import type { Backend } from "../backend.ts";
 import { hour, inTriggers, monday, processIds, webhook, termsOf } from "./fixture.ts";
 import type { InTriggers } from "./fixture.ts";

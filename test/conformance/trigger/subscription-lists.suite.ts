@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
+import type { SubscriptionDraft } from "../../../src/triggers.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { inTriggers, keysOf, webhook, termsOf } from "./fixture.ts";

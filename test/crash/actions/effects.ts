@@ -1,7 +1,5 @@
-import { awaitEvents } from "../../../src/stores/effect/await/await-events.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import { effects } from "../../../src/stores/effect/effects.ts";
-import { processEffects } from "../../../src/stores/effect/commands/process-effects.ts";
+import { awaitEvents, effects, processEffects } from "../../../src/effects.ts";
+import type { Database } from "../../../src/kernel.ts";
 import type { Orders } from "../prepare-actions.ts";
 
 /** A turn of session "chat". */

@@ -1,9 +1,10 @@
-import type { Database } from "../../../src/sql/database.ts";
-import type { AppendOutcome } from "../../../src/stores/execution/log/append-to.ts";
-import { executions } from "../../../src/stores/execution/executions.ts";
-import type { AppendedProcessEvent } from "../../../src/stores/process/context.ts";
-import { processes } from "../../../src/stores/process/processes.ts";
-import type { SpawnedProcess } from "../../../src/stores/process/register.ts";
+import type { Database } from "../../../src/kernel.ts";
+import { type AppendOutcome, executions } from "../../../src/executions.ts";
+import {
+  type AppendedProcessEvent,
+  processes,
+  type SpawnedProcess,
+} from "../../../src/processes.ts";
 import type { Orders } from "../prepare-actions.ts";
 
 const found = { type: "found", payload: "two bugs", replayKey: "k" };

@@ -1,8 +1,5 @@
-import { row } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import { triggers } from "../../../src/stores/trigger/triggers.ts";
-import type { OccurrenceDraft } from "../../../src/stores/trigger/record.ts";
+import { row, sql, type Database } from "../../../src/kernel.ts";
+import { triggers, type OccurrenceDraft } from "../../../src/triggers.ts";
 
 export const occurrence: OccurrenceDraft = {
   key: "delivery-4711",

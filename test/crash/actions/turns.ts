@@ -1,5 +1,5 @@
-import type { Database } from "../../../src/sql/database.ts";
-import { sessions } from "../../../src/stores/session/sessions.ts";
+import type { Database } from "../../../src/kernel.ts";
+import { sessions } from "../../../src/sessions.ts";
 import type { Orders } from "../prepare-actions.ts";
 import { wholeTurn } from "../turn.ts";
 

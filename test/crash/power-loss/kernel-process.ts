@@ -1,10 +1,7 @@
 // What the kernel's power-loss test runs under the recorder: a writer or an observer of one database.
 import { openSync, writeSync } from "node:fs";
 import { openSqlite } from "../../../src/sqlite.ts";
-import type { Database } from "../../../src/sql/database.ts";
-import { rows, run } from "../../../src/sql/operation.ts";
-import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { type Database, rows, run, type Tx, sql } from "../../../src/kernel.ts";
 import { addNote, addNoteAndThrow, createNoteTable } from "../../conformance/notes.ts";
 
 const [role, name = "", notes = "0", durability = "full"] = process.argv.slice(2);

@@ -1,6 +1,5 @@
 // What opening, closing and backing up leave on a disk that loses its power, names included, and who flushes for them.
-import { run } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { run, sql } from "../../../src/kernel.ts";
 import { openSqlite } from "../../../src/sqlite.ts";
 import { compiled } from "../../compile-children.ts";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { maintenance } from "../../../src/stores/maintenance/maintenance.ts";
+import { maintenance } from "../../../src/blobs.ts";
 import { sessions } from "../../../src/sessions.ts";
 import type { Folder } from "../../sqlite/place.ts";
 import type { Shell } from "../place.ts";

@@ -5,7 +5,7 @@ import type { Holdfast } from "../../../src/index.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { ManualClock } from "../../../src/model/time/clock.ts";
 import { holdfastOn } from "../../../src/open/open-holdfast.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import type { Database } from "../../../src/kernel.ts";
 import { bytesOf } from "../../conformance/blob/owners.ts";
 import { schedules } from "../../../src/triggers.ts";
 import { keyedCodec } from "../../fixtures/keyed-codec.ts";

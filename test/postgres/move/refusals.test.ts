@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { moveToPostgres } from "../../../src/open/move/move-to-postgres.ts";
 import { HoldfastError, openHoldfast } from "../../../src/index.ts";
 import { sessions } from "../../../src/sessions.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import type { Database } from "../../../src/kernel.ts";
 import { executions } from "../../../src/executions.ts";
 import { ann } from "../../conformance/execution/fixture.ts";
 import { driverName } from "../../sqlite/place.ts";

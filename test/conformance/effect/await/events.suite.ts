@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
-import type { AwaitReply } from "../../../../src/stores/effect/await/settle.ts";
+import { awaitEvents, type AwaitReply } from "../../../../src/effects.ts";
 import { inAwaitFixture, storedAwaits } from "./fixture.ts";
 import type { AwaitFixture, InFixture } from "./fixture.ts";
 import { rejection } from "../../backend.ts";

@@ -1,14 +1,13 @@
-import { rows, run } from "../../../../src/sql/operation.ts";
-import { sql } from "../../../../src/sql/statement.ts";
+import { rows, run, sql, type Database } from "../../../../src/kernel.ts";
+import {
+  awaitEvents,
+  type AwaitEvents,
+  effects,
+  type Effects,
+  type EffectScope,
+} from "../../../../src/effects.ts";
+import { sessions, type Sessions } from "../../../../src/sessions.ts";
 import { rememberPayloadMark } from "../../../../src/stores/payload-seal.ts";
-import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
-import type { AwaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
-import type { Database } from "../../../../src/sql/database.ts";
-import { effects } from "../../../../src/stores/effect/effects.ts";
-import type { Effects } from "../../../../src/stores/effect/effects.ts";
-import type { EffectScope } from "../../../../src/stores/effect/scope.ts";
-import { sessions } from "../../../../src/stores/session/sessions.ts";
-import type { Sessions } from "../../../../src/stores/session/sessions.ts";
 import type { Backend, Place } from "../../backend.ts";
 import { Faults } from "../../lease/leased-sessions.ts";
 import { countingClock } from "../../wait-fixture.ts";

@@ -1,5 +1,5 @@
-import type { Database } from "../../../../src/sql/database.ts";
-import { executions } from "../../../../src/stores/execution/executions.ts";
+import type { Database } from "../../../../src/kernel.ts";
+import { executions } from "../../../../src/executions.ts";
 
 /** Waits for what a line says, such as "result r1", and tells what was found. */
 export async function awaitLine(database: Database, line: string): Promise<unknown> {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { sql } from "../../../../src/sql/statement.ts";
-import type { Statement } from "../../../../src/sql/statement.ts";
+import { sql, type Statement } from "../../../../src/kernel.ts";
+import { awaitEvents } from "../../../../src/effects.ts";
 import { awaitsOwned } from "../../../../src/stores/effect/await/event-row.ts";
 import { removeOwned } from "../../../../src/stores/removal.ts";
-import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import { inAwaitFixture, storedAwaits } from "./fixture.ts";
 import type { AwaitFixture, InFixture } from "./fixture.ts";
 import { rejection } from "../../backend.ts";

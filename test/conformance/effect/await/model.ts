@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { manualClock } from "../../../../src/model/time/clock.ts";
-import type { AwaitReply } from "../../../../src/stores/effect/await/settle.ts";
-import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
-import type { Database } from "../../../../src/sql/database.ts";
-import type { EffectScope } from "../../../../src/stores/effect/scope.ts";
+import { type AwaitReply, awaitEvents, type EffectScope } from "../../../../src/effects.ts";
+import type { Database } from "../../../../src/kernel.ts";
 
 /** What somebody does next; await-events have numbers. */
 export type Step =

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { sessions } from "../../../../src/stores/session/sessions.ts";
+import { sessions } from "../../../../src/sessions.ts";
 import { roundsOn, seed } from "../../../depth.ts";
 import { AwaitModel } from "./model.ts";
 import type { Step } from "./model.ts";

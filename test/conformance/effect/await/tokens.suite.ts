@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { rows, run } from "../../../../src/sql/operation.ts";
-import { sql } from "../../../../src/sql/statement.ts";
-import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
+import { rows, run, sql } from "../../../../src/kernel.ts";
+import { awaitEvents } from "../../../../src/effects.ts";
 import { inAwaitFixture, storedAwaits } from "./fixture.ts";
 import type { InFixture } from "./fixture.ts";
 import { rejection } from "../../backend.ts";
