@@ -1,7 +1,9 @@
 import { HoldfastError } from "../model/errors.ts";
+import type { ExecutionId } from "../model/ids/execution-id.ts";
 import type { SessionId } from "../model/ids/session-id.ts";
+import type { SessionTurns } from "../model/session/session.ts";
 import { integersOf, keepRow, lockRoot, textsOf } from "../sql/dialect.ts";
-import { row, rows } from "../sql/operation.ts";
+import { row, rows, run } from "../sql/operation.ts";
 import type { Tx } from "../sql/operation.ts";
 import { sql } from "../sql/statement.ts";
 import type { Statement } from "../sql/statement.ts";
@@ -18,9 +20,21 @@ export interface SessionRoot {
   readonly id: SessionId;
   readonly generation: number;
   readonly revision: number;
+  /** The agent that takes its turns. */
+  readonly agent: string | null;
+  /** The number of its last turn. */
+  readonly turns: number;
+  /** The run of its open turn, and the instant from which that run may begin. */
+  readonly open_turn: ExecutionId | null;
+  readonly turn_due_at: number | null;
+  /** The key of the last batch that was queued when the turn was opened; null once it has committed. */
+  readonly turn_batch: number | null;
+  /** Equals `open_turn` when that turn was asked to stop. */
+  readonly stop_turn: ExecutionId | null;
 }
 
-const rootColumns = sql`key, id, generation, revision`;
+const rootColumns = sql`
+  key, id, generation, revision, agent, turns, open_turn, turn_due_at, turn_batch, stop_turn`;
 
 const rootLocked = lockRoot({
   table: "holdfast_session",
@@ -46,6 +60,43 @@ function* livingLocked(id: SessionId): Tx<SessionRoot | undefined> {
   const locked = rootLocked(sql`id = ${id} AND deleted_at IS NULL`);
   // A call that waited for the lock of a deleted session does not see the next generation yet.
   return (yield* row<SessionRoot>(locked)) ?? (yield* row<SessionRoot>(locked));
+}
+
+/** Locks a session by its key; undefined for a deleted one. */
+export function* lockedByKey(key: number): Tx<SessionRoot | undefined> {
+  return yield* row<SessionRoot>(rootLocked(sql`key = ${key} AND deleted_at IS NULL`));
+}
+
+/** The turns of a session as callers see them. */
+export function turnsOf(
+  root: Pick<SessionRoot, "agent" | "turns" | "open_turn" | "stop_turn">,
+): SessionTurns {
+  const { agent, turns, open_turn: openTurn, stop_turn: stopTurn } = root;
+  return { agent, turns, openTurn, isStopping: stopTurn !== null };
+}
+
+/** The run of a turn, as the row of its session names it. */
+export interface OpenTurn {
+  readonly turn: number;
+  readonly id: ExecutionId;
+  readonly dueAt: number;
+  /** The key of the last batch in the queue. */
+  readonly batch: number;
+}
+
+/** Opens a turn of a locked session, which replaces the one before. */
+export function* writeOpenTurn(session: number, { turn, id, dueAt, batch }: OpenTurn): Tx<void> {
+  yield* run(sql`
+    UPDATE holdfast_session SET turns = ${turn}, open_turn = ${id}, turn_due_at = ${dueAt}, turn_batch = ${batch},
+      stop_turn = NULL
+    WHERE key = ${session}`);
+}
+
+/** Closes the open turn of a locked session. */
+export function* clearOpenTurn(session: number): Tx<void> {
+  yield* run(sql`
+    UPDATE holdfast_session SET open_turn = NULL, turn_due_at = NULL, turn_batch = NULL, stop_turn = NULL
+    WHERE key = ${session}`);
 }
 
 /**

@@ -12,6 +12,24 @@ export function turnInvalid(why: string, details: ErrorDetails = {}): HoldfastEr
   );
 }
 
+const whyLost = {
+  missing: "the call has neither a lease nor the transaction of a run",
+  closed: "its open turn is not that of this run",
+  leased: "another holder has its lease",
+} as const;
+
+/** The error for a run that does not take the open turn of a session, or must not now. */
+export function turnLost(session: string, reason: keyof typeof whyLost): HoldfastError {
+  return new HoldfastError(
+    "LEASE_LOST",
+    `Session ${excerpt(session)}: ${whyLost[reason]}, so nothing was changed. ` +
+      (reason === "leased"
+        ? "Try again once the lease is free."
+        : "Only the holder of the lease, or a transaction of the run that takes the open turn, may do this."),
+    { session, reason },
+  );
+}
+
 export function turnConflict(session: string, turn: string, part: string): HoldfastError {
   return new HoldfastError(
     "TURN_CONFLICT",

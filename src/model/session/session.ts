@@ -6,6 +6,18 @@ export interface SessionHandle {
   readonly generation: number;
 }
 
+/** The turns that an agent takes of a session. */
+export interface SessionTurns {
+  /** The name of the agent; null when the host commits turns by itself. */
+  readonly agent: string | null;
+  /** The number of the last turn. It never goes back. */
+  readonly turns: number;
+  /** The id of the run that takes the open turn. */
+  readonly openTurn: string | null;
+  /** True when the open turn was asked to stop. */
+  readonly isStopping: boolean;
+}
+
 /** The origin of a session: independent, or caused by another session. */
 export type SessionRelation =
   | { readonly kind: "root" }

@@ -77,7 +77,7 @@ export function valueCodec(options: ValueCodecOptions): ValueCodec {
       return { stored: storedText(text), read: isFixed(value) ? value : decodeValue(text) };
     },
     decode(stored) {
-      if (isClearResult(stored)) return decodeValue(stored);
+      if (isClear(stored)) return decodeValue(stored);
       assertOpen("read");
       return decodeValue(throughCodec(payload, "decode", (text) => payload.decode(text), stored));
     },
@@ -125,11 +125,15 @@ function isFixed(value: unknown): boolean {
 const unlimited: ValueLimits = { charactersMax: Number.MAX_SAFE_INTEGER };
 
 const clearBeginnings = ['{"kind":"cancelled"', '{"kind":"timedOut"'];
+const turnBeginning = /^\{"turn":\d+,"session":"/;
 
 /**
- * True for results that only say that a run was cancelled or timed out. They are stored unencoded,
- * so a process without the codec can cancel a run.
+ * True for results that only say that a run was cancelled or timed out, and for the inputs of
+ * turns. They are stored unencoded, so a process without the codec can cancel a run or wake a
+ * session.
  */
-function isClearResult(stored: string): boolean {
-  return clearBeginnings.some((beginning) => stored.startsWith(beginning));
+function isClear(stored: string): boolean {
+  return (
+    clearBeginnings.some((beginning) => stored.startsWith(beginning)) || turnBeginning.test(stored)
+  );
 }

@@ -113,7 +113,10 @@ export function* committedAttachments(session: number): Tx<number> {
  * Gives a fork the committed attachments of its source, since its history refers to them. Both
  * sessions are locked, so nothing is forgotten in between; the bytes are shared.
  */
-export function* shareAttachments(from: SessionRoot, to: SessionRoot): Tx<number> {
+export function* shareAttachments(
+  from: Pick<SessionRoot, "key">,
+  to: Pick<SessionRoot, "key">,
+): Tx<number> {
   return yield* run(sql`
     INSERT INTO holdfast_attachment (session, id, intent_at, committed_at, size, media_type, width, height, label)
     SELECT CAST(${to.key} AS BIGINT), id, intent_at, committed_at, size, media_type, width, height, label

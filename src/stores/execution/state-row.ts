@@ -67,13 +67,14 @@ export interface StateRow {
   readonly code_version: string | null;
   readonly incompatible: string | null;
   readonly process: number | null;
+  readonly session: number | null;
 }
 
 export const stateColumns: Statement = sql`
   key, id, parent, role, function, version, state, lifecycle, due_at, lease_until, finished_at, result_kind,
   failures, deaths, alone_deaths, lock_version, is_alone, executor, run, owner, max_retries, backoff_ms, backoff_max_ms,
   inbox, ordinal, is_closing, seen, wake_at, responses, history_from, responses_from, continuations, code_version,
-  incompatible, process`;
+  incompatible, process, session`;
 
 /** An execution with its state, as operations use it. */
 export interface ExecutionRecord {
@@ -84,6 +85,8 @@ export interface ExecutionRecord {
   readonly state: ExecutionState;
   /** The process that it was spawned for; the process ends with it. */
   readonly process: number | null;
+  /** The session whose turn it is; the turn ends with it. */
+  readonly session: number | null;
 }
 
 /**
@@ -148,8 +151,8 @@ export function* lockReadExecution(input: ExecutionId | { readonly id: Execution
 
 /** @throws HoldfastError `CORRUPT_ROW` when the columns contradict each other. */
 export function recordOf(found: StateRow): ExecutionRecord {
-  const { key, id, parent, function: name, process } = found;
-  return { key, id, parent, function: name, state: stateOf(found), process };
+  const { key, id, parent, function: name, process, session } = found;
+  return { key, id, parent, function: name, state: stateOf(found), process, session };
 }
 
 export function stateOf(found: StateRow): ExecutionState {
@@ -245,7 +248,10 @@ function blockedOn(found: StateRow): BlockedOn | undefined {
 }
 
 /** The columns that a transition may change. */
-export type StateValues = Omit<StateRow, "key" | "id" | "parent" | "role" | "function" | "process">;
+export type StateValues = Omit<
+  StateRow,
+  "key" | "id" | "parent" | "role" | "function" | "process" | "session"
+>;
 
 /** The columns that hold the status of an execution and its holder. */
 export type PendingValues = Pick<

@@ -249,7 +249,7 @@ function keyOf(
 }
 
 function* wakeDraft(
-  { encodeChecked }: ProcessContext,
+  context: ProcessContext,
   root: ProcessRoot,
   { input, dedupeKey, mergeKey }: Materialised,
   { type, replayKey, wakeTarget }: AppendEvent,
@@ -263,5 +263,5 @@ function* wakeDraft(
     causedBy: root.row.caused_by,
     frame: target?.frame ?? null,
   };
-  return { payload: encodeChecked(payload), dedupeKey, mergeKey, target };
+  return { payload: context.encodeChecked(payload), dedupeKey, mergeKey, target, context };
 }

@@ -21,6 +21,7 @@ import { sql, type Statement } from "../../sql/statement.ts";
 import type { FinishedResult } from "../execution/state-row.ts";
 import { enqueueWake, type EnqueueBatch, type NewlyEnqueued } from "../queue/parts.ts";
 import { processesOfKeys, writeProcess, type ProcessRoot } from "./process-row.ts";
+import type { TurnContext } from "../turn/parts.ts";
 
 /** The topic of waiters for events: the process that the key names has a new event. */
 export const processEvent = "process.event";
@@ -195,6 +196,8 @@ export interface WakeDraft {
   /** Null when it is claimed by itself. */
   readonly mergeKey?: string | null;
   readonly target: SessionScope | null;
+  /** For the turn that the wake may start. */
+  readonly context: TurnContext;
 }
 
 interface Appended {
@@ -262,7 +265,7 @@ function* delivered(
   wake: WakeDraft & { readonly target: SessionScope },
 ): Tx<WakeDelivery> {
   const { payload, dedupeKey, mergeKey = null, target } = wake;
-  const outcome = yield* unlessGone({
+  const outcome = yield* unlessGone(wake.context, {
     session: { id: target.session, generation: target.generation },
     id: wakeBatchId(key, sequence),
     source: { process: id, sequence },
@@ -300,9 +303,12 @@ function wakePolicy(mergeKey: string | null): EnqueueBatch["policy"] {
 }
 
 /** Undefined when the session to wake is gone: the event is recorded all the same. */
-function* unlessGone(wake: Parameters<typeof enqueueWake>[0]): Tx<NewlyEnqueued | undefined> {
+function* unlessGone(
+  context: TurnContext,
+  wake: Parameters<typeof enqueueWake>[1],
+): Tx<NewlyEnqueued | undefined> {
   try {
-    return yield* enqueueWake(wake);
+    return yield* enqueueWake(context, wake);
   } catch (error) {
     if (isGone(error)) return undefined;
     throw error;

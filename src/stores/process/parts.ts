@@ -30,6 +30,7 @@ import { sessionNamed, type SessionName } from "../session-name.ts";
 import { keptSession, livingSession, type SessionRef } from "../session-row.ts";
 import { appendToProcess, type WakeDraft } from "./event-row.ts";
 import { lockedProcessByKey, type ProcessRoot } from "./process-row.ts";
+import type { TurnContext } from "../turn/parts.ts";
 
 /** The parts of processes that other stores use besides their rows. */
 
@@ -272,6 +273,7 @@ export type EndWakes = Readonly<
  * the log of the execution, which retention keeps until the process is pruned.
  */
 export function* endProcessOf(
+  context: TurnContext,
   process: number,
   { at, version, resultKind, resultHash }: EndedExecution,
 ): Tx<void> {
@@ -287,7 +289,7 @@ export function* endProcessOf(
     replayKey: registryKeys.end(type),
     end,
     executionVersion: version,
-    wake: wakeOf(root, type),
+    wake: wakeOf(context, root, type),
   });
 }
 
@@ -304,12 +306,16 @@ function endOf(resultKind: ResultKind): ProcessEnd {
   }
 }
 
-function wakeOf({ row, state, id }: ProcessRoot, type: string): WakeDraft | null {
+function wakeOf(
+  context: TurnContext,
+  { row, state, id }: ProcessRoot,
+  type: string,
+): WakeDraft | null {
   if (row.end_wakes === null) return null;
   try {
     const wakes = JSON.parse(row.end_wakes) as EndWakes;
     const wake = Object.hasOwn(wakes, type) ? wakes[type] : undefined;
-    return wake === undefined ? null : { ...wake, target: state.wakeTarget };
+    return wake === undefined ? null : { ...wake, target: state.wakeTarget, context };
   } catch {
     throw corruptRow("holdfast_process", id, "has end_wakes that are not JSON");
   }

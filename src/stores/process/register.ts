@@ -240,7 +240,10 @@ interface StoredSpawn extends RegisteredProcess {
 export const spawnProcess = storeOperation("spawnProcess", {
   snapshotSafe: true,
   key: (input) => input.process.id,
-  *one(_: ProcessContext, { execution, process, endWakes, grants }: SpawnProcess): Tx<StoredSpawn> {
+  *one(
+    context: ProcessContext,
+    { execution, process, endWakes, grants }: SpawnProcess,
+  ): Tx<StoredSpawn> {
     // Comes first: the execution of a pruned process may be gone, and must not be created again.
     const before = yield* foundRegistration(process);
     if (before !== undefined) return { ...before, execution: execution.id };
@@ -252,7 +255,7 @@ export const spawnProcess = storeOperation("spawnProcess", {
     yield* linkProcess(key, registered.key);
     for (const each of bySession(grants))
       yield* grant({ ...each, process: process.id, at: process.at });
-    if (ended !== undefined) yield* endProcessOf(registered.key, ended);
+    if (ended !== undefined) yield* endProcessOf(context, registered.key, ended);
     return spawned;
   },
 });

@@ -45,6 +45,10 @@ export interface QueueBatch<P = CheckedText> extends QueuePolicy {
   readonly source: QueueSource | null;
   readonly availableAt: number;
   readonly enqueuedAt: number;
+  /** The number of turns that ended on it without a commit. After three it is set aside. */
+  readonly failedTurns: number;
+  /** True while it waits for a further `enqueue`, or for `retry`, before another turn gets it. */
+  readonly isHeldBack: boolean;
   readonly items: readonly QueueItem<P>[];
 }
 
@@ -64,18 +68,25 @@ export interface BatchRow {
   readonly claim: string | null;
   readonly claim_fence: number | null;
   readonly claim_size: number | null;
+  /** The run of the turn that has claimed it. */
+  readonly turn: string | null;
+  readonly failed_turns: number;
+  readonly is_held_back: number;
 }
 
 export const batchColumns: Statement = sql`
   key, id, source_key, process, sequence, class, delivery, slot, merge_key, available_at, enqueued_at,
-  claim, claim_fence, claim_size`;
+  claim, claim_fence, claim_size, turn, failed_turns, is_held_back`;
 
-/** True while a claim is valid, given the fence of the session's lease (0 for a free lease). */
+/**
+ * True while a claim is valid, given the fence of the session's lease (0 for a free lease). That of
+ * a turn ends with the turn.
+ */
 export function isClaimed(
-  batch: Pick<BatchRow, "claim" | "claim_fence">,
+  batch: Pick<BatchRow, "claim" | "claim_fence" | "turn">,
   liveFence: number,
 ): boolean {
-  return batch.claim !== null && batch.claim_fence === liveFence;
+  return batch.claim !== null && (batch.turn !== null || batch.claim_fence === liveFence);
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
@@ -121,6 +132,8 @@ export function* withItems(batches: readonly BatchRow[]): Tx<readonly QueueBatch
     mergeKey: batch.merge_key,
     availableAt: batch.available_at,
     enqueuedAt: batch.enqueued_at,
+    failedTurns: batch.failed_turns,
+    isHeldBack: batch.is_held_back === 1,
     items: itemsOf.get(batch.key) ?? [],
   }));
 }

@@ -181,7 +181,7 @@ export const claimWork = storeOperation("claimWork", {
  * The batches that fit into a page with all their items, at least one. The next claim takes the
  * others.
  */
-function* fitting(prefix: readonly BatchRow[]): Tx<readonly BatchRow[]> {
+export function* fitting(prefix: readonly BatchRow[]): Tx<readonly BatchRow[]> {
   if (prefix.length === 1) return prefix;
   const sizes = yield* rows<{ readonly bytes: number }>(sql`
     SELECT ${itemBytes} AS bytes FROM holdfast_queue_batch b
@@ -311,7 +311,8 @@ export function givenAbandon(
 
 /**
  * Releases claimed batches, so that they can be claimed again at once. Returns their number.
- * Batches that another holder has claimed since are skipped.
+ * Batches that another holder has claimed since are skipped, and those of a turn: they return to the
+ * queue when it ends.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
@@ -320,7 +321,7 @@ export const abandonClaim = storeOperation("abandonClaim", {
   *one(_: QueueContext, { session: ref, claim }: AbandonClaim): Tx<number> {
     const session = yield* lockedSession(ref);
     const found = yield* batchesById(session.key, claim.batches);
-    const own = found.filter((batch) => isOf(batch, claim));
+    const own = found.filter((batch) => isOf(batch, claim) && batch.turn === null);
     if (own.length === 0) return 0;
     yield* run(sql`
       UPDATE holdfast_queue_batch SET claim = NULL, claim_fence = NULL, claim_size = NULL

@@ -13,7 +13,7 @@ import { announce, row, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, type Call } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
-import { lockedSession } from "../session-row.ts";
+import { lockedSession, type SessionRoot } from "../session-row.ts";
 import { batchColumns, withItems, type BatchRow, type QueueSource } from "./batch-row.ts";
 import { readBatch, type QueueContext } from "./context.ts";
 import {
@@ -25,6 +25,7 @@ import {
   wasConsumed,
 } from "./parts.ts";
 import { queueWork } from "./topics.ts";
+import { beginTurn, releaseHeldBack } from "./turn-row.ts";
 
 /** Items that enter a queue together. */
 export interface BatchDraft {
@@ -111,7 +112,8 @@ function checkedSource(source: QueueSource): QueueSource {
 export const enqueueBatch = storeOperation("enqueueBatch", {
   snapshotSafe: true,
   key: (input) => input.session.id,
-  *one({ clock, memoryMs }: QueueContext, input: EnqueueBatch): Tx<EnqueueOutcome> {
+  *one(context: QueueContext, input: EnqueueBatch): Tx<EnqueueOutcome> {
+    const { clock, memoryMs } = context;
     const session = yield* lockedSession(input.session);
     const { source } = input;
     if (source !== null) {
@@ -125,6 +127,7 @@ export const enqueueBatch = storeOperation("enqueueBatch", {
     const queued = yield* insertBatch(session.key, input);
     if (queued !== undefined) {
       yield* announce(queueWork, session.id);
+      if (session.agent !== null) yield* send(context, session, input);
       return { kind: "queued", batch: queued };
     }
     // The id is generated when the call is made, so the same id means the same call again.
@@ -132,6 +135,20 @@ export const enqueueBatch = storeOperation("enqueueBatch", {
     return batch === undefined ? { kind: "consumed" } : { kind: "duplicate", batch };
   },
 });
+
+/**
+ * Starts the turn of an agent. Turn work that a caller sends takes the batches along that are held
+ * back after a failed turn.
+ */
+function* send(
+  context: QueueContext,
+  session: SessionRoot,
+  { at, availableAt: dueAt, policy, source }: EnqueueBatch,
+): Tx<void> {
+  const isWake = source !== null && typeof source !== "string";
+  if (policy.class === "turn" && !isWake) yield* releaseHeldBack(session.key);
+  yield* beginTurn(context, session, { at, dueAt });
+}
 
 /** @throws HoldfastError `CORRUPT_ROW` for an unreadable batch that was queued before. */
 export function shownEnqueued(

@@ -3,6 +3,7 @@ import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { QueuePolicy } from "../../model/queue.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { SessionId } from "../../model/ids/session-id.ts";
 import { isSameToken } from "../../model/ids/token.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
@@ -18,7 +19,9 @@ import {
   type QueueSource,
   type WakeSource,
 } from "./batch-row.ts";
+import type { TurnContext } from "../turn/parts.ts";
 import { queueWork } from "./topics.ts";
+import { beginTurn } from "./turn-row.ts";
 
 export interface EnqueueBatch {
   readonly session: SessionRef;
@@ -60,6 +63,7 @@ export type NewlyEnqueued = Extract<EnqueueOutcome, { readonly kind: "queued" | 
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export function* enqueueWake(
+  context: TurnContext,
   input: EnqueueBatch & { readonly source: WakeSource },
 ): Tx<NewlyEnqueued> {
   const session = yield* lockedSession(input.session);
@@ -70,7 +74,9 @@ export function* enqueueWake(
   yield* run(sql`
     UPDATE holdfast_queue_batch SET process = NULL, sequence = NULL
     WHERE session = ${session.key} AND process = ${process} AND sequence = ${sequence}`);
-  return yield* queueBatch(session, input);
+  const queued = yield* queueBatch(session, input);
+  yield* beginTurn(context, session, { at: input.at, dueAt: input.availableAt });
+  return queued;
 }
 
 export function* joinBatch(
@@ -131,6 +137,8 @@ export function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatc
     source,
     availableAt,
     enqueuedAt: at,
+    failedTurns: 0,
+    isHeldBack: false,
     items: items.map((item, ordinal) => ({ id: itemId(id, ordinal), ...item })),
   };
 }
@@ -163,39 +171,46 @@ export function isOf(batch: BatchRow, { claim }: QueueClaimRef): boolean {
  */
 export function* consumeClaims(
   session: SessionRoot,
-  fence: LeaseFence,
+  holder: ClaimHolder,
   claims: readonly QueueClaimRef[],
   now: number,
 ): Tx<void> {
   if (claims.length === 0) return;
   for (const [index, claim] of claims.entries())
-    if (!(yield* consumeClaim(session, fence, claim, now)))
+    if (!(yield* consumeClaim(session, holder, claim, now)))
       throw claimLost(session.id, claim, index);
   yield* announce(queueWork, session.id);
 }
 
+/** The holder of a claim: the lease of this fence, or the run of a turn. */
+export type ClaimHolder = Pick<LeaseFence, "fence"> | { readonly turn: ExecutionId };
+
 /** Consumes one claim; false when it is not valid. */
 export function* consumeClaim(
   session: SessionRoot,
-  { fence }: LeaseFence,
+  holder: ClaimHolder,
   claim: QueueClaimRef,
   now: number,
 ): Tx<boolean> {
   const batches = yield* batchesById(session.key, claim.batches);
-  if (!isWhole(batches, claim, fence)) return false;
+  if (!isWhole(batches, claim, holder)) return false;
   yield* removeBatches(session.key, batches, now);
   return true;
 }
 
-function isWhole(batches: readonly BatchRow[], claim: QueueClaimRef, fence: number): boolean {
+function isWhole(batches: readonly BatchRow[], claim: QueueClaimRef, holder: ClaimHolder): boolean {
   return (
     batches.length > 0 &&
     batches.length === claim.batches.length &&
     batches.every(
       (batch) =>
-        isOf(batch, claim) && batch.claim_fence === fence && batch.claim_size === batches.length,
+        isOf(batch, claim) && isHeldBy(batch, holder) && batch.claim_size === batches.length,
     )
   );
+}
+
+function isHeldBy({ turn, claim_fence: fence }: BatchRow, holder: ClaimHolder): boolean {
+  return "turn" in holder ? turn === holder.turn : fence === holder.fence;
 }
 
 /** Removes batches from the queue for good, and remembers their sources. */

@@ -3,7 +3,7 @@ import type { Lease } from "../lease/parts.ts";
 import { lists, type Page } from "../list.ts";
 import { writes, type Method } from "../method.ts";
 import { sweepOptions, type SweepOptions } from "../removal.ts";
-import type { SessionName } from "../session-name.ts";
+import { givenSession, type SessionName } from "../session-name.ts";
 import type { QueueBatch } from "./batch-row.ts";
 import { cancelBatch, givenCancel, shownCancelled } from "./cancel.ts";
 import {
@@ -18,6 +18,7 @@ import {
   type ClaimOptions,
   type ClaimTurnOptions,
 } from "./claim.ts";
+import { claimForTurn, givenClaimFor, type ClaimForOptions, type TurnWork } from "./claim-turn.ts";
 import { completeWithoutCommit, givenComplete } from "./complete.ts";
 import { queueContext, type QueueOptions } from "./context.ts";
 import { enqueueBatch, givenEnqueue, shownEnqueued, type BatchDraft } from "./enqueue.ts";
@@ -25,6 +26,7 @@ import type { EnqueueOutcome, QueueClaimRef } from "./parts.ts";
 import { purgeInSlices } from "./purge.ts";
 import { queueList, type ListQueueOptions } from "./read.ts";
 import { lockReadSession } from "../session-row.ts";
+import { retryHeldBack } from "./retry.ts";
 import { waitForWork } from "./wait.ts";
 
 /** The queues of all sessions of a database: input that waits for a session's next turn. */
@@ -91,6 +93,29 @@ export interface Queue {
     ClaimedWork | undefined
   >;
   /**
+   * Claims work for the open turn of a session with an agent, inside a transaction of the run that
+   * takes that turn: the front of the queue, which is turn work or, at the boundary `idle`, one
+   * command. Batches on which three turns have ended without a commit come separately. Claims
+   * are consumed by `sessions.commit`. They return to the queue when the run ends, and not before.
+   * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for an unreadable payload: then nothing is claimed
+   * @example
+   * const begin = queue.claimFor.prepare("chat-7");
+   * const work = await ctx.transaction("begin", { isolation: "readCommitted" }, function* () {
+   *   const claimed = yield* begin();
+   *   return claimed?.ref;
+   * });
+   */
+  readonly claimFor: Method<
+    [session: SessionName, options?: ClaimForOptions],
+    TurnWork | undefined
+  >;
+  /**
+   * Lets the next turn claim the batches that are held back after a turn without a commit, as
+   * sending work does, and starts that turn unless one is open. Returns the number of batches.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
+  readonly retry: Method<[session: SessionName, wait?: WaitOptions], number>;
+  /**
    * Releases claimed batches, so that they can be claimed again at once. Returns their number.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
@@ -133,6 +158,8 @@ export function queue(database: Database, options?: QueueOptions): Queue {
     claimTurn: writes(context, claimWork, givenClaimTurn),
     claimCommand: writes(context, claimWork, givenClaimCommand),
     claimBatches: writes(context, claimWork, givenClaimBatches),
+    claimFor: writes(context, claimForTurn, givenClaimFor),
+    retry: writes(context, retryHeldBack, givenSession),
     abandon: writes(context, abandonClaim, givenAbandon),
     completeWithoutCommit: writes(context, completeWithoutCommit, givenComplete),
     waitForWork: (session, given) => waitForWork(context, session, given),

@@ -65,7 +65,7 @@ function* queueSlice(
   const hidden = state === "pending" ? fence : -1;
   const next = (after: Place | undefined) => sql`
     FROM holdfast_queue_batch b
-    WHERE ${keysOf(session.key, Number(after?.[0] ?? 0))} AND (claim IS NULL OR claim_fence <> ${hidden})
+    WHERE ${keysOf(session.key, Number(after?.[0] ?? 0))} AND (claim IS NULL OR claim_fence <> ${hidden} OR (turn IS NOT NULL AND ${hidden} = -1))
     ORDER BY session, key`;
   const slice = yield* slicedByBytes(
     bounds,

@@ -14,6 +14,7 @@ import type { BatchRow } from "./batch-row.ts";
 interface OwnedBatch extends BatchRow {
   readonly session: number;
   readonly last_fence: number | null;
+  readonly open_turn: string | null;
 }
 
 /** Tests whether batches that are named like wakes of processes belong to existing events. */
@@ -24,15 +25,18 @@ const batch = (wakesOf: WakesOf): TableCheck =>
     table: "holdfast_queue_batch",
     select: sql`
     SELECT t.key, t.id, t.session, t.source_key, t.process, t.sequence, t.class, t.delivery, t.slot, t.merge_key,
-      t.available_at, t.enqueued_at, t.claim, t.claim_fence, t.claim_size, l.fence AS last_fence`,
-    from: sql`FROM holdfast_queue_batch t LEFT JOIN holdfast_session_lease l ON l.session = t.session`,
+      t.available_at, t.enqueued_at, t.claim, t.claim_fence, t.claim_size, t.turn, t.failed_turns, t.is_held_back, l.fence AS last_fence, s.open_turn`,
+    from: sql`FROM holdfast_queue_batch t LEFT JOIN holdfast_session_lease l ON l.session = t.session
+      LEFT JOIN holdfast_session s ON s.key = t.session`,
     ...byKey,
     keyOf: ({ id }) => id,
     judge(row) {
       if (!isPolicy(row)) return "Its class, delivery or slot is unknown.";
-      const claim = [row.claim, row.claim_fence, row.claim_size];
+      const claim = [row.claim, row.turn ?? row.claim_fence, row.claim_size];
       if (claim.some((part) => part === null) && claim.some((part) => part !== null))
         return "It is claimed but lacks parts of the claim.";
+      if (row.turn !== null && row.turn !== row.open_turn)
+        return "It is claimed by a turn that is not open.";
       return (row.claim_fence ?? 0) > (row.last_fence ?? 0)
         ? "It is claimed under a fence that was never issued."
         : undefined;

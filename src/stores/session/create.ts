@@ -1,6 +1,7 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { parseSessionId, type SessionId } from "../../model/ids/session-id.ts";
+import { parseAgent } from "../../model/session/agent.ts";
 import type { SessionHandle, SessionMeta, SessionRelation } from "../../model/session/session.ts";
 import { checkedText, draftOf, givenInvalid, optionalText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
@@ -18,6 +19,11 @@ export interface SessionDraft {
   readonly name?: string;
   readonly model?: string | null;
   readonly cwd?: string | null;
+  /**
+   * The agent that takes the turns of the session: work in its queue starts a run of the function
+   * `agent/<name>`. Defaults to none.
+   */
+  readonly agent?: string | null;
   /** Defaults to root. */
   readonly relation?:
     | { readonly kind: "root" }
@@ -37,9 +43,11 @@ interface NewSession {
   readonly id: SessionId;
   readonly at: number;
   readonly meta: SessionMeta;
+  readonly agent: string | null;
 }
 
-const draftNames = ["name", "model", "cwd", "relation"] as const;
+const metaNames = ["name", "model", "cwd", "relation"] as const;
+const draftNames = [...metaNames, "agent"] as const;
 const nameCharactersMax = 512;
 const pathCharactersMax = 4_096;
 
@@ -54,8 +62,14 @@ export function givenCreate(
     id: parseSessionId(id),
     at: clock.now(),
     meta: newMeta(id, draft),
+    agent: newAgent(draft),
   };
   return { input, wait: onlyWait(wait) };
+}
+
+/** The agent of a new session. @throws HoldfastError `NAME_INVALID` */
+export function newAgent({ agent }: SessionDraft): string | null {
+  return agent === undefined || agent === null ? null : parseAgent(agent);
 }
 
 /** Completes the description of a new session. */
@@ -108,7 +122,7 @@ export const createSession = storeOperation("createSession", {
  * generation below 0 is being imported.
  */
 export function* insertSession(
-  { id, at, meta }: NewSession,
+  { id, at, meta, agent }: NewSession,
   imported?: number,
 ): Tx<{ readonly key: number; readonly generation: number } | undefined> {
   const { relation } = meta;
@@ -117,10 +131,10 @@ export function* insertSession(
   return yield* row<{ readonly key: number; readonly generation: number }>(sql`
     INSERT INTO holdfast_session
       (id, generation, created_at, deleted_at, importing_at, name, model, cwd, parent, caused_by,
-       revision, node_count, user_message_count, active_at)
+       revision, node_count, user_message_count, active_at, agent)
     VALUES (${id}, ${generation}, ${at}, ${importing}, ${importing}, ${meta.name}, ${meta.model}, ${meta.cwd},
        ${relation.kind === "child" ? relation.of : null}, ${relation.kind === "child" ? relation.causedBy : null},
-       0, 0, 0, ${at})
+       0, 0, 0, ${at}, ${agent})
     ON CONFLICT DO NOTHING RETURNING key, generation`);
 }
 
@@ -220,7 +234,7 @@ export function givenSaveMeta(
 ): Call<SaveMeta> {
   // Accepts the result of `meta` unchanged.
   const { name, model, cwd, relation } = draftOf<Partial<StoredMeta>>("meta", meta, [
-    ...draftNames,
+    ...metaNames,
     "createdAt",
   ]);
   const input = {

@@ -31,7 +31,8 @@ export interface SessionHeadRow extends SessionRoot {
 }
 
 const headRow = sql`
-  SELECT s.key, s.id, s.generation, s.revision, s.created_at, s.active_at, s.forked_from, s.fork_node, s.fork_top,
+  SELECT s.key, s.id, s.generation, s.revision, s.agent, s.turns, s.open_turn, s.turn_due_at, s.turn_batch, s.stop_turn,
+     s.created_at, s.active_at, s.forked_from, s.fork_node, s.fork_top,
     s.leaf, n.id AS leaf_id, n.depth AS leaf_depth, n.skip AS leaf_skip, n.far AS leaf_far,
     n.messages AS leaf_messages, s.config, s.current_frame, s.node_count, s.user_message_count, s.first_user_message
   FROM holdfast_session s LEFT JOIN holdfast_session_node n ON n.key = s.leaf`;

@@ -1,9 +1,9 @@
-import type { SessionHandle } from "../../model/session/session.ts";
+import type { SessionHandle, SessionTurns } from "../../model/session/session.ts";
 import { storeOperation, type Tx } from "../../sql/operation.ts";
-import { lockedSession, type SessionRef } from "../session-row.ts";
+import { lockedSession, turnsOf, type SessionRef } from "../session-row.ts";
 import type { SessionContext } from "./context.ts";
 
-interface LockedSession extends SessionHandle {
+export interface LockedSession extends SessionHandle, SessionTurns {
   readonly revision: number;
 }
 
@@ -18,7 +18,8 @@ export const lockSession = storeOperation("lockSession", {
   snapshotSafe: true,
   key: (input) => input.id,
   *one(_: SessionContext, ref: SessionRef): Tx<LockedSession> {
-    const { id, generation, revision } = yield* lockedSession(ref);
-    return { id, generation, revision };
+    const root = yield* lockedSession(ref);
+    const { id, generation, revision } = root;
+    return { id, generation, revision, ...turnsOf(root) };
   },
 });

@@ -259,7 +259,8 @@ export const deleteSession = storeOperation("deleteSession", {
     if (found.deleted_at === null) {
       yield* run(sql`
         UPDATE holdfast_session SET deleted_at = ${at}, name = NULL, model = NULL, cwd = NULL, parent = NULL,
-          caused_by = NULL, origin = NULL, config = NULL, current_frame = NULL, leaf = NULL, fork_node = NULL, fork_top = NULL,
+          caused_by = NULL, origin = NULL, config = NULL, current_frame = NULL, leaf = NULL, agent = NULL,
+          open_turn = NULL, turn_due_at = NULL, turn_batch = NULL, stop_turn = NULL, fork_node = NULL, fork_top = NULL,
           node_count = 0, user_message_count = 0, first_user_message = NULL
         WHERE key = ${found.key}`);
       // Waits for its work or its lease end now.

@@ -2,6 +2,7 @@ import type {
   SessionHandle,
   SessionMeta,
   SessionNode,
+  SessionTurns,
   UsageEntry,
 } from "../../model/session/session.ts";
 import type { Database, Durability, WaitOptions } from "../../sql/database.ts";
@@ -54,7 +55,8 @@ import {
 import { sessionList, type ListSessionsOptions, type SessionSummary } from "./read/list.ts";
 import { sizesOf, type SessionSizes } from "./read/sizes.ts";
 import { usageOf } from "./read/usage.ts";
-import { lockSession } from "./lock.ts";
+import { assignAgent, givenAssign } from "./assign.ts";
+import { lockSession, type LockedSession } from "./lock.ts";
 import {
   eraseSession,
   reclaimSessions,
@@ -109,6 +111,8 @@ export interface Sessions {
   >;
   /**
    * Commits a turn atomically: nodes, checkpoint, usage, consumed queue batches and attachments.
+   * The caller holds the session's lease, or the commit is part of a transaction of the run that
+   * takes the open turn. Such a run passes no fence; with `release` it gives the turn up.
    * Safe to repeat with the same turn id and content: the recorded answer is returned with
    * `replayed`.
    * @throws HoldfastError `LEASE_LOST`, `REVISION_CONFLICT`, `TURN_CONFLICT`, `CLAIM_LOST`, `NODE_EXISTS`,
@@ -144,9 +148,17 @@ export interface Sessions {
    *   yield* run(sql`UPDATE budget SET cents = cents - 12, revision = ${revision} WHERE session = 'chat-7'`);
    * });
    */
-  readonly lock: Method<
-    [session: SessionName, wait?: WaitOptions],
-    SessionHandle & { readonly revision: number }
+  readonly lock: Method<[session: SessionName, wait?: WaitOptions], LockedSession>;
+  /**
+   * Gives the turns of a session to an agent; null gives them back to the host. Work that waits in
+   * the queue starts a turn at once. An open turn continues as the one who began it.
+   * @throws HoldfastError `NAME_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * @example
+   * await sessions.assign("chat-7", "support");
+   */
+  readonly assign: Method<
+    [session: SessionName, agent: string | null, wait?: WaitOptions],
+    SessionTurns
   >;
 
   /**
@@ -281,6 +293,7 @@ export function sessions(database: Database, options?: SessionOptions): Sessions
     commit: writes(context, commitTurn, givenCommit),
     meta: reads(context, loadMeta, givenSession),
     lock: writes(context, lockSession, givenSession),
+    assign: writes(context, assignAgent, givenAssign),
     saveMeta: writes(context, saveMeta, givenSaveMeta),
     list: lists(context, sessionList),
     head: reads(context, readHead, givenSession, shownHead),

@@ -24,13 +24,18 @@ interface SessionRow {
   readonly config: Encoded | null;
   readonly current_frame: string | null;
   readonly first_user_message: Encoded | null;
+  readonly open_turn: string | null;
+  /** The session and state of the run of that turn. */
+  readonly turn_session: number | null;
+  readonly turn_state: string | null;
 }
 
 const session = tableCheck<SessionRow>({
   table: "holdfast_session",
   select: sql`
-    SELECT t.key, t.id, t.deleted_at, t.forked_from, t.fork_node, t.fork_top, t.leaf, t.config, t.current_frame, t.first_user_message`,
-  from: sql`FROM holdfast_session t`,
+    SELECT t.key, t.id, t.deleted_at, t.forked_from, t.fork_node, t.fork_top, t.leaf, t.config, t.current_frame, t.first_user_message,
+      t.open_turn, x.session AS turn_session, x.state AS turn_state`,
+  from: sql`FROM holdfast_session t LEFT JOIN holdfast_execution x ON x.id = t.open_turn`,
   ...byKey,
   weight: sql`COALESCE(length(t.config), 0) + COALESCE(length(t.first_user_message), 0)`,
   keyOf: ({ key }) => String(key),
@@ -38,7 +43,9 @@ const session = tableCheck<SessionRow>({
     parseSessionId(row.id);
     if (row.config !== null) decode(row.config);
     if (row.first_user_message !== null) decode(row.first_user_message);
-    return undefined;
+    if (row.open_turn === null) return undefined;
+    if (row.turn_session !== row.key) return "The run of its open turn is missing.";
+    return row.turn_state === "finished" ? "The run of its open turn has ended." : undefined;
   },
   *partners(found) {
     const living = found.filter((row) => row.deleted_at === null);

@@ -145,7 +145,8 @@ function sessionCalls({ handle, lease, attachment }: Rows): Calls {
   };
   const root = { kind: "root" };
   return calls({
-    create: ["new", { relation: { kind: "child", of: "s" } }, {}],
+    create: ["new", { relation: { kind: "child", of: "s" }, agent: "support" }, {}],
+    assign: ["s", "support", {}],
     open: ["s", {}],
     lock: ["s", {}],
     meta: ["s", {}],
@@ -194,6 +195,8 @@ function queueCalls({ lease, batch }: Rows): Calls {
     claimTurn: { args: [lease, {}], free: ["0"] },
     claimCommand: { args: [lease, {}], free: ["0"] },
     claimBatches: { args: [lease, [batch], {}], free: ["0"] },
+    claimFor: ["s", { boundary: "idle", limit: 1, key: "k" }],
+    retry: ["s", {}],
     abandon: ["s", claim, {}],
     completeWithoutCommit: { args: [lease, [claim], {}], free: ["0"] },
     waitForWork: waits("s"),

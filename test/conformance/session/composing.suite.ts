@@ -195,7 +195,14 @@ function lockTests(fixture: InFixture): void {
         n: 21,
         seen: 1,
       });
-      expect(await store.lock(handle)).toEqual({ ...handle, revision: 1 });
+      expect(await store.lock(handle)).toEqual({
+        ...handle,
+        revision: 1,
+        agent: null,
+        turns: 0,
+        openTurn: null,
+        isStopping: false,
+      });
     }),
   );
 

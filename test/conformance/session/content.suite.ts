@@ -39,6 +39,10 @@ function resultTests(fixture: InFixture): void {
       expect(result.nodes).toHaveLength(1);
       const head = await store.head(handle);
       expect(head).toEqual({
+        agent: null,
+        turns: 0,
+        openTurn: null,
+        isStopping: false,
         id: "s",
         generation: 1,
         revision: 1,

@@ -49,7 +49,8 @@ CREATE TABLE holdfast_execution (
   removing_at BIGINT,
   erased_at BIGINT,
   is_erased BIGINT,
-  process BIGINT
+  process BIGINT,
+  session BIGINT
 )
 -- Room on each page, so that a new version of a row needs no new index entries.
 WITH (fillfactor = 70);
@@ -99,6 +100,8 @@ CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
 CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL AND is_erased IS NULL;
 -- Executions spawned for a process that is not pruned yet: retention keeps them.
 CREATE INDEX holdfast_execution_process ON holdfast_execution (id) WHERE process IS NOT NULL;
+-- Turns of sessions.
+CREATE INDEX holdfast_execution_session ON holdfast_execution (session, created_at, id) WHERE session IS NOT NULL;
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
 
 -- The events of an execution, in order: appended, never changed.

@@ -46,6 +46,7 @@ CREATE TABLE holdfast_execution (
   erased_at INTEGER,
   is_erased INTEGER,
   process INTEGER,
+  session INTEGER,
   -- Refuses states that no operation writes. With OR and the most frequent case
   -- first it costs an insert 1 % and an append nothing; CASE or IN would cost more.
   CONSTRAINT holdfast_execution_sound CHECK (
@@ -105,6 +106,8 @@ CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
 CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL AND is_erased IS NULL;
 -- Executions spawned for a process that is not pruned yet: retention keeps them.
 CREATE INDEX holdfast_execution_process ON holdfast_execution (id) WHERE process IS NOT NULL;
+-- Turns of sessions.
+CREATE INDEX holdfast_execution_session ON holdfast_execution (session, created_at, id) WHERE session IS NOT NULL;
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
 
 -- The events of an execution, in order: appended, never changed. Nothing refers

@@ -4,6 +4,11 @@
 -- `importing_at` is the time of the import's last write. `origin` identifies the
 -- imported copy, so that importing it again finds the session.
 -- A fork shares the nodes on the path from `fork_top` down to `fork_node`.
+-- `agent` takes the turns of the session. `turns` is the number of the last turn,
+-- and `open_turn` the id of its run until it ends or gives the turn up.
+-- `turn_due_at` is the instant from which that run may begin, and `turn_batch` the
+-- last batch that was queued for it, until it commits. `stop_turn` equals
+-- `open_turn` when it was asked to stop.
 CREATE TABLE holdfast_session (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,
@@ -28,12 +33,20 @@ CREATE TABLE holdfast_session (
   node_count BIGINT NOT NULL,
   user_message_count BIGINT NOT NULL,
   first_user_message TEXT COLLATE "C",
-  active_at BIGINT NOT NULL
+  active_at BIGINT NOT NULL,
+  agent TEXT COLLATE "C",
+  turns BIGINT NOT NULL DEFAULT 0,
+  open_turn TEXT COLLATE "C",
+  turn_due_at BIGINT,
+  turn_batch BIGINT,
+  stop_turn TEXT COLLATE "C"
 );
 
 CREATE UNIQUE INDEX holdfast_session_generation ON holdfast_session (id, generation);
 CREATE UNIQUE INDEX holdfast_session_living ON holdfast_session (id) WHERE deleted_at IS NULL;
 CREATE INDEX holdfast_session_active ON holdfast_session (active_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX holdfast_session_agent ON holdfast_session (agent, active_at, id)
+  WHERE deleted_at IS NULL AND agent IS NOT NULL;
 CREATE INDEX holdfast_session_parent ON holdfast_session (parent, active_at, id)
   WHERE deleted_at IS NULL AND parent IS NOT NULL;
 CREATE INDEX holdfast_session_forks ON holdfast_session (forked_from) WHERE forked_from IS NOT NULL;

@@ -4,6 +4,11 @@
 -- `importing_at` is the time of the import's last write. `origin` identifies the
 -- imported copy, so that importing it again finds the session.
 -- A fork shares the nodes on the path from `fork_top` down to `fork_node`.
+-- `agent` takes the turns of the session. `turns` is the number of the last turn,
+-- and `open_turn` the id of its run until it ends or gives the turn up.
+-- `turn_due_at` is the instant from which that run may begin, and `turn_batch` the
+-- last batch that was queued for it, until it commits. `stop_turn` equals
+-- `open_turn` when it was asked to stop.
 CREATE TABLE holdfast_session (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL,
@@ -29,15 +34,25 @@ CREATE TABLE holdfast_session (
   user_message_count INTEGER NOT NULL,
   first_user_message TEXT,
   active_at INTEGER NOT NULL,
+  agent TEXT,
+  turns INTEGER NOT NULL DEFAULT 0,
+  open_turn TEXT,
+  turn_due_at INTEGER,
+  turn_batch INTEGER,
+  stop_turn TEXT,
   CONSTRAINT holdfast_session_sound CHECK (
     (fork_node IS NULL) = (fork_top IS NULL)
     AND (deleted_at IS NOT NULL OR (reclaimed_at IS NULL AND importing_at IS NULL))
-    AND revision >= 0 AND node_count >= 0 AND user_message_count >= 0)
+    AND revision >= 0 AND node_count >= 0 AND user_message_count >= 0
+    AND (open_turn IS NULL) = (turn_due_at IS NULL) AND (stop_turn IS NULL OR stop_turn = open_turn)
+    AND turns >= 0 AND (open_turn IS NULL OR (turns > 0 AND deleted_at IS NULL)))
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_session_generation ON holdfast_session (id, generation);
 CREATE UNIQUE INDEX holdfast_session_living ON holdfast_session (id) WHERE deleted_at IS NULL;
 CREATE INDEX holdfast_session_active ON holdfast_session (active_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX holdfast_session_agent ON holdfast_session (agent, active_at, id)
+  WHERE deleted_at IS NULL AND agent IS NOT NULL;
 CREATE INDEX holdfast_session_parent ON holdfast_session (parent, active_at, id)
   WHERE deleted_at IS NULL AND parent IS NOT NULL;
 CREATE INDEX holdfast_session_forks ON holdfast_session (forked_from) WHERE forked_from IS NOT NULL;

@@ -16,7 +16,10 @@ CREATE TABLE holdfast_session_lease (
 
 -- Batches that wait for a session's next turn, in the order of keys. A claim is
 -- valid as long as the session's lease has its fence. `claim_size` is the number
--- of batches in the claim, so that it can only be completed as a whole.
+-- of batches in the claim, so that it can only be completed as a whole. A claim of
+-- a turn has the id of its run in `turn` instead of a fence, and is valid until
+-- that turn ends. `failed_turns` counts the turns that had the batch and ended
+-- without a commit. Such a batch is held back until more work is sent.
 CREATE TABLE holdfast_queue_batch (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,
@@ -33,7 +36,10 @@ CREATE TABLE holdfast_queue_batch (
   enqueued_at BIGINT NOT NULL,
   claim TEXT COLLATE "C",
   claim_fence BIGINT,
-  claim_size BIGINT
+  claim_size BIGINT,
+  turn TEXT COLLATE "C",
+  failed_turns BIGINT NOT NULL DEFAULT 0,
+  is_held_back BIGINT NOT NULL DEFAULT 0
 );
 
 CREATE UNIQUE INDEX holdfast_queue_batch_id ON holdfast_queue_batch (session, id);
@@ -44,6 +50,7 @@ CREATE UNIQUE INDEX holdfast_queue_batch_wake ON holdfast_queue_batch (session, 
   WHERE process IS NOT NULL;
 CREATE INDEX holdfast_queue_batch_claim ON holdfast_queue_batch (session, claim_fence, claim, key)
   WHERE claim IS NOT NULL;
+CREATE INDEX holdfast_queue_batch_turn ON holdfast_queue_batch (session, turn, key) WHERE turn IS NOT NULL;
 CREATE INDEX holdfast_queue_batch_later ON holdfast_queue_batch (session, available_at) WHERE available_at > 0;
 
 -- `checksum` covers the stored payload.

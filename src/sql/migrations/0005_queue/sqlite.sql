@@ -18,7 +18,10 @@ CREATE TABLE holdfast_session_lease (
 
 -- Batches that wait for a session's next turn, in the order of keys. A claim is
 -- valid as long as the session's lease has its fence. `claim_size` is the number
--- of batches in the claim, so that it can only be completed as a whole.
+-- of batches in the claim, so that it can only be completed as a whole. A claim of
+-- a turn has the id of its run in `turn` instead of a fence, and is valid until
+-- that turn ends. `failed_turns` counts the turns that had the batch and ended
+-- without a commit. Such a batch is held back until more work is sent.
 CREATE TABLE holdfast_queue_batch (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL,
@@ -36,10 +39,15 @@ CREATE TABLE holdfast_queue_batch (
   claim TEXT,
   claim_fence INTEGER,
   claim_size INTEGER,
+  turn TEXT,
+  failed_turns INTEGER NOT NULL DEFAULT 0,
+  is_held_back INTEGER NOT NULL DEFAULT 0,
   CONSTRAINT holdfast_queue_batch_sound CHECK (
     (class = 'turn' OR class = 'command') AND (slot = 'exclusive' OR slot = 'join')
     AND (delivery = 'afterTurnCommit' OR delivery = 'earliestSafeBoundary')
-    AND (claim IS NULL OR (claim_fence IS NOT NULL AND claim_size IS NOT NULL)))
+    AND (turn IS NULL OR (claim IS NOT NULL AND claim_fence IS NULL))
+    AND (claim IS NULL OR ((claim_fence IS NOT NULL OR turn IS NOT NULL) AND claim_size IS NOT NULL))
+    AND failed_turns >= 0 AND (is_held_back = 0 OR (is_held_back = 1 AND failed_turns > 0)))
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_queue_batch_id ON holdfast_queue_batch (session, id);
@@ -50,6 +58,7 @@ CREATE UNIQUE INDEX holdfast_queue_batch_wake ON holdfast_queue_batch (session, 
   WHERE process IS NOT NULL;
 CREATE INDEX holdfast_queue_batch_claim ON holdfast_queue_batch (session, claim_fence, claim, key)
   WHERE claim IS NOT NULL;
+CREATE INDEX holdfast_queue_batch_turn ON holdfast_queue_batch (session, turn, key) WHERE turn IS NOT NULL;
 CREATE INDEX holdfast_queue_batch_later ON holdfast_queue_batch (session, available_at) WHERE available_at > 0;
 
 -- `checksum` covers the stored payload.

@@ -47,7 +47,7 @@ const forceCancellation = storeOperation("forceCancellation", {
     // A child is created under the lock of its parent, which this transaction holds.
     const isOpenBelow = yield* hasOpenBelow(id);
     const events = isOpenBelow ? requested : [...requested, cancelled];
-    if (events.length > 0) yield* appendTo(record, at, events);
+    if (events.length > 0) yield* appendTo(context, record, at, events);
     if (isHeld(record.state.pending, at)) yield* announce(runInterrupted, id);
     return isOpenBelow ? "marked" : "cancelled";
   },

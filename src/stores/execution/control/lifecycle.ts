@@ -77,7 +77,7 @@ export const pauseExecution = storeOperation("pauseExecution", {
     const record = yield* lockedRecord(id);
     const at = judgedAt(context, askedAt);
     if (isSoAlready(record.state, "paused")) return unchanged(record.state);
-    return changed(yield* appendTo(record, at, [{ kind: "paused" }]));
+    return changed(yield* appendTo(context, record, at, [{ kind: "paused" }]));
   },
 });
 
@@ -103,7 +103,7 @@ function* activate(
   const record = yield* lockedRecord(id);
   const at = judgedAt(context, askedAt);
   if (isSoAlready(record.state, "active")) return unchanged(record.state);
-  return changed(yield* appendTo(record, at, [event]));
+  return changed(yield* appendTo(context, record, at, [event]));
 }
 
 export interface CancelOptions extends WaitOptions {
@@ -156,7 +156,7 @@ export const requestCancellation: StoreOperation<
 
 /** The same as a part of other operations. */
 export function* cancelOrMark(
-  context: Pick<ExecutionContext, "clock">,
+  context: Pick<ExecutionContext, "clock" | "database">,
   { id, at: askedAt, reason, cancelled }: RequestCancellation,
 ): Tx<CancellationOutcome> {
   const record = yield* lockedRecord(id);
@@ -172,10 +172,10 @@ export function* cancelOrMark(
     cause: "request",
   };
   if (decision === "mark") {
-    yield* appendTo(record, at, [requested]);
+    yield* appendTo(context, record, at, [requested]);
     return "requested";
   }
-  yield* appendTo(record, at, [requested, cancelled]);
+  yield* appendTo(context, record, at, [requested, cancelled]);
   return "cancelled";
 }
 
@@ -196,7 +196,7 @@ export const cancelActivity = storeOperation("cancelActivity", {
     if (pending.kind === "finished") return "alreadyFinished";
     if (role === "workflow")
       throw eventsInvalid(id, "role", "it is a workflow. Request its cancellation.");
-    yield* appendTo(record, at, [context.endings.cancelled]);
+    yield* appendTo(context, record, at, [context.endings.cancelled]);
     if (isHeld(pending, at)) yield* announce(runInterrupted, id);
     return "cancelled";
   },
@@ -240,7 +240,7 @@ export const resolveExternal = storeOperation("resolveExternal", {
         { id },
       );
     if (pending.kind !== "finished") {
-      yield* appendTo(record, at, [finished]);
+      yield* appendTo(context, record, at, [finished]);
       return "resolved";
     }
     const event = (yield* eventAt(record.key, version))?.event;

@@ -174,7 +174,7 @@ export const receiveSignal = storeOperation("receiveSignal", {
     if (next === undefined) return undefined;
     const { seq } = next;
     const value = yield* valueOf(context, record, seq);
-    yield* appendTo(record, at, [{ kind: "signalReceived", signal, seq, call, seen }]);
+    yield* appendTo(context, record, at, [{ kind: "signalReceived", signal, seq, call, seen }]);
     return { seq, value, nextVersion };
   },
 });

@@ -322,7 +322,7 @@ function* loadUndamaged(
   } catch (error) {
     if (!isHoldfastError(error)) throw error;
     if (error.code === "PAYLOAD_CODEC_FAILED" && record.state.lifecycle === "active") {
-      parked.push(yield* parkSealed(record, error, terms));
+      parked.push(yield* parkSealed(context, record, error, terms));
       return undefined;
     }
     if (error.code !== "PAYLOAD_CODEC_FAILED" && !unreadable.has(error.code)) throw error;
@@ -337,11 +337,12 @@ function* loadUndamaged(
  * must see it, and unpark the run once the key is back.
  */
 function* parkSealed(
+  context: ExecutionContext,
   record: ExecutionRecord,
   { code, message: reason }: HoldfastError,
   { at, codeVersion }: LockPending,
 ): Tx<Parked> {
-  yield* appendTo(record, at, [{ kind: "parked", code, reason, codeVersion }]);
+  yield* appendTo(context, record, at, [{ kind: "parked", code, reason, codeVersion }]);
   return { id: record.id, code, reason };
 }
 

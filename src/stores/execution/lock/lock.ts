@@ -89,7 +89,7 @@ export const extendLock = storeOperation("extendLock", {
     canAppendLock(input.id, record.state, input);
     if (!isSameRun(lastHolder(record.state.pending), input.holder)) throw lockLost(input.id);
     assertNext(record, input.version);
-    const { version } = yield* appendTo(record, input.at, [
+    const { version } = yield* appendTo(context, record, input.at, [
       lockedBy(keepingRetry(input, record), record.state.role),
     ]);
     return { nextVersion: version + 1, at: input.at };
@@ -190,7 +190,9 @@ function* lockAndLoad(
   record: ExecutionRecord,
   terms: LockTerms,
 ): Tx<LockedExecution> {
-  const { version } = yield* appendTo(record, terms.at, [lockedBy(terms, record.state.role)]);
+  const { version } = yield* appendTo(context, record, terms.at, [
+    lockedBy(terms, record.state.role),
+  ]);
   return yield* loadOne(context, record, version, terms);
 }
 

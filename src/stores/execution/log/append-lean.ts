@@ -92,7 +92,7 @@ function* finishLean(
       result_kind = ${finished.resultKind}, lease_until = NULL, lock_version = NULL, is_alone = NULL,
       executor = NULL, run = NULL, owner = NULL
     WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state = 'locked' AND lifecycle = 'active'
-      AND executor = ${fence.executor} AND run = ${fence.run} AND parent IS NULL AND process IS NULL
+      AND executor = ${fence.executor} AND run = ${fence.run} AND parent IS NULL AND process IS NULL AND session IS NULL
     RETURNING function, responses`);
   if (ended === undefined) return yield* otherwise();
   const { body, payload } = eventColumnsOf(finished);

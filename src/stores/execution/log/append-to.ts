@@ -8,7 +8,8 @@ import type { ExecutionState } from "../../../model/execution/state.ts";
 import { announce, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { endProcessOf } from "../../process/parts.ts";
-import type { Finished } from "../context.ts";
+import { endTurn } from "../../queue/turn-row.ts";
+import type { ExecutionContext, Finished } from "../context.ts";
 import { insertEvent, type EventPlace } from "../event-row.ts";
 import { writeState, type ExecutionRecord } from "../state-row.ts";
 import { executionEnded } from "../topics.ts";
@@ -101,6 +102,9 @@ export function effectsOf({
   };
 }
 
+/** What the end of an execution needs besides its rows: the turn that it may start has a hashed id. */
+type EndContext = Pick<ExecutionContext, "database">;
+
 /**
  * Appends events to an execution whose record the transaction has locked. It moves the state,
  * answers the parent when the events end the execution, and notifies waiters. All changes of an
@@ -109,6 +113,7 @@ export function effectsOf({
  * The property tests hold all of them to the fold.
  */
 export function* appendTo(
+  context: EndContext,
   record: ExecutionRecord,
   at: number,
   events: readonly ExecutionEvent[],
@@ -145,7 +150,8 @@ export function* appendTo(
   yield* writeState(record.key, state);
   const last = events.at(-1);
   yield* announceState(record, state);
-  if (last?.kind === "finished") effects.parent = yield* end(record, state.version, at, last);
+  if (last?.kind === "finished")
+    effects.parent = yield* end(context, record, state.version, at, last);
   return state;
 }
 
@@ -194,6 +200,7 @@ function* questionOf(
 }
 
 function* end(
+  context: EndContext,
   record: ExecutionRecord,
   version: number,
   at: number,
@@ -206,7 +213,9 @@ function* end(
   const parent =
     record.parent === null ? undefined : yield* respondToParent(record, version, at, finished);
   // Last, since executions are locked before processes, and processes before sessions.
-  if (record.process !== null) yield* endProcessOf(record.process, { ...finished, version, at });
+  if (record.process !== null)
+    yield* endProcessOf(context, record.process, { ...finished, version, at });
+  if (record.session !== null) yield* endTurn(context, record.session, record.id, at);
   return parent;
 }
 

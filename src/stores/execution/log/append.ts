@@ -250,7 +250,7 @@ function* appendWithState(context: ExecutionContext, input: AppendEvents): Tx<Ap
   assertHeld(record, input.fence);
   const effects = effectsOf(input);
   const recorded = events.map((event) => recordedLater(event, at - input.at));
-  const state = yield* appendTo(record, at, recorded, effects);
+  const state = yield* appendTo(context, record, at, recorded, effects);
   yield* createBeside(context, input, record.key, effects);
   const isFinished = state.pending.kind === "finished";
   const next = isFinished ? state.version : state.version + 1;

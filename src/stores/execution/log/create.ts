@@ -16,6 +16,7 @@ import {
 } from "../../../model/ids/execution-id.ts";
 import { noMetadata, type Metadata } from "../../../model/execution/metadata.ts";
 import type { Lifecycle } from "../../../model/execution/state.ts";
+import { refuseTurn } from "../../../model/session/agent.ts";
 import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
 import { instantAfter, resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
 import { checkedText, draftOf, givenFlag } from "../../../model/shape.ts";
@@ -69,6 +70,8 @@ export interface NewExecution {
    * codec.
    */
   readonly clearHash?: string | undefined;
+  /** The key of the session whose turn it is. */
+  readonly session?: number;
 }
 
 export function givenCreate(
@@ -106,8 +109,10 @@ export function newExecution(
   checkedRole(role);
   parseFunctionName(draft.function);
   const created = createdOf(values, { ...draft, role }, at);
+  const own = id === undefined ? ids.nextId("E") : parseExecutionId(id);
+  refuseTurn(own, created.function);
   return {
-    id: id === undefined ? ids.nextId("E") : parseExecutionId(id),
+    id: own,
     at,
     created,
     clearHash: values.clearHash(draft.input),
@@ -287,19 +292,28 @@ export function* createIfFree(
   return { refusal: executionBeingRemoved(input.id) };
 }
 
+/** Creates an execution at the top; false for a taken id, whatever has it. */
+export function* createUnlessTaken(input: NewExecution): Tx<boolean> {
+  const key = yield* insertState(null, input);
+  if (key === undefined) return false;
+  yield* begin(key, input, false);
+  return true;
+}
+
 function* insertState(
   parent: number | null,
-  { id, at, created }: NewExecution,
+  { id, at, created, session }: NewExecution,
 ): Tx<number | undefined> {
   const isExternal = created.role === "external";
   const inserted = yield* row<{ readonly key: number }>(sql`
     INSERT INTO holdfast_execution
       (id, parent, role, function, input_hash, created_at, scheduled_at, version, state, lifecycle, due_at,
-       failures, deaths, responses, history_from, code_version, concurrency_key, deadline_at)
+       failures, deaths, responses, history_from, code_version, concurrency_key, deadline_at, session)
     VALUES (${id}, ${parent}, ${created.role}, ${created.function}, ${created.inputHash}, ${at}, ${created.scheduledAt},
        0, ${isExternal ? "blocked" : "pending"}, ${created.isPaused ? "paused" : "active"},
        ${isExternal ? null : created.scheduledAt},
-       0, 0, 0, 0, ${created.codeVersion}, ${created.concurrencyKey}, ${created.deadlineAt})
+       0, 0, 0, 0, ${created.codeVersion}, ${created.concurrencyKey}, ${created.deadlineAt},
+       ${session ?? null})
     ON CONFLICT (id) DO NOTHING RETURNING key`);
   return inserted?.key;
 }

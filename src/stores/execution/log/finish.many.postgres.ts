@@ -105,8 +105,8 @@ class Round {
     const event = input.events[0] as Finished;
     const record = this.#records.get(id);
     if (record === undefined || !isNext(record, input)) return undefined;
-    // The end also ends a process and may wake a session: `one` does that.
-    if (record.process !== null) return undefined;
+    // The end also ends a process or a turn, and may wake a session: `one` does that.
+    if (record.process !== null || record.session !== null) return undefined;
     const parts = splitToParts(id);
     if (respondTo !== undefined && respondTo !== parts?.parent) return undefined;
     const answers = record.parent === null ? undefined : parts;

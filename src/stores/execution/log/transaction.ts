@@ -71,7 +71,7 @@ export function* recordTransaction(
     seen,
     ran: ranBefore(at, began, at),
   };
-  yield* appendTo(yield* recordBehind(record, name), at, [entry]);
+  yield* appendTo(context, yield* recordBehind(record, name), at, [entry]);
   return { nextVersion: version + 1, at, entry };
 }
 

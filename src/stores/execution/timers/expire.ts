@@ -32,7 +32,7 @@ export interface ExpireLock {
 export const expireLock = storeOperation("expireLock", {
   key: (input) => input.id,
   *one(
-    { endings }: ExecutionContext,
+    context: ExecutionContext,
     { id, at, random }: ExpireLock,
   ): Tx<"expired" | "parked" | "cancelled" | "notExpired"> {
     const record = yield* lockedRecord(id);
@@ -45,7 +45,7 @@ export const expireLock = storeOperation("expireLock", {
       whenPoisoned: yield* whenPoisoned(record),
       isOwnerAlive: yield* isOwnerAlive(record.key, pending),
     });
-    yield* appendTo(record, at, eventsOfExpiry(decision, at, endings));
+    yield* appendTo(context, record, at, eventsOfExpiry(decision, at, context.endings));
     return convictedBy(decision) ?? "expired";
   },
 });
@@ -138,7 +138,7 @@ export interface ExpireDeadline {
 export const expireDeadline = storeOperation("expireDeadline", {
   key: (input) => input.id,
   *one(
-    { endings }: ExecutionContext,
+    context: ExecutionContext,
     { id, at }: ExpireDeadline,
   ): Tx<"timedOut" | "requested" | "notExpired"> {
     const record = yield* lockedRecord(id);
@@ -153,7 +153,7 @@ export const expireDeadline = storeOperation("expireDeadline", {
     });
     if (decision === "nothing") return "notExpired";
     if (decision === "mark") {
-      yield* appendTo(record, at, [
+      yield* appendTo(context, record, at, [
         {
           kind: "cancellationRequested",
           reason: "the deadline has passed",
@@ -162,7 +162,7 @@ export const expireDeadline = storeOperation("expireDeadline", {
       ]);
       return "requested";
     }
-    yield* appendTo(record, at, [endings.timedOut]);
+    yield* appendTo(context, record, at, [context.endings.timedOut]);
     if (isHeld(state.pending, at)) yield* announce(runInterrupted, id);
     return "timedOut";
   },

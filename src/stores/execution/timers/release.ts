@@ -103,7 +103,7 @@ export interface ReleaseExecution {
 export const releaseExecution = storeOperation("releaseDead", {
   key: (input) => input.id,
   *one(
-    { endings }: ExecutionContext,
+    context: ExecutionContext,
     { id, owner, at, random }: ReleaseExecution,
   ): Tx<"released" | "parked" | "cancelled" | "notHeld"> {
     const record = yield* lockedRecord(id);
@@ -115,7 +115,7 @@ export const releaseExecution = storeOperation("releaseDead", {
       hasRecorded: yield* hasRecorded(record),
       whenPoisoned: yield* whenPoisoned(record),
     });
-    yield* appendTo(record, at, eventsOfDeath(decision, owner, at, endings));
+    yield* appendTo(context, record, at, eventsOfDeath(decision, owner, at, context.endings));
     return convictedBy(decision) ?? "released";
   },
 });

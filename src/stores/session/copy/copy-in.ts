@@ -37,7 +37,7 @@ export const beginCopy = storeOperation("beginSessionCopy", {
   ): Tx<{ readonly key: number }> {
     yield* refuseLiving(id);
     const { meta, frames, components } = picture;
-    const created = yield* insertSession({ id, at, meta }, generation);
+    const created = yield* insertSession({ id, at, meta, agent: null }, generation);
     if (created === undefined) throw createdAndDeleted(id);
     const { key } = created;
     yield* putBlobs(
@@ -199,7 +199,7 @@ export const endCopy = storeOperation("endSessionCopy", {
  */
 function* takenGeneration(id: SessionId, at: number, { meta }: SessionPicture): Tx<number> {
   yield* refuseLiving(id);
-  const taken = yield* insertSession({ id, at, meta });
+  const taken = yield* insertSession({ id, at, meta, agent: null });
   if (taken === undefined) {
     yield* refuseLiving(id);
     throw createdAndDeleted(id);

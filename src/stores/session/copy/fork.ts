@@ -13,6 +13,7 @@ import type { SessionContext } from "../context.ts";
 import {
   createdAndDeleted,
   insertSession,
+  newAgent,
   newMeta,
   type CreatedSession,
   type SessionDraft,
@@ -44,6 +45,8 @@ interface ForkSession {
   readonly at: number;
   /** Missing fields are the source's. */
   readonly meta: Partial<SessionMeta>;
+  /** Defaults to the source's. */
+  readonly agent: string | null | undefined;
   /**
    * True to copy config, frames and checkpoint; defaults to true for a fork at the leaf that they
    * belong to.
@@ -72,6 +75,7 @@ export function givenFork(
       ...(draft.cwd !== undefined && { cwd }),
       ...(draft.relation !== undefined && { relation }),
     },
+    agent: draft.agent === undefined ? undefined : newAgent(draft),
     withState: givenFlag("withState", withState),
   };
   return { input, wait };
@@ -98,6 +102,7 @@ export const forkSession = storeOperation("forkSession", {
       id: input.id,
       at: input.at,
       meta,
+      agent: input.agent === undefined ? source.agent : input.agent,
     });
     if (created === undefined) {
       const other = yield* existingFork(input);
@@ -117,8 +122,7 @@ export const forkSession = storeOperation("forkSession", {
         first_user_message = ${yield* firstUserMessage(context, owner)}
       WHERE key = ${created.key}`);
     if (input.withState ?? node.key === source.leaf) yield* copyState(source, created.key);
-    const fork = { id: input.id, revision: 0, ...created };
-    yield* shareAttachments(source, fork);
+    yield* shareAttachments(source, created);
     return { id: input.id, generation: created.generation, existed: false };
   },
 });

@@ -1,6 +1,10 @@
 import type { StoredBlob } from "../../../model/blob.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { SessionComponent, SessionFrame } from "../../../model/session/session.ts";
+import type {
+  SessionComponent,
+  SessionFrame,
+  SessionTurns,
+} from "../../../model/session/session.ts";
 import { storeOperation, type Tx } from "../../../sql/operation.ts";
 import { changedRow, readValue } from "../../damage.ts";
 import type { SessionContext } from "../context.ts";
@@ -12,7 +16,7 @@ import {
   type SessionPath,
 } from "../graph/graph.ts";
 import { leafOf, livingHead, type SessionHeadRow } from "../head-row.ts";
-import type { SessionRef } from "../../session-row.ts";
+import { turnsOf, type SessionRef } from "../../session-row.ts";
 import {
   blobMissing,
   blobsOf,
@@ -23,7 +27,7 @@ import {
 } from "../state-row.ts";
 
 /** The current state of a session. */
-export interface SessionHead {
+export interface SessionHead extends SessionTurns {
   readonly id: string;
   readonly generation: number;
   readonly revision: number;
@@ -124,6 +128,7 @@ export function shownHead(
     currentFrame: head.current_frame,
     leaf: leafOf(head)?.id ?? null,
     nodeCount: head.node_count,
+    ...turnsOf(head),
   };
 }
 

@@ -1,6 +1,8 @@
 import type { Encoded } from "../../../model/values/encoded.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { parseSessionId, type SessionId } from "../../../model/ids/session-id.ts";
-import type { SessionHandle, SessionMeta } from "../../../model/session/session.ts";
+import { parseAgent } from "../../../model/session/agent.ts";
+import type { SessionHandle, SessionMeta, SessionTurns } from "../../../model/session/session.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
@@ -15,16 +17,19 @@ import {
   type Slice,
   type SliceBounds,
 } from "../../list.ts";
+import { turnsOf } from "../../session-row.ts";
 import type { SessionContext } from "../context.ts";
 import { relationOf } from "../create.ts";
 
 export interface ListSessionsOptions extends PageOptions {
+  /** Only sessions whose turns this agent takes. */
+  readonly agent?: string;
   /** Only children of this session. */
   readonly parent?: string;
 }
 
 /** A session as lists show it. All of it is in columns; nothing is read from the graph. */
-export interface SessionSummary extends SessionHandle {
+export interface SessionSummary extends SessionHandle, SessionTurns {
   readonly meta: SessionMeta;
   readonly createdAt: number;
   readonly activeAt: number;
@@ -49,6 +54,10 @@ interface SummaryRow {
   readonly node_count: number;
   readonly user_message_count: number;
   readonly first_user_message: Encoded | null;
+  readonly agent: string | null;
+  readonly turns: number;
+  readonly open_turn: ExecutionId | null;
+  readonly stop_turn: ExecutionId | null;
 }
 
 /** The row, without its long texts when they are large. */
@@ -58,6 +67,7 @@ interface SizedRow extends SummaryRow {
 
 interface SessionFilter {
   readonly parent: SessionId | undefined;
+  readonly agent: string | undefined;
 }
 
 /** Live sessions, most recently active first. */
@@ -65,11 +75,12 @@ export const sessionList: List<SessionContext, [options?: ListSessionsOptions], 
   list("listSessions", {
     table: "holdfast_session",
     given(_: SessionContext, options?: ListSessionsOptions) {
-      const { filter, page } = pageOf(options, ["parent"]);
-      const { parent } = filter;
+      const { filter, page } = pageOf(options, ["parent", "agent"]);
+      const { parent, agent } = filter;
       return {
         filter: {
           parent: parent === undefined ? undefined : parseSessionId(parent),
+          agent: agent === undefined ? undefined : parseAgent(agent),
         },
         page,
       };
@@ -84,13 +95,14 @@ const afterAllIds = "\u{10ffff}";
 
 function* sessionSlice(
   _: SessionContext,
-  { parent }: SessionFilter,
+  { parent, agent }: SessionFilter,
   bounds: SliceBounds,
 ): Tx<Slice<SummaryRow>> {
+  const ofAgent = agent === undefined ? sql`1 = 1` : sql`agent IS NOT NULL AND agent = ${agent}`;
   const filter =
     parent === undefined
-      ? sql`deleted_at IS NULL`
-      : sql`deleted_at IS NULL AND parent IS NOT NULL AND parent = ${parent}`;
+      ? sql`deleted_at IS NULL AND ${ofAgent}`
+      : sql`deleted_at IS NULL AND parent IS NOT NULL AND parent = ${parent} AND ${ofAgent}`;
   return yield* slicedFitting<SizedRow, SummaryRow>(
     bounds,
     ({ active_at: activeAt, id }) => [activeAt, id],
@@ -115,7 +127,8 @@ function* sessionSlice(
 }
 
 const shortColumns: Statement = sql`
-  id, generation, name, model, parent, created_at, active_at, revision, node_count, user_message_count`;
+  id, generation, name, model, parent, created_at, active_at, revision, node_count, user_message_count,
+  agent, turns, open_turn, stop_turn`;
 
 /** Paths, causes and messages may have thousands of bytes each. */
 const longBytes: Statement = sql`
@@ -143,5 +156,6 @@ function summaryOf({ decode }: SessionContext, found: SummaryRow): SessionSummar
     nodeCount: found.node_count,
     userMessageCount: found.user_message_count,
     firstUserMessage: message === null ? "" : String(decode(message)),
+    ...turnsOf(found),
   };
 }

@@ -22,12 +22,14 @@ import {
 import type { SessionHandle, UsageEntry } from "../../../model/session/session.ts";
 import { checkedCount, givenFlag, givenInvalid, givenObject } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
+import { assertedRun } from "../../../sql/asserted-run.ts";
 import { afterwards, row, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { stampAttachments } from "../../attachment/attachment-row.ts";
 import { assertFence, releaseLease } from "../../lease/parts.ts";
 import { onlyWait, type Call } from "../../method.ts";
-import { consumeClaims } from "../../queue/parts.ts";
+import { consumeClaims, type ClaimHolder } from "../../queue/parts.ts";
+import { assertTurn, closeTurn } from "../../queue/turn-row.ts";
 import type { SessionContext } from "../context.ts";
 import { lockedHead, type SessionHeadRow } from "../head-row.ts";
 import { writeUsage } from "../read/usage.ts";
@@ -166,18 +168,45 @@ export const commitTurn = storeOperation("commitTurn", {
     const { fence, release, expectedRevision } = input;
     const head = yield* lockedHead(input.session);
     const recorded = yield* recordedResult(head, input);
-    if (recorded === undefined) {
-      yield* assertFence(context, head, fence);
-      if ((expectedRevision ?? head.revision) !== head.revision)
-        throw revisionConflict(head.id, expectedRevision ?? 0, head.revision);
+    if (recorded !== undefined) {
+      if (release && fence !== undefined) yield* releaseLease(context, head, fence);
+      return { kind: "replayed", ...recorded };
     }
-    const result = recorded ?? (yield* applyTurn(head, input));
+    const holder = yield* holderOf(context, head, fence);
+    if ((expectedRevision ?? head.revision) !== head.revision)
+      throw revisionConflict(head.id, expectedRevision ?? 0, head.revision);
+    const result = yield* applyTurn(head, input, holder);
     if (release && fence !== undefined) yield* releaseLease(context, head, fence);
-    if (recorded !== undefined) return { kind: "replayed", ...result };
+    if ("turn" in holder) yield* settleTurn(context, head, input);
     yield* afterwards({ durable: context.afterCommit });
     return { kind: "committed", ...result };
   },
 });
+
+/**
+ * The party that commits: the holder of the lease, or the run that takes the open turn.
+ * @throws HoldfastError `LEASE_LOST`
+ */
+function* holderOf(
+  context: SessionContext,
+  head: SessionHeadRow,
+  fence: LeaseFence | undefined,
+): Tx<ClaimHolder> {
+  if (fence === undefined && (yield* assertedRun()) !== undefined)
+    return { turn: (yield* assertTurn(context, head)).turn };
+  yield* assertFence(context, head, fence);
+  return { fence: fence?.fence ?? 0 };
+}
+
+/** Closes the turn whose run gives it up with its commit. Otherwise the run continues it. */
+function* settleTurn(
+  context: SessionContext,
+  head: SessionHeadRow,
+  { release, at }: CommitTurn,
+): Tx<void> {
+  if (release) return yield* closeTurn(context, head, { at, hasCommitted: true });
+  yield* run(sql`UPDATE holdfast_session SET turn_batch = NULL WHERE key = ${head.key}`);
+}
 
 function* recordedResult(
   { key, id }: SessionHeadRow,
@@ -226,10 +255,10 @@ function* commitAttachmentsOf(
   if (missing.length > 0) throw attachmentsGone(head.id, missing);
 }
 
-function* applyTurn(head: SessionHeadRow, input: CommitTurn): Tx<TurnResult> {
+function* applyTurn(head: SessionHeadRow, input: CommitTurn, holder: ClaimHolder): Tx<TurnResult> {
   const { turn, at } = input;
   const revision = head.revision + 1;
-  if (input.fence !== undefined) yield* consumeClaims(head, input.fence, input.claims, at);
+  yield* consumeClaims(head, holder, input.claims, at);
   const { components, frames, putUntil } = input;
   const changed = yield* writeState({
     session: head.key,

@@ -20,9 +20,15 @@ export interface TurnDraft extends TurnContent {
   readonly turn: string;
   /** The session that the turn was made for. Refused unless it is the handle's. */
   readonly session?: string;
-  /** Proof that the caller holds the session's lease. */
+  /**
+   * Proof that the caller holds the session's lease. A run that takes the open turn needs none, in a
+   * transaction of its own: no other run may commit.
+   */
   readonly fence?: LeaseFence;
-  /** Releases the lease with the commit. */
+  /**
+   * Releases the lease with the commit. A run gives up its turn: if work waits, the next one
+   * begins.
+   */
   readonly release?: boolean;
   /** Commits only on top of this revision. */
   readonly expectedRevision?: number;

@@ -1,0 +1,41 @@
+import type { Created } from "../../model/execution/event.ts";
+import { noMetadata } from "../../model/execution/metadata.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import type { FunctionName } from "../../model/ids/function-name.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { createUnlessTaken } from "./log/create.ts";
+
+/** The run of a turn, to be created. */
+export interface NewTurn {
+  readonly id: ExecutionId;
+  /** The key of the session. */
+  readonly session: number;
+  readonly function: FunctionName;
+  readonly input: Encoded;
+  readonly inputHash: string;
+  readonly at: number;
+  readonly dueAt: number;
+}
+
+/** Creates the run of a turn of a session; false for a taken id. */
+export function* createTurn(turn: NewTurn): Tx<boolean> {
+  const { id, session, at, input, inputHash } = turn;
+  const created: Created = {
+    kind: "created",
+    role: "workflow",
+    function: turn.function,
+    input,
+    inputHash,
+    scheduledAt: turn.dueAt,
+    deadlineAt: null,
+    concurrencyKey: null,
+    codeVersion: null,
+    isPaused: false,
+    scheduledBy: null,
+    forkedFrom: null,
+    metadata: noMetadata,
+    tags: [],
+  };
+  return yield* createUnlessTaken({ id, at, created, session });
+}
