@@ -130,7 +130,7 @@ async function done(
     point === undefined ? "" : JSON.stringify(point),
   ]);
   await child.ended;
-  expect(child.errors).toBe("");
+  expect(child.failures).toBe("");
   return child;
 }
 

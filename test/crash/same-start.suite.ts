@@ -11,8 +11,8 @@ export async function startsOnce(place: string, effects: string): Promise<number
     for (const starter of starters) starter.tell("go");
     await Promise.all(starters.map((starter) => starter.reported(2)));
     const all = Array.from({ length: 50 }, (_, n) => n);
-    for (const { lines, errors } of starters) {
-      expect(errors).toBe("");
+    for (const { lines, failures } of starters) {
+      expect(failures).toBe("");
       expect(JSON.parse(lines[1] ?? "")).toEqual(all);
     }
     const done = readFileSync(effects, "utf8").trim().split("\n").map(Number);

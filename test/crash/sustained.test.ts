@@ -55,13 +55,13 @@ describe("sustained writing", () => {
       }, 20);
       for (const child of children) {
         expect(await child.ended).toBe(0);
-        expect(child.errors).toBe("");
+        expect(child.failures).toBe("");
       }
       clearInterval(looking);
       for (const reader of watching) {
         reader.tell("stop");
         expect(await reader.ended).toBe(0);
-        expect(reader.errors).toBe("");
+        expect(reader.failures).toBe("");
         const { snapshots } = JSON.parse(reader.lines.at(-1) ?? "{}") as {
           readonly snapshots?: number;
         };
