@@ -172,9 +172,8 @@ function removeFolders(): void {
 }
 
 /**
- * Stores and most else see a driver through the kernel alone, whose suites
- * always run with both. So of the others a short run takes one in so many, in
- * turn by its seed, and a deep one all: they took a fifth of the time.
+ * Stores and most else see a driver through the kernel alone, whose suites always run with both.
+ * So a short run has one of the others in so many, by its seed, and a deep run has all.
  */
 function inTurn(suites: readonly string[], oneIn: number): readonly string[] {
   if (depth === "deep") return suites;
