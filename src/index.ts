@@ -25,6 +25,7 @@ export type { ScheduledFunction, ScheduleOptions } from "./runtime/schedules/sch
 export type {
   Child,
   External,
+  ExternalOptions,
   JoinSet,
   RunLog,
   StartOptions,
@@ -32,4 +33,6 @@ export type {
   StepOptions,
   WorkflowContext,
 } from "./runtime/definition/workflow-context.ts";
+export type { AnswerReply } from "./stores/execution/control/resolve.ts";
+export type { Question } from "./stores/execution/read/questions.ts";
 export type { RunSchedule } from "./stores/schedule/runs/list.ts";

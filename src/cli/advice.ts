@@ -14,7 +14,7 @@ const advice: Readonly<Partial<Record<ErrorCode, Advice>>> = {
     `Run ${String(id)} has not failed, so there is nothing to retry. ` +
     `To copy it up to an event that show prints: npx holdfast fork ${String(id)} --at <version>${db}`,
   NOT_EXTERNAL: ({ id }, db) =>
-    `Workers execute run ${String(id)}, so it cannot be resolved from outside. To see what it waits for: npx holdfast show ${String(id)}${db}`,
+    `Workers execute run ${String(id)}, so it takes no answer. To see what it waits for: npx holdfast show ${String(id)}${db}`,
   SCHEDULE_NOT_FOUND: ({ name }, db) =>
     `Unknown schedule "${String(name)}". A worker creates the schedules that its module exports. To list all schedules: npx holdfast schedules${db}`,
 };

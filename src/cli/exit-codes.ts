@@ -32,6 +32,7 @@ const ofUsage: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "CURSOR_INVALID",
   "TEXT_INVALID",
   "INPUT_INVALID",
+  "ANSWER_INVALID",
   "AWAIT_TOKEN_INVALID",
   "TARGET_INVALID",
   "CONFIG_INVALID",

@@ -1,11 +1,13 @@
 import { Command, CommanderError } from "commander";
 import { HoldfastError } from "../model/errors.ts";
 import { Cli, type AddCommand } from "./cli.ts";
+import { addAnswer } from "./commands/steer/answer.ts";
 import { addBulk } from "./commands/steer/bulk.ts";
 import { addErase } from "./commands/steer/erase.ts";
 import { addExport } from "./commands/look/export.ts";
 import { addList } from "./commands/look/list.ts";
 import { addLogs } from "./commands/look/logs.ts";
+import { addQuestions } from "./commands/look/questions.ts";
 import { addShow } from "./commands/look/show.ts";
 import { addStats } from "./commands/look/stats.ts";
 import { addReplay } from "./commands/look/replay.ts";
@@ -18,7 +20,6 @@ import { addMigrate } from "./commands/upkeep/migrate.ts";
 import { addCancel } from "./commands/steer/cancel.ts";
 import { addCopies } from "./commands/steer/copies.ts";
 import { addLifecycle } from "./commands/steer/lifecycle.ts";
-import { addResolve } from "./commands/steer/resolve.ts";
 import { addSchedules } from "./commands/steer/schedules.ts";
 import { addSignal } from "./commands/steer/signal.ts";
 import { addBackup } from "./commands/upkeep/backup.ts";
@@ -39,14 +40,15 @@ const commands: readonly AddCommand[] = [
   addList,
   addShow,
   addLogs,
+  addQuestions,
   addStats,
   addExport,
   addReplay,
   addSignal,
+  addAnswer,
   addCancel,
   addLifecycle,
   addCopies,
-  addResolve,
   addErase,
   addBulk,
   addSchedules,

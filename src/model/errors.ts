@@ -112,6 +112,7 @@ const errors = {
   RESPONSE_CONFLICT: "refused",
   RESOLUTION_CONFLICT: "refused",
   NOT_EXTERNAL: "refused",
+  ANSWER_INVALID: "refused",
   SIGNAL_CONFLICT: "refused",
   FORK_POINT_INVALID: "refused",
   FORK_TOO_LARGE: "refused",

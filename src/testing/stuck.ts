@@ -1,3 +1,5 @@
+import { askedIn } from "../model/execution/question.ts";
+import { excerpt } from "../model/values/excerpt.ts";
 import { HoldfastError } from "../model/errors.ts";
 import type { Interruption } from "../model/execution/interruption.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
@@ -80,7 +82,7 @@ async function waitsOf(
   const { status, interruption, role, function: name } = view;
   if (interruption?.kind === "parked") return [`is parked: ${interruption.reason}`];
   if (status === "paused") return ["is paused"];
-  if (role === "external") return ["waits for the token of a ctx.external() to be resolved"];
+  if (role === "external") return [await questionWait(context, id, name)];
   const definition = functions.get(name);
   if (definition === undefined)
     return [`waits for a worker: "${name}" was not given to testHoldfast([…])`];
@@ -96,6 +98,16 @@ async function waitsOf(
   return all.length > 0
     ? all
     : ["waits for something outside ctx, such as a promise that ctx did not return"];
+}
+
+async function questionWait(
+  { pages: { executions } }: RuntimeContext,
+  id: string,
+  name: string,
+): Promise<string> {
+  const { about } = askedIn(name, (await executions.created(id)).input);
+  const said = typeof about === "string" ? `, ${excerpt(about)},` : "";
+  return `waits for an answer to question ${id}${said} by questions.answer() or its token`;
 }
 
 async function childWaits(

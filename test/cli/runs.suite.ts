@@ -34,7 +34,12 @@ const fulfil = workflow("orders/fulfil", async (ctx, cents: number) => {
 const nap = workflow("nap", async (ctx) => ctx.sleep("3 days"));
 
 const ask = workflow("ask", async (ctx) => {
-  const answer = ctx.external<number>();
+  const answer = ctx.external<number>({
+    about: { question: "how\u001B[2J many?" },
+    schema: { type: "integer" },
+    tags: ["counts"],
+    timeout: "1 day",
+  });
   ctx.setProgress({ token: answer.token });
   return answer.result();
 });
@@ -124,7 +129,8 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       [
         "ask-1",
         /has waited \d[^\n]* for an answer from outside \(ask-1\.o:1_1\)/,
-        "→ npx holdfast resolve ask-1.o:1_1",
+        "→ npx holdfast answer ask-1.o:1_1 '…'",
+        'Questions\nask-1.o:1_1  {"question":"how\\u001b[2J many?"}\n  answer: {"type":"integer"}',
       ],
       ["order-2", /failed (today|yesterday)/, "RangeError: negative amount"],
       ["order-2", "→ npx holdfast retry order-2", "called billing/charge (order-2.o:1_1), took"],
@@ -386,7 +392,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       expect(ended.stdout.trimEnd().split("\n")).toHaveLength(2);
     });
 
-    test("signal, resolve, pause, resume and cancel steer a run without its code", async () => {
+    test("signal, pause, resume and cancel steer a run without its code", async () => {
       const value = '{"ok":true}';
       expect(await json("signal", "order-1", "approval", "--value", value, "--key", "k")).toEqual({
         id: "order-1",
@@ -406,18 +412,6 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         signals: [{ signal: "approval", value: { ok: true } }],
       });
 
-      const { token } = (await holdfast.executions.get("ask-1")).progress as {
-        token: string;
-      };
-      expect((await run(["resolve", token, "--value", "-"], { input: "7" })).stdout).toBe(
-        "Answered ask-1.o:1_1.\n",
-      );
-      expect((await run(["resolve", "ask-1.o:1_1", "--value", "7"])).stdout).toContain(
-        "already had the same answer",
-      );
-      expect((await run(["resolve", "ask-1.o:1_1", "--value", "8"])).code).toBe(4);
-      await until("ask-1", "completed");
-
       expect(await json("pause", "nap-1")).toEqual({
         id: "nap-1",
         isChanged: true,
@@ -435,6 +429,44 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         outcome: "alreadyFinished",
       });
       expect((await run(["show", "nap-1"])).stdout).toContain("reason    enough");
+    });
+
+    test("[RN7] questions lists what is asked, and answer answers it once, in the right form", async () => {
+      const { token } = (await holdfast.executions.get("ask-1")).progress as {
+        token: string;
+      };
+      const listed = await run(["questions", "--tag", "counts"]);
+      expect([listed.code, listed.stderr]).toEqual([0, expect.stringMatching(/^Answer/)]);
+      expect(listed.stdout).toMatch(
+        /^ID +FUNCTION +ASKED +UNTIL +ABOUT\nask-1\.o:1_1 +ask +\S.* ago +in 2\d h\S* .*\{"question":"how\\u001b\[2J many\?"\}\n$/,
+      );
+      expect(listed.stderr).toMatch(/^Answer one with: npx holdfast answer ask-1\.o:1_1 '…' --db/);
+      expect(await json("questions", "--run", "ask-1")).toMatchObject({
+        items: [{ id: "ask-1.o:1_1", run: "ask-1", schema: { type: "integer" } }],
+        next: null,
+      });
+      expect((await run(["questions", "--function", "nap"])).stderr).toBe("No open questions.\n");
+      expect(await json("questions", "--kind", "sleep", "--function", "nap")).toMatchObject({
+        items: [{ kind: "sleep", run: "nap-1" }],
+      });
+      expect((await run(["questions", "--kind", "signal"])).code).toBe(2);
+      expect(await run(["answer", "ask-1.o:1_1", "7.5"])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("must be integer"),
+      });
+      expect((await run(["answer", token, "-"], { input: "7" })).stdout).toBe(
+        "Answered ask-1.o:1_1.\n",
+      );
+      expect((await run(["answer", "ask-1.o:1_1", "7"])).stdout).toContain(
+        "already had the same answer",
+      );
+      expect(await run(["answer", "ask-1.o:1_1", "8"])).toMatchObject({
+        code: 4,
+        stderr: expect.stringContaining("was answered before with 7, which stays"),
+      });
+      expect((await run(["answer", "ask-1.o:1_1", "--fail", "no"])).code).toBe(4);
+      expect((await run(["answer", "ask-1.o:1_1", "8", "--fail", "no"])).code).toBe(2);
+      await until("ask-1", "completed");
     });
 
     test("retry and fork make copies, once under an id", async () => {
@@ -628,7 +660,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       [["schedules", "pause", "nothing"], /: npx holdfast schedules --db \S+/],
       [["retry", "lost-1"], /: npx holdfast fork lost-1 --at <version> --db/],
       [["pause", "order-2"], /: npx holdfast show order-2 --db/],
-      [["resolve", "lost-1"], /: npx holdfast show lost-1 --db/],
+      [["answer", "lost-1"], /: npx holdfast show lost-1 --db/],
     ])("what refuses %j names a command", async (args, said) => {
       const { stderr } = await run(args);
       expect(stderr).toMatch(said);
@@ -658,9 +690,9 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       [["retry", "order-2", "--id", "E_bad"], 2, "ID_MALFORMED"],
       [["fork", "order-2"], 2, "OPTION_INVALID"],
       [["fork", "order-2", "--at", "first"], 2, "OPTION_INVALID"],
-      [["resolve", "order-2", "--value", "1"], 4, "NOT_EXTERNAL"],
-      [["resolve", "ask-1.o:1_1~forged"], 2, "AWAIT_TOKEN_INVALID"],
-      [["resolve", "a", "--value", "1", "--fail", "no"], 2, "OPTION_INVALID"],
+      [["answer", "order-2", "1"], 4, "NOT_EXTERNAL"],
+      [["answer", "ask-1.o:1_1~forged"], 2, "AWAIT_TOKEN_INVALID"],
+      [["answer", "a", "1", "--fail", "no"], 2, "OPTION_INVALID"],
       [["schedules", "pause", "nothing"], 3, "SCHEDULE_NOT_FOUND"],
       [["schedules", "resume", "a b"], 2, "NAME_INVALID"],
       [["schedules", "fire", "nothing", "--key", ""], 2, "OPTION_INVALID"],

@@ -25,6 +25,7 @@ import { runtimePassesSuite } from "./runtime/passes.suite.ts";
 import { runtimePayloadCodecSuite } from "./runtime/payload-codec.suite.ts";
 import { runtimePlacesSuite } from "./runtime/places.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
+import { runtimeQuestionsSuite } from "./runtime/questions.suite.ts";
 import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
 import { runtimeMetadataSuite } from "./runtime/metadata.suite.ts";
 import { assertedRunSuite } from "./runtime/asserted-run.suite.ts";
@@ -48,6 +49,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeLifeSuite(backend);
     runtimeMetadataSuite(backend);
     runtimeMismatchSuite(backend);
+    runtimeQuestionsSuite(backend);
     runtimeReplaySuite(backend);
     runtimeAnswersSuite(backend);
     runtimeLocksSuite(backend);

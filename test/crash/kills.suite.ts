@@ -46,8 +46,8 @@ function registryKills(fixture: () => KillFixture): void {
 
     test("the end of an execution from outside, with its process and its wake", async () => {
       const answers = {
-        old: { kind: "resolved" },
-        new: { kind: "alreadyResolved" },
+        old: { kind: "accepted" },
+        new: { kind: "replayed" },
       };
       const states = await foundWhole(fixture(), "resolve", answers, (left) =>
         hasEnded(left, "run"),

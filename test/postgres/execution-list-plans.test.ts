@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { rows } from "../../src/sql/operation.ts";
+import type { Database } from "../../src/sql/database.ts";
+import { rows, type Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import type { Executions } from "../../src/stores/execution/executions.ts";
@@ -55,6 +56,25 @@ function visits(node: PlanNode): number {
   return (node.Plans ?? []).reduce((sum, plan) => sum + visits(plan), own * node["Actual Loops"]);
 }
 
+/** The page of a list, and the rows that its statements visited. */
+async function measured<P>(
+  database: Database,
+  list: () => Tx<P>,
+): Promise<{ readonly page: P; readonly visited: number }> {
+  let visited = 0;
+  const page = await database.read("list", () =>
+    lookedAt(list(), function* (statement) {
+      const found = yield* rows(sql`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`);
+      const text = Object.values(found[0] ?? {})[0];
+      const [plan] = (typeof text === "string" ? JSON.parse(text) : text) as readonly {
+        readonly Plan: PlanNode;
+      }[];
+      if (plan !== undefined) visited += visits(plan.Plan);
+    }),
+  );
+  return { page, visited };
+}
+
 test("[R11] what is parked, paused, being cancelled or run is one lookup away, however many sleep", () =>
   withNewPlace(async (place) => {
     const database = await place.open();
@@ -69,19 +89,33 @@ test("[R11] what is parked, paused, being cancelled or run is one lookup away, h
       [{ status: "running" }, ["running", "hot"]],
       [{ concurrencyKey: "ada" }, ["running", "paused", "parked", "hot", "cancelling"]],
     ] as const) {
-      let visited = 0;
-      const page = await database.read("list", () =>
-        lookedAt(log.list.prepare(filter)(), function* (statement) {
-          const found = yield* rows(sql`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${statement}`);
-          const text = Object.values(found[0] ?? {})[0];
-          const [plan] = (typeof text === "string" ? JSON.parse(text) : text) as readonly {
-            readonly Plan: PlanNode;
-          }[];
-          if (plan !== undefined) visited += visits(plan.Plan);
-        }),
-      );
+      const { page, visited } = await measured(database, log.list.prepare(filter));
       expect(page.items.map(({ id }) => id)).toEqual(ids);
       expect(page.next).toBeUndefined();
+      expect([filter, visited < 200]).toEqual([filter, true]);
+    }
+  }));
+
+test("[RN7] open questions are one lookup away, however many runs sleep and questions have ended", () =>
+  withNewPlace(async (place) => {
+    const database = await place.open();
+    const log = executions(database, { clock: manualClock(100) });
+    const role = "external";
+    await log.create({ id: "asks", function: "f" });
+    for (const n of [1, 2])
+      await log.create({ id: `asks.o:${n}_1`, function: "q", role, tags: ["t"] });
+    const shell = place.shell();
+    await fill(shell);
+    await shell.unsafe(`
+      INSERT INTO holdfast_execution
+        (id, role, function, input_hash, created_at, scheduled_at, version, state, lifecycle, finished_at, result_kind,
+         failures, deaths, responses, history_from)
+      SELECT 'ended-' || v, 'external', 'q', 'h', 2000 + v, 1, 1, 'finished', 'active', 1, 'completed', 0, 0, 0, 0
+      FROM generate_series(1, ${sleepers}) AS numbers (v)`);
+    await shell.unsafe("ANALYZE");
+    for (const filter of [{}, { function: "f" }, { tag: "t" }, { run: "asks" }, { limit: 2 }]) {
+      const { page, visited } = await measured(database, log.questions.prepare(filter));
+      expect(page.items.map(({ id }) => id)).toEqual(["asks.o:2_1", "asks.o:1_1"]);
       expect([filter, visited < 200]).toEqual([filter, true]);
     }
   }));

@@ -244,6 +244,21 @@ describe("the plans of reads", () => {
     }
   });
 
+  test.each([{}, { function: "bulk" }, { askedBefore: 5 }, { tag: "all" }, { run: "run-1" }])(
+    "[RN7] of open questions never scan, for %j",
+    (filter) => {
+      const { plans } = plansOf(connection, log.questions.prepare({ ...filter, limit: 1 })());
+      expectNoScan(plans);
+      const page = plans.find(({ text }) => text.includes("AS near"));
+      const isFew = "run" in filter;
+      expect(page?.steps.join("\n")).toContain(
+        isFew
+          ? "SEARCH near USING INTEGER PRIMARY KEY"
+          : ` holdfast_execution USING INDEX ${order}question`,
+      );
+    },
+  );
+
   test.each<[string, ListExecutionsOptions]>([
     [`COVERING INDEX ${order}id`, { idPrefix: "root" }],
     ["PRIMARY KEY", { tag: "rare" }],

@@ -60,7 +60,7 @@ describe("a result that cannot come", () => {
   test("says so of children, externals, and functions that nobody runs", async () => {
     const missing = activity("missing", async () => 1);
     const parent = workflow("parent", async (ctx) => {
-      const external = ctx.external();
+      const external = ctx.external({ about: "which?" });
       await Promise.all([ctx.call(ask), ctx.call(missing), external.result()]);
     });
     const kit = await open([parent, ask]);
@@ -69,7 +69,7 @@ describe("a result that cannot come", () => {
       code: "RUN_STUCK",
       details: {
         waitsFor: [
-          "waits for the token of a ctx.external() to be resolved",
+          'waits for an answer to question p.o:1_1, "which?", by questions.answer() or its token',
           expect.stringMatching(
             /^waits for its child p\.\S+ of ask, which waits for signal "approval"$/,
           ),

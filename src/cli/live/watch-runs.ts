@@ -1,7 +1,7 @@
 import { after, monotonicMs } from "../../host/timers.ts";
 import type { Holdfast } from "../../runtime/client/holdfast.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
-import { openAsks } from "./open-asks.ts";
+import { openAsks } from "../../runtime/client/open-asks.ts";
 import { rowOf, tellingKinds, type RunDetails, type RunRow } from "./run-row.ts";
 
 /** The runs of a database at one instant: first the open ones, then the newest finished ones. */

@@ -1,6 +1,5 @@
 import { constants } from "node:os";
-import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import type { ExecutionResult } from "../../model/execution/result.ts";
+import { HoldfastError } from "../../model/errors.ts";
 import { parseExecutionId } from "../../model/ids/execution-id.ts";
 import {
   checkedCount,
@@ -19,9 +18,9 @@ import {
   type Definition,
   type DurableFunction,
 } from "../definition/definitions.ts";
-import { recorded } from "../failures.ts";
 import { untilEnd } from "./ending.ts";
 import { closeOnSignals } from "./close-on-signals.ts";
+import { answered, questionsOf, type Questions } from "./questions.ts";
 import { foundRunOf, runOf, type Run } from "./run-handle.ts";
 import { runsOf, type Runs } from "./runs.ts";
 import { startOf, startsOf } from "./starts.ts";
@@ -98,9 +97,11 @@ export interface Holdfast extends StorePages {
    * Resolves an external by the token of `ctx.external`. The first answer stays, and the same
    * answer may be given again. A value above the size limit counts as an answer too: the
    * external fails with `VALUE_TOO_LARGE`, which this call throws.
-   * @throws HoldfastError `AWAIT_TOKEN_INVALID`, `RESOLUTION_CONFLICT`, `EXECUTION_NOT_FOUND`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   * @throws HoldfastError `AWAIT_TOKEN_INVALID`, `ANSWER_INVALID`, `RESOLUTION_CONFLICT`, `EXECUTION_NOT_FOUND`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    */
   resolve(token: string, value: unknown): Promise<void>;
+  /** Lists the open questions of runs, and answers them. */
+  readonly questions: Questions;
   /** Finds runs, and applies one command to many of them. */
   readonly runs: Runs;
   /** Shows, pauses, fires and removes the schedules that were given to `work`. */
@@ -147,6 +148,7 @@ export function holdfastOver(
 
 class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   readonly database: Database;
+  readonly questions: Questions;
   readonly runs: Holdfast["runs"];
   readonly schedules: RunSchedules;
   readonly #context: RuntimeContext;
@@ -161,6 +163,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     this.#context = context;
     this.#closeDatabase = close;
     this.database = context.database;
+    this.questions = questionsOf(context);
     this.runs = runsOf(context);
     this.schedules = runSchedulesOf(context);
     this.#scheduled = new WorkedSchedules(context);
@@ -259,28 +262,11 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   }
 
   async resolve(token: string, value: unknown): Promise<void> {
-    const { pages, store, tokens } = this.#context;
+    const { pages, tokens } = this.#context;
     const external = tokens.externalOf(token);
-    const answer = (result: ExecutionResult): Promise<unknown> =>
-      untilEnd(this.#context, () => pages.executions.resolve(external, result));
-    try {
-      // A refusal names the path from this value, not from the result around it.
-      store.values.value(value);
-      await answer({ kind: "completed", value });
-    } catch (error) {
-      if (!isHoldfastError(error) || error.code !== "VALUE_TOO_LARGE") throw error;
-      // With only a refusal the same answer would come again and again, and the run would wait forever.
-      await answer(
-        recorded(error, undefined, ({ name, message, details }) => {
-          // The stack is left out, since it differs between calls: the same answer is the same failure.
-          const said = { name, message, code: error.code, details };
-          const result = { kind: "failed", error: said } as const;
-          store.values.finished(result);
-          return result;
-        }),
-      );
-      throw error;
-    }
+    await answered(this.#context, external, value, () =>
+      pages.executions.resolve(external, { kind: "completed", value }),
+    );
   }
 
   closeOnSignals(

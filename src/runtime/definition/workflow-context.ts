@@ -1,3 +1,4 @@
+import type { JsonSchema } from "../../model/json-schema/json-schema.ts";
 import type { Duration } from "../../model/time/durations.ts";
 import type { StartAt } from "../../model/time/instants.ts";
 import type { Tx } from "../../sql/operation.ts";
@@ -80,11 +81,42 @@ export interface Detached {
   readonly existed: boolean;
 }
 
-/** A value that an outside caller resolves with `holdfast.resolve(token, value)`. */
+/** A question that an outside caller answers: a person, or another system. */
 export interface External<out T> {
-  /** The token for callers that may resolve it; it cannot be guessed. */
+  /** The id of the question, for `holdfast.questions.answer`. */
+  readonly id: string;
+  /** The token for callers that may answer with `holdfast.resolve`; it cannot be guessed. */
   readonly token: string;
+  /**
+   * Resolves with the answer, or with undefined after the timeout.
+   * @throws RunFailedError when the question was failed instead of answered
+   */
   result(): Promise<T>;
+}
+
+/** Options of `ctx.external`. Replay does not compare them: a question that is recorded stays as it was asked. */
+export interface ExternalOptions<T = unknown> {
+  /** The question itself, for the people who answer it: a text, or any value that a page can show. */
+  readonly about?: unknown;
+  /**
+   * Checks each answer before it is accepted. A JSON Schema, or a schema that converts itself to
+   * one, such as those of Zod and ArkType. The code receives the answer as it was given.
+   */
+  readonly schema?: AnswerSchema<T> | JsonSchema;
+  /** The time in which it can be answered. By default, it stays open until the run ends. */
+  readonly timeout?: Duration;
+  /** Find the question in `holdfast.questions.list`. */
+  readonly tags?: readonly string[];
+}
+
+/** The part of Standard JSON Schema that is used here. `In` is the type of an answer. */
+interface AnswerSchema<in out In> {
+  readonly "~standard": {
+    readonly jsonSchema: {
+      readonly input: (options: { readonly target: "draft-2020-12" }) => JsonSchema;
+    };
+    readonly types?: { readonly input: In; readonly output: unknown } | undefined;
+  };
 }
 
 /** Children whose results are taken in the order in which they arrive. */
@@ -189,8 +221,21 @@ export interface WorkflowContext<Next = unknown> {
     signal: Signal<T, never>,
     options: { readonly timeout: Duration },
   ): Promise<T | undefined>;
-  /** Creates a value that an outside caller resolves. Give its token to that caller. */
-  external<T = unknown>(): External<T>;
+  /**
+   * Asks a question that a person or another system answers, by its id or its token. The answer
+   * is checked by the schema before it is accepted. The question ends with the run.
+   * @example
+   * const question = ctx.external<{ approve: boolean }>({
+   *   about: `Refund ${order.id}?`,
+   *   schema: { type: "object", properties: { approve: { type: "boolean" } }, required: ["approve"] },
+   *   timeout: "3 days",
+   * });
+   * const answer = await question.result(); // undefined after three days
+   */
+  external<T = unknown>(
+    options: ExternalOptions<T> & { readonly timeout: Duration },
+  ): External<T | undefined>;
+  external<T = unknown>(options?: ExternalOptions<T>): External<T>;
   /**
    * Creates a set of children whose results are taken as they arrive. The name
    * is part of their ids.

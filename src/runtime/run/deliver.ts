@@ -1,5 +1,6 @@
 import { unreachable } from "../../model/errors.ts";
 import type { LoggedResponse } from "../../model/execution/event.ts";
+import { externalFunction } from "../../model/execution/open-waits.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import { restoredFailure } from "../../model/values/restored-error.ts";
 import type { StoredError } from "../../model/values/stored-error.ts";
@@ -90,6 +91,9 @@ function settleBy(run: RunState, number: number, { response }: LoggedResponse<un
   if (call === undefined) return;
   if (response.kind !== "child") return call.resolve(undefined);
   const result = response.result as ExecutionResult;
+  // Only its own deadline ends a question so. Nothing has failed.
+  if (result.kind === "timedOut" && call.shape.name === externalFunction)
+    return isCancelled(run, call) ? rejectBy(run, call) : call.resolve(undefined);
   if (result.kind !== "completed") {
     const { name } = call.shape;
     const failure = runFailure({ id: response.child, function: name }, result);

@@ -23,6 +23,7 @@ import { countExecutions, type CountOptions, type ExecutionCounts } from "./read
 import { eventList, type ListEventsOptions } from "./read/events.ts";
 import type { ListExecutionsOptions } from "./read/list-filter.ts";
 import { executionList } from "./read/list.ts";
+import { questionList, type ListQuestionsOptions, type Question } from "./read/questions.ts";
 import {
   appendLogs,
   givenLog,
@@ -115,6 +116,13 @@ export interface ExecutionReads {
    */
   readonly list: Method<[options?: ListExecutionsOptions], Page<ExecutionSummary>>;
   /**
+   * The open questions of all runs, newest first: external executions that can still be answered.
+   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+   * @example
+   * for (const { id, about } of (await log.questions({ tag: "refunds" })).items) console.log(id, about);
+   */
+  readonly questions: Method<[options?: ListQuestionsOptions], Page<Question>>;
+  /**
    * The unfinished executions of one function that are being cancelled, by id: for the worker that
    * ends them, children first. Each marking announces `execution.cancelling` with the function as
    * its key.
@@ -169,6 +177,7 @@ export function executionReads(context: ExecutionContext): ExecutionReads {
     events: lists(context, eventList, lockReadExecution),
     responses: lists(context, responseList, lockReadExecution),
     list: lists(context, executionList),
+    questions: lists(context, questionList),
     cancelling: lists(context, cancellingList),
     tree: lists(context, executionTree),
     count: (given) => countExecutions(context, given),

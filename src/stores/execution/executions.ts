@@ -12,16 +12,22 @@ import { cancels } from "./control/force.ts";
 import {
   cancelActivity,
   givenProgress,
-  givenResolve,
   ofExecution,
   pauseExecution,
-  resolveExternal,
   setProgress,
   unparkExecution,
   unpauseExecution,
   type CancelOptions,
   type ProgressOptions,
 } from "./control/lifecycle.ts";
+import {
+  givenAnswer,
+  givenResolve,
+  resolveExternal,
+  shownReply,
+  shownResolved,
+  type AnswerReply,
+} from "./control/resolve.ts";
 import {
   givenReceiveSignal,
   givenSendSignal,
@@ -253,14 +259,22 @@ export interface Executions extends ExecutionReads {
    */
   readonly cancelActivity: OfOne<"cancelled" | "alreadyFinished">;
   /**
-   * Resolves an external run. Repeating the call with the same result is allowed.
-   * @throws HoldfastError `RESOLUTION_CONFLICT`, `NOT_EXTERNAL`, `EXECUTION_NOT_FOUND`, `OPTION_INVALID` for an invalid result
+   * Resolves an external run. Repeating the call with the same result is allowed: `replayed`.
+   * @throws HoldfastError `RESOLUTION_CONFLICT`, `ANSWER_INVALID`, `NOT_EXTERNAL`, `EXECUTION_NOT_FOUND`, `OPTION_INVALID` for an invalid result
    * @example await log.resolve("approval-7", { kind: "completed", value: { by: "ann" } });
    */
   readonly resolve: Method<
     [id: string, result: ExecutionResult, wait?: WaitOptions],
-    "resolved" | "alreadyResolved"
+    "accepted" | "replayed"
   >;
+  /**
+   * Answers a question, or any external run, with a value. The schema of the question checks
+   * it first. The first answer stays. A later one, or one after the timeout, is `tooLate`, and the
+   * reply shows how the question ended.
+   * @throws HoldfastError `ANSWER_INVALID`, `NOT_EXTERNAL`, `EXECUTION_NOT_FOUND`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   * @example const { kind } = await log.answer("order-42.o:1_1", { approve: true });
+   */
+  readonly answer: Method<[id: string, value: unknown, wait?: WaitOptions], AnswerReply>;
   /**
    * Sets the progress value that people see for the run; null removes it. With a fence, only
    * the holder that has, or last had, the lock may set it. May be repeated.
@@ -436,7 +450,8 @@ export function executions(database: Database, options?: StoreOptions): Executio
     unpark: writes(context, unparkExecution, ofExecution),
     cancel: cancels(context),
     cancelActivity: writes(context, cancelActivity, ofExecution),
-    resolve: writes(context, resolveExternal, givenResolve),
+    resolve: writes(context, resolveExternal, givenResolve, shownResolved),
+    answer: writes(context, resolveExternal, givenAnswer, shownReply),
     setProgress: writes(context, setProgress, givenProgress),
     signal: writes(context, sendSignal, givenSendSignal),
     receive: writes(context, receiveSignal, givenReceiveSignal, shownReceived),

@@ -86,7 +86,7 @@ export function executionExternalSuite(backend: Backend): void {
         const { store, clock } = fixture;
         const id = await external(fixture);
         clock.advance(5);
-        expect(await store.resolve(id, yes)).toBe("resolved");
+        expect(await store.resolve(id, yes)).toBe("accepted");
         expect(await responsesOf(fixture, "p")).toEqual([[1, T0 + 5, "n:x", id, "completed", 1]]);
         const before = await dump(fixture);
         expect(
@@ -94,7 +94,7 @@ export function executionExternalSuite(backend: Backend): void {
             kind: "completed",
             value: { by: "ann", approved: true },
           }),
-        ).toBe("alreadyResolved");
+        ).toBe("replayed");
         expect(await dump(fixture)).toEqual(before);
         expect(await store.lock("p", 1, byAnn)).toMatchObject({
           responses: [{ response: { result: yes } }],
@@ -216,7 +216,7 @@ function doubleAnswers(backend: Backend): void {
         const [, [, , end] = []] = await logOf(fixture, "other");
         const { resultHash } = end as { readonly resultHash: string };
         await forge(fixture, id, resultHash);
-        expect(await store.resolve(id, yes)).toBe("resolved");
+        expect(await store.resolve(id, yes)).toBe("accepted");
         expect(await responsesOf(fixture, "p")).toHaveLength(1);
       }),
     );

@@ -227,7 +227,7 @@ const uneventful: ReadonlySet<string> = new Set(
     "alreadyCancelled",
     "alreadyCancelling",
     "alreadyFinished",
-    "alreadyResolved",
+    "replayed",
     { events: 0, responses: 0, trees: 0, skipped: 0 },
     ...[true, false].flatMap((isLimited) =>
       [true, false].map((hasSuspects) => ({

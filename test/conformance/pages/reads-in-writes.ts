@@ -52,6 +52,7 @@ export const stands: Readonly<Record<string, Stand>> = {
   "executions.list": refused,
   "executions.cancelling": refused,
   "executions.tree": refused,
+  "executions.questions": refused,
   "executions.nextTimerAt": refused,
   "sessions.open": session,
   "sessions.meta": session,

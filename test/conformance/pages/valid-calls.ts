@@ -54,6 +54,8 @@ function executionCalls({ holder, owner }: Rows): Calls {
     cancel: ["a", {}],
     cancelActivity: ["act", {}],
     resolve: { args: ["a", result, {}], free: ["1.value"] },
+    answer: { args: ["a", 1, {}], free: ["1"] },
+    questions: [{ function: "f", run: "a", tag: "t", askedBefore: 1, limit: 1 }],
     signal: { args: ["a", "go", 1, {}], free: ["2"] },
     receive: ["held", "go", 2, { fence: holder }],
     setProgress: { args: ["held", 1, { fence: holder }], free: ["1"] },

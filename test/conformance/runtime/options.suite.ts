@@ -65,6 +65,18 @@ const starts = ["id", "startAt", "deadline", "tags", "concurrencyKey", "metadata
 const emptyStarts = ["tags: []", "metadata: {}"];
 const works = ["concurrency", "codeVersion", "lease", "hotRunsMax", "hotBytesMax"];
 const pages = ["newerThan", "after", "limit", "timeout", "signal"];
+const asking = [
+  "kind",
+  "function",
+  "run",
+  "tag",
+  "askedBefore",
+  "after",
+  "limit",
+  "signal",
+  "timeout",
+];
+const anyAsked = ['function: ""', 'run: ""', 'tag: ""'];
 const bulk = ["dryRun", "signal", "onProgress"];
 const nap = workflow("nap", async (ctx) => ctx.sleep("1 day"));
 
@@ -165,6 +177,7 @@ export function runtimeOptionsSuite(backend: Backend): void {
           [(given) => handle.result(given), ["timeout", "signal"], []],
           [(given) => handle.cancel(given), ["reason", "force"], []],
           [(given) => runs.list(given), [...filters, ...pages], anyText],
+          [(given) => holdfast.questions.list(given), asking, anyAsked],
           [(given) => runs.count(given), ["signal"], []],
           [(given) => runs.cancelAll(given, dryRun), filters, anyText],
           [

@@ -7,7 +7,7 @@ import { executionEnded } from "../../../stores/execution/topics.ts";
 import { waitUntil } from "../../../stores/wait.ts";
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
-import { everyPage } from "../../every-page.ts";
+import { everyPage } from "../../../stores/every-page.ts";
 import { oneLine, type Colour } from "../../text/style.ts";
 import { valueText } from "../../text/value-text.ts";
 

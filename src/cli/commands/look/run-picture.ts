@@ -10,16 +10,18 @@ import type { Damaged } from "../../../stores/damage.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import type { Executions } from "../../../stores/execution/executions.ts";
 import { executionContext } from "../../../stores/execution/context.ts";
+import type { Question } from "../../../stores/execution/read/questions.ts";
 import type { ExecutionView } from "../../../stores/execution/read/read.ts";
 import type { ExecutionSummary } from "../../../stores/execution/read/summary.ts";
 import { findUnserved } from "../../../stores/execution/read/unserved.ts";
 import type { CliContext } from "../../context.ts";
 import { canBeRead } from "../can-be-read.ts";
-import { everyItem } from "../../every-page.ts";
+import { everyItem } from "../../../stores/every-page.ts";
 
 /** The time in milliseconds after which a due run may count as unserved, as in handles. */
 const patienceMs = 2_000;
 const childrenMax = 200;
+const questionsMax = 100;
 
 /** Everything that `show` prints of a run. */
 export interface RunPicture {
@@ -27,6 +29,8 @@ export interface RunPicture {
   readonly status: ExecutionStatus | "unserved";
   readonly words: string;
   readonly waits: readonly OpenWait[];
+  /** What it asks, and may be answered now. */
+  readonly questions: readonly Question[];
   readonly input: unknown;
   /** Undefined when its creation cannot be read. */
   readonly metadata: Metadata | undefined;
@@ -102,6 +106,11 @@ export async function pictureOf(
     status,
     words: spokenStanding({ ...run, status, waits }, { now, timeZone }),
     waits,
+    questions: waits.some(({ kind }) => kind === "external")
+      ? (await executions.questions({ run: id, limit: questionsMax, ...wait })).items.filter(
+          (question) => question.run === id,
+        )
+      : [],
     input: begun !== undefined && "input" in begun ? begun.input : undefined,
     metadata: first?.kind === "created" ? first.metadata : undefined,
     result: await executions.result(id, wait),

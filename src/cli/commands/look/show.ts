@@ -12,6 +12,7 @@ import { barred, oneLine } from "../../text/style.ts";
 import { tableLines } from "../../text/table.ts";
 import { timelineLines } from "../../text/timeline.ts";
 import { errorLines, valueText } from "../../text/value-text.ts";
+import { questionLines } from "./question-lines.ts";
 import { pictureOf, type RunPicture } from "./run-picture.ts";
 
 const eventsShown = 50;
@@ -54,6 +55,7 @@ function pictureText(context: CliContext, picture: RunPicture, eventCount: numbe
     [head, `  ${oneLine(words)}`, ...nextLines(context, picture)],
     factLines(context, picture),
     outcomeLines(context, picture),
+    questionLines(picture.questions, style),
     timelineLines(picture.spans, {
       now: context.now(),
       style: context.style,
@@ -194,7 +196,7 @@ function nextLines(
           wait.kind === "signal"
             ? [`npx holdfast signal ${run.id} ${wait.signal} --value '…'`]
             : wait.kind === "external"
-              ? [`npx holdfast resolve ${wait.external} --value '…'`]
+              ? [`npx holdfast answer ${wait.external} '…'`]
               : wait.kind === "child" && wait.parked !== undefined
                 ? [`npx holdfast show ${wait.child}`]
                 : [],

@@ -6,7 +6,7 @@ import { lists } from "../../../stores/list.ts";
 import { runScheduleList, type RunSchedule } from "../../../stores/schedule/runs/list.ts";
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
-import { everyItem } from "../../every-page.ts";
+import { everyItem } from "../../../stores/every-page.ts";
 import { beforeFields, runBefore, startedText } from "../../run-before.ts";
 import { tableLines } from "../../text/table.ts";
 

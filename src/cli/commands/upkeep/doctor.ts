@@ -7,7 +7,7 @@ import type { Executions } from "../../../stores/execution/executions.ts";
 import { findUnserved, type Unserved } from "../../../stores/execution/read/unserved.ts";
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
-import { everyItem } from "../../every-page.ts";
+import { everyItem } from "../../../stores/every-page.ts";
 import { exitCodes } from "../../exit-codes.ts";
 import { ownVersion } from "../../own-version.ts";
 import { oneLine, type Colour } from "../../text/style.ts";

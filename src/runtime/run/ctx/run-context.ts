@@ -1,6 +1,5 @@
 import { childId } from "../../../model/ids/execution-id.ts";
 import { delayId } from "../../../model/ids/delay-id.ts";
-import { parseFunctionName } from "../../../model/ids/function-name.ts";
 import type { Metadata } from "../../../model/execution/metadata.ts";
 import { oneOffJoinSet, type JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { checkedText, givenInvalid, optionsOf } from "../../../model/shape.ts";
@@ -15,6 +14,7 @@ import type {
   Child,
   Detached,
   External,
+  ExternalOptions,
   JoinSet,
   RunLog,
   StartOptions,
@@ -49,11 +49,9 @@ import {
 import { Continuation } from "../continuation.ts";
 import { randomOf, runIdOf, uuidOf, type Draw } from "./draws.ts";
 import { JoinSetNames, RunJoinSet } from "./join-set.ts";
+import { questionFor } from "./question.ts";
 import type { RunState } from "../run-state.ts";
 import { where } from "../step-context.ts";
-
-/** The function name of externals: no worker runs them. */
-const externalFunction = parseFunctionName("holdfast/external");
 
 /** Implements the methods of a workflow's `ctx`: see `WorkflowContext` for the contract of each. Refusals are thrown. */
 export class RunContext implements WorkflowContext {
@@ -250,16 +248,10 @@ export class RunContext implements WorkflowContext {
     return promise as Promise<never>;
   }
 
-  external<T>(): External<T> {
+  external(options?: ExternalOptions): External<never> {
     const run = this.#run;
-    const { id, promise } = this.#newChild(
-      { function: externalFunction, role: "external", input: undefined },
-      true,
-    );
-    return {
-      token: run.host.tokenOf(id),
-      result: () => promise as Promise<T>,
-    };
+    const { id, promise } = this.#newChild(questionFor(run, options), true);
+    return { id, token: run.host.tokenOf(id), result: () => promise as Promise<never> };
   }
 
   joinSet<Out>(name?: string): JoinSet<Out> {
@@ -347,7 +339,9 @@ export class RunContext implements WorkflowContext {
     if (created === undefined) return { id: own, promise: unanswered() };
     const { inputHash } = created.created;
     const asked = shape("child", draft.function, childName(own), inputHash);
-    const call = takeCall(run, asked, hasInputOf(run, created));
+    // A question may be worded in another way than the recorded one.
+    const hasInput = draft.role === "external" ? () => true : hasInputOf(run, created);
+    const call = takeCall(run, asked, hasInput);
     const id = answeringId(call, own);
     const promise =
       member === undefined ? promiseOf(run, call, asked, endsWithRun, site) : Promise.resolve();

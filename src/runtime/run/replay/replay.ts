@@ -95,6 +95,11 @@ export class Replay {
     return found;
   }
 
+  /** True if the log has this call, of any kind. */
+  hasCall(call: number): boolean {
+    return this.#script.recorded.has(call);
+  }
+
   /** Stops comparing inputs, since they may depend on unknown values from here on. */
   forgetInputs(): void {
     this.#comparesInputs = false;

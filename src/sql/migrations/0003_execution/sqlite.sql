@@ -99,6 +99,9 @@ CREATE INDEX holdfast_execution_result ON holdfast_execution (result_kind, creat
   WHERE state = 'finished';
 CREATE INDEX holdfast_execution_retention ON holdfast_execution (function, finished_at, id)
   WHERE state = 'finished' AND parent IS NULL;
+-- Questions that can still be answered, in the order of lists.
+CREATE INDEX holdfast_execution_question ON holdfast_execution (created_at, id)
+  WHERE role = 'external' AND state <> 'finished';
 -- Finds an unfinished descendant of an execution in one lookup, for a tree of any size.
 CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
   WHERE parent IS NOT NULL AND state <> 'finished';

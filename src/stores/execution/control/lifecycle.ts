@@ -1,12 +1,10 @@
 import type { Encoded } from "../../../model/values/encoded.ts";
-import { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { eventsInvalid } from "../../../model/execution/errors.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { decideCancellation } from "../../../model/execution/decisions.ts";
 import { isHeld } from "../../../model/execution/pending.ts";
 import type { ExecutionState, Lifecycle } from "../../../model/execution/state.ts";
-import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedText, givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
@@ -20,7 +18,6 @@ import { sql } from "../../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, type Fence } from "../checks.ts";
 import { judgedAt, type ExecutionContext, type Finished } from "../context.ts";
-import { eventAt } from "../event-row.ts";
 import { assertHeld } from "../log/record-check.ts";
 import { appendTo } from "../log/append-to.ts";
 import { isPresent, lockedRecord } from "../state-row.ts";
@@ -199,60 +196,6 @@ export const cancelActivity = storeOperation("cancelActivity", {
     yield* appendTo(context, record, at, [context.endings.cancelled]);
     if (isHeld(pending, at)) yield* announce(runInterrupted, id);
     return "cancelled";
-  },
-});
-
-export interface ResolveExternal extends OfExecution {
-  readonly finished: Finished;
-}
-
-export function givenResolve(
-  { clock, values }: ExecutionContext,
-  id: string,
-  result: ExecutionResult,
-  wait?: WaitOptions,
-): Call<ResolveExternal> {
-  const input = {
-    id: parseExecutionId(id),
-    at: clock.now(),
-    finished: values.finished(result),
-  };
-  return { input, wait: onlyWait(wait) };
-}
-
-/**
- * Resolves an external execution, and answers its parent. The first result stays; the same result
- * again is allowed.
- * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NOT_EXTERNAL`, or
- *   `RESOLUTION_CONFLICT` when it was resolved with another value.
- */
-export const resolveExternal = storeOperation("resolveExternal", {
-  key: keyOf,
-  *one(context: ExecutionContext, input: ResolveExternal): Tx<"resolved" | "alreadyResolved"> {
-    const { id, finished } = input;
-    const record = yield* lockedRecord(id);
-    const at = judgedAt(context, input.at);
-    const { role, pending, version } = record.state;
-    if (role !== "external")
-      throw new HoldfastError(
-        "NOT_EXTERNAL",
-        `Run ${id} is run by workers, so it cannot be resolved from outside. Cancel it, or signal it.`,
-        { id },
-      );
-    if (pending.kind !== "finished") {
-      yield* appendTo(context, record, at, [finished]);
-      return "resolved";
-    }
-    const event = (yield* eventAt(record.key, version))?.event;
-    if (event?.kind === "finished" && event.resultHash === finished.resultHash)
-      return "alreadyResolved";
-    throw new HoldfastError(
-      "RESOLUTION_CONFLICT",
-      pending.resultKind === "completed"
-        ? `Run ${id} was already resolved with another value, which stays.`
-        : `Run ${id} has already ended as ${pending.resultKind}, so it can no longer be resolved.`,
-      { id, resultKind: pending.resultKind },
-    );
   },
 });
 

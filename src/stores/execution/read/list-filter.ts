@@ -70,11 +70,16 @@ export interface ExecutionFilter {
   readonly codeVersion?: string | undefined;
   readonly concurrencyKey?: string | undefined;
   readonly hideFinished?: true | undefined;
+  /** Only open questions: external executions that can still be answered. */
+  readonly openQuestions?: true | undefined;
+  /** Only children of executions of this function. */
+  readonly parentFunction?: string | undefined;
 }
 
 export type FilterName = keyof ExecutionFilter;
 
-export const filterNames: readonly FilterName[] = [
+/** The filters of `ListExecutionsOptions`. */
+export const filterNames: readonly (FilterName & keyof ListExecutionsOptions)[] = [
   "function",
   "functionPrefix",
   "status",
@@ -195,6 +200,15 @@ export function conditionsOf(
   ask("codeVersion", codeVersion !== undefined && sql`code_version = ${codeVersion}`);
   ask("concurrencyKey", concurrencyKey !== undefined && sql`concurrency_key = ${concurrencyKey}`);
   ask("hideFinished", filter.hideFinished && sql`state <> 'finished'`);
+  const { openQuestions, parentFunction } = filter;
+  ask("openQuestions", openQuestions && sql`role = 'external' AND state <> 'finished'`);
+  // Once it is overdue, an answer would be too late.
+  if (openQuestions) conditions.push(sql`(deadline_at IS NULL OR deadline_at > ${now})`);
+  ask(
+    "parentFunction",
+    parentFunction !== undefined &&
+      sql`EXISTS (SELECT 1 FROM holdfast_execution AS p WHERE p.key = near.parent AND p.function = ${parentFunction})`,
+  );
   return conditions;
 }
 

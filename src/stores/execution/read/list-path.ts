@@ -100,6 +100,12 @@ function heldKeys(now: number, limit: number): Statement {
 
 function orderedPath(filter: ExecutionFilter): ListPath {
   const { status, hideFinished = false, topLevelOnly = false } = filter;
+  if (filter.openQuestions === true)
+    return {
+      kind: "walk",
+      where: sql`role = 'external' AND state <> 'finished'`,
+      answers: ["openQuestions"],
+    };
   if (filter.concurrencyKey !== undefined)
     return {
       kind: "walk",

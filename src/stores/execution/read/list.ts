@@ -52,8 +52,8 @@ function* executionSlice(
   if (filter.parent !== undefined && parent === undefined) return { rows: [], next: undefined };
   const now = clock.now();
   const path = yield* choosePath(filter, parent?.key, now);
-  const start = after ? listPlace(after) : filter.newerThan;
-  const { rows: found, next, looked } = yield* filled(path, filter, now, start, limit);
+  const bounds = { after, limit };
+  const { rows: found, next, looked } = yield* foundAlong(path, filter, now, bounds);
   const kept = yield* withDetails(found, now);
   const isCut = kept.length < found.length;
   return {
@@ -61,6 +61,16 @@ function* executionSlice(
     next: isCut ? placeOf(kept.at(-1)) : next,
     looked: isCut ? undefined : looked,
   };
+}
+
+/** The rows of a page along a path. */
+export function* foundAlong(
+  path: ListPath,
+  filter: ExecutionFilter,
+  now: number,
+  { after, limit }: SliceBounds,
+): Tx<Slice<SummaryRow>> {
+  return yield* filled(path, filter, now, after ? listPlace(after) : filter.newerThan, limit);
 }
 
 /** The number of stretches of `scanRowsMax` rows that a page searches: 5 ms at best on SQLite. */
@@ -179,6 +189,6 @@ function listPlace(place: Place): ListPlace {
   return { createdAt: numberAt(place, 0), id: textAt(place, 1) };
 }
 
-function placeOf(found: RowPlace | undefined): Place | undefined {
+export function placeOf(found: RowPlace | undefined): Place | undefined {
   return found && [found.created_at, found.id];
 }

@@ -3,7 +3,7 @@ import { isHistoryEvent } from "../../model/execution/history-event.ts";
 import { openWaits, type OpenWait } from "../../model/execution/open-waits.ts";
 import type { Executions } from "../../stores/execution/executions.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
-import { everyItem } from "../every-page.ts";
+import { everyItem } from "../../stores/every-page.ts";
 
 /** The events that open or end waits. Results of steps are left out, since they may be many and large. */
 const askingKinds: readonly ExecutionEvent["kind"][] = [

@@ -1,5 +1,5 @@
-import type { Damaged } from "../stores/damage.ts";
-import type { Page } from "../stores/list.ts";
+import type { Damaged } from "./damage.ts";
+import type { Page } from "./list.ts";
 
 /** The largest page that lists have. */
 const pageLimit = 1_000;
