@@ -22,6 +22,7 @@ export { leases, type Leases } from "./stores/lease/leases.ts";
 export type { Lease } from "./stores/lease/parts.ts";
 export type { QueueBatch, QueueItem } from "./stores/queue/batch-row.ts";
 export type { ClaimedWork } from "./stores/queue/claim.ts";
+export type { TurnWork } from "./stores/queue/claim-turn.ts";
 export type { BatchDraft } from "./stores/queue/enqueue.ts";
 export type { EnqueueOutcome, QueueClaimRef } from "./stores/queue/parts.ts";
 export { queue } from "./stores/queue/queue.ts";

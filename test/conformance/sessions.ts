@@ -36,6 +36,8 @@ import { sessionLimitsSuite } from "./session/limits.suite.ts";
 import { sessionPropertySuite } from "./session/property.suite.ts";
 import { sessionRemovalSuite } from "./session/removal.suite.ts";
 import { sessionTransferSuite } from "./session/transfer.suite.ts";
+import { readingBackSuite } from "./session/reading-back.suite.ts";
+import { turnStopsSuite } from "./session/turn-stops.suite.ts";
 import { turnClaimsSuite } from "./session/turn-claims.suite.ts";
 import { turnEndsPropertySuite } from "./session/turn-ends.property.suite.ts";
 import { turnRunsSuite } from "./session/turn-runs.suite.ts";
@@ -55,6 +57,8 @@ export function sessionConformance(each: Backend): void {
     sessionTurnsSuite(backend);
     turnRunsSuite(backend);
     turnClaimsSuite(backend);
+    turnStopsSuite(backend);
+    readingBackSuite(backend);
     turnEndsPropertySuite(backend);
     sessionFencesSuite(backend);
     sessionComposingSuite(backend);

@@ -101,6 +101,16 @@ function* withoutBytes(ids: readonly string[]): Tx<readonly string[]> {
   return ids.filter((id) => !stored.has(id));
 }
 
+/**
+ * Restarts the time to commit of the attachments of a locked session: its turn has ended without
+ * another one, and a retry needs them.
+ */
+export function* restartIntents(session: number, at: number): Tx<void> {
+  yield* run(sql`
+    UPDATE holdfast_attachment SET intent_at = ${at}
+    WHERE session = ${session} AND committed_at IS NULL AND intent_at < ${at}`);
+}
+
 /** Counts the attachments of a session that commits refer to. */
 export function* committedAttachments(session: number): Tx<number> {
   const found = yield* row<{ readonly count: number }>(sql`

@@ -162,7 +162,11 @@ const giveUpPuts = plainOperation("giveUpPuts", {
   },
 });
 
-/** Forgets old intents that were never committed. */
+/** True for intents of a session that a turn works on: it may still commit them. */
+const isOfOpenTurn = sql`EXISTS (
+  SELECT 1 FROM holdfast_session s WHERE s.key = holdfast_attachment.session AND s.open_turn IS NOT NULL)`;
+
+/** Forgets old intents that were never committed, except in sessions with an open turn. */
 export const sweepIntents = plainOperation("sweepIntents", {
   key: () => "",
   *one({ until, limit }: SweepSlice): Tx<Swept> {
@@ -171,7 +175,8 @@ export const sweepIntents = plainOperation("sweepIntents", {
       readonly id: string;
     }>(sql`
       SELECT session, id FROM holdfast_attachment
-      WHERE committed_at IS NULL AND intent_at <= ${until} ORDER BY intent_at, session, id LIMIT ${limit}`);
+      WHERE committed_at IS NULL AND intent_at <= ${until} AND NOT ${isOfOpenTurn}
+      ORDER BY intent_at, session, id LIMIT ${limit}`);
     if (old.length === 0) return { forgotten: 0, isDone: true };
     const ids = [...new Set(old.map(({ id }) => id))];
     const forgotten = yield* forgetWith(ids, () => forgetIntents(old, until), null);
@@ -195,7 +200,7 @@ function* forgetIntents(
     count += yield* run(sql`
       DELETE FROM holdfast_attachment
       WHERE session = ${session} AND id IN ${textsOf(own.map(({ id }) => id))}
-        AND committed_at IS NULL AND intent_at <= ${until}`);
+        AND committed_at IS NULL AND intent_at <= ${until} AND NOT ${isOfOpenTurn}`);
   }
   return count;
 }

@@ -7,6 +7,7 @@ import { keysOf } from "../../sql/dialect.ts";
 import { announce, row, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { StoreContext } from "../context.ts";
+import { restartIntents } from "../attachment/attachment-row.ts";
 import { liveFence } from "../lease/parts.ts";
 import { clearOpenTurn, lockedByKey, type SessionRoot } from "../session-row.ts";
 import { openTurn, type TurnContext } from "../turn/parts.ts";
@@ -96,6 +97,7 @@ export function* closeTurn(
   const returned = yield* returnClaims(key, open, !hasCommitted);
   if (returned === 0 && !hasCommitted) yield* holdBackUnclaimed(session, at);
   yield* clearOpenTurn(key);
+  yield* restartIntents(key, at);
   yield* beginWaitingTurn(context, { ...session, open_turn: null, turn_due_at: null }, at);
   if (returned > 0) yield* announce(queueWork, session.id);
 }

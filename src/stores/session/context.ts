@@ -98,6 +98,17 @@ export function sessionContext(database: Database, options?: SessionOptions): Se
   };
 }
 
+/** The options that a session shares with the stores beneath it. */
+export function sharedOptions(options: SessionOptions = {}): StoreOptions {
+  const { clock, entropy, payload, valueLimits } = options;
+  return {
+    ...(clock && { clock }),
+    ...(entropy && { entropy }),
+    ...(payload && { payload }),
+    ...(valueLimits && { valueLimits }),
+  };
+}
+
 function checkListener(given: CommitListener | undefined): void {
   if (given !== undefined && typeof given?.afterCommit !== "function")
     throw givenInvalid("maintenance", "the result of maintenance()", given);

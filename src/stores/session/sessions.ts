@@ -6,10 +6,10 @@ import type {
   UsageEntry,
 } from "../../model/session/session.ts";
 import type { Database, Durability, WaitOptions } from "../../sql/database.ts";
-import { lists, type Page, type PageOptions } from "../list.ts";
+import { lists, type Page } from "../list.ts";
 import { readsLocking, writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
-import { sessionContext, type SessionOptions } from "./context.ts";
+import { sessionContext, sharedOptions, type SessionOptions } from "./context.ts";
 import { forkSession, givenFork, type SessionForkOptions } from "./copy/fork.ts";
 import {
   createSession,
@@ -25,7 +25,6 @@ import {
 import {
   givenNode,
   givenPath,
-  graphList,
   loadNode,
   readPath,
   shownLoadedNode,
@@ -33,6 +32,8 @@ import {
   type SessionPath,
   type SessionPathOptions,
 } from "./graph/graph.ts";
+import { graphList, type GraphOptions } from "./graph/listing.ts";
+import { givenNodes, loadNodes, shownLoadedNodes } from "./graph/nodes.ts";
 import {
   givenTombstone,
   tombstoneNodes,
@@ -56,6 +57,8 @@ import { sessionList, type ListSessionsOptions, type SessionSummary } from "./re
 import { sizesOf, type SessionSizes } from "./read/sizes.ts";
 import { usageOf } from "./read/usage.ts";
 import { assignAgent, givenAssign } from "./assign.ts";
+import { stopOpenTurn, type StopOptions, type StopOutcome } from "./stop.ts";
+import { executions } from "../execution/executions.ts";
 import { lockSession, type LockedSession } from "./lock.ts";
 import {
   eraseSession,
@@ -179,6 +182,15 @@ export interface Sessions {
   readonly saveMeta: Method<[session: SessionName, meta: SessionMeta, wait?: WaitOptions], void>;
 
   /**
+   * Asks the open turn of an agent to stop: marks it (`isStopping` of `lock` and `head`) and sends
+   * its run the signal `holdfast/stop`, in one transaction. A turn that reads the mark in the
+   * transaction of its commit therefore never misses a stop that was answered `stopping`.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `NAME_INVALID`, `ID_MALFORMED`
+   * @example
+   * await sessions.stop("chat-7", { reason: "the user pressed stop" });
+   */
+  stop(session: SessionName, options?: StopOptions): Promise<StopOutcome>;
+  /**
    * Live sessions, most recently active first.
    * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`
    * @example
@@ -204,10 +216,12 @@ export interface Sessions {
    */
   readonly path: Method<[session: SessionName, options?: SessionPathOptions], SessionPath>;
   /**
-   * All branches, in insertion order.
-   * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * All branches, in insertion order or newest first.
+   * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`, `NAME_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * @example
+   * const { items } = await sessions.graph("chat-7", { order: "newest", kind: "message", payloads: false });
    */
-  readonly graph: Method<[session: SessionName, options?: PageOptions], Page<SessionNode>>;
+  readonly graph: Method<[session: SessionName, options?: GraphOptions], Page<SessionNode>>;
   /**
    * Returns one node; undefined when the session does not show it.
    * @throws HoldfastError `NAME_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
@@ -215,6 +229,14 @@ export interface Sessions {
   readonly node: Method<
     [session: SessionName, id: string, wait?: WaitOptions],
     SessionNode | undefined
+  >;
+  /**
+   * Returns the named nodes that the session shows, in the order of the ids: 100 at most.
+   * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
+   */
+  readonly nodes: Method<
+    [session: SessionName, ids: readonly string[], wait?: WaitOptions],
+    readonly SessionNode[]
   >;
   /**
    * Returns all parts of the checkpoint, by name.
@@ -285,6 +307,7 @@ export interface Sessions {
  */
 export function sessions(database: Database, options?: SessionOptions): Sessions {
   const context = sessionContext(database, options);
+  const runs = executions(database, sharedOptions(options));
   return {
     durability: database.durability,
     create: writes(context, createSession, givenCreate),
@@ -294,6 +317,7 @@ export function sessions(database: Database, options?: SessionOptions): Sessions
     meta: reads(context, loadMeta, givenSession),
     lock: writes(context, lockSession, givenSession),
     assign: writes(context, assignAgent, givenAssign),
+    stop: (session, given) => stopOpenTurn(context, runs, session, given),
     saveMeta: writes(context, saveMeta, givenSaveMeta),
     list: lists(context, sessionList),
     head: reads(context, readHead, givenSession, shownHead),
@@ -301,6 +325,7 @@ export function sessions(database: Database, options?: SessionOptions): Sessions
     path: reads(context, readPath, givenPath, shownPath),
     graph: lists(context, graphList, lockReadSession),
     node: reads(context, loadNode, givenNode, shownLoadedNode),
+    nodes: reads(context, loadNodes, givenNodes, shownLoadedNodes),
     components: reads(context, readCheckpoint, givenSession, shownComponents),
     usage: (session, wait) => usageOf(context, session, wait),
     sizes: (session, wait) => sizesOf(context, session, wait),

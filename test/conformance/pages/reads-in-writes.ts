@@ -61,6 +61,7 @@ export const stands: Readonly<Record<string, Stand>> = {
   "sessions.path": session,
   "sessions.graph": session,
   "sessions.node": session,
+  "sessions.nodes": session,
   "sessions.components": session,
   "sessions.list": refused,
   "queue.list": session,

@@ -149,6 +149,8 @@ function sessionCalls({ handle, lease, attachment }: Rows): Calls {
   return calls({
     create: ["new", { relation: { kind: "child", of: "s" }, agent: "support" }, {}],
     assign: ["s", "support", {}],
+    stop: ["s", { reason: "enough" }],
+    nodes: ["s", ["n"], {}],
     open: ["s", {}],
     lock: ["s", {}],
     meta: ["s", {}],
@@ -170,7 +172,7 @@ function sessionCalls({ handle, lease, attachment }: Rows): Calls {
     head: ["s", {}],
     load: ["s", {}],
     path: ["s", {}],
-    graph: ["s", {}],
+    graph: ["s", { order: "newest", kind: "message", payloads: false }],
     node: ["s", "n", {}],
     components: ["s", {}],
     usage: ["s", {}],

@@ -49,6 +49,7 @@ CREATE TABLE holdfast_attachment (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX holdfast_attachment_id ON holdfast_attachment (id);
+CREATE INDEX holdfast_attachment_intent ON holdfast_attachment (session) WHERE committed_at IS NULL;
 CREATE INDEX holdfast_attachment_uncommitted ON holdfast_attachment (intent_at, session, id)
   WHERE committed_at IS NULL;
 

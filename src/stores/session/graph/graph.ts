@@ -5,18 +5,8 @@ import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
 import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
-import { cursorInvalid } from "../../cursor.ts";
 import { readChecked } from "../../damage.ts";
-import {
-  list,
-  pageOf,
-  slicedByBytes,
-  type List,
-  type PageOptions,
-  type Place,
-  type Slice,
-  type SliceBounds,
-} from "../../list.ts";
+import { slicedByBytes, type Place } from "../../list.ts";
 import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
 import type { SessionContext } from "../context.ts";
 import { leafOf, livingHead, type SessionHeadRow } from "../head-row.ts";
@@ -70,10 +60,17 @@ export function shownLoadedNode(
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-function nodeView(context: SessionContext, found: NodeRow): SessionNode {
+export function nodeView(context: SessionContext, found: NodeRow): SessionNode {
   const { payload: text, checksum } = found;
   if (text === null || checksum === null)
     throw corruptRow("holdfast_session_node", found.key, `(node "${found.id}") has no payload`);
+  return {
+    ...withoutPayload(found),
+    payload: readChecked(context, "holdfast_session_node", found.key, { text, checksum }),
+  };
+}
+
+export function withoutPayload(found: NodeRow): Omit<SessionNode, "payload"> {
   return {
     id: found.id,
     parent: found.parent_id,
@@ -83,49 +80,7 @@ function nodeView(context: SessionContext, found: NodeRow): SessionNode {
     role: found.role,
     frame: found.frame,
     causedBy: found.caused_by,
-    payload: readChecked(context, "holdfast_session_node", found.key, { text, checksum }),
   };
-}
-
-/** All nodes of all branches in insertion order, beginning with those that the fork shares. */
-export const graphList: List<
-  SessionContext,
-  [session: SessionName, options?: PageOptions],
-  SessionNode
-> = list("readGraph", {
-  table: "holdfast_session_node",
-  given(_: SessionContext, session: SessionName, options?: PageOptions) {
-    const { page } = pageOf(options, []);
-    return { filter: { session: sessionNamed(session) }, page };
-  },
-  slice: graphSlice,
-  keyOf: ({ id }: NodeRow) => id,
-  itemOf: nodeView,
-});
-
-function* graphSlice(
-  _: SessionContext,
-  { session }: { readonly session: SessionRef },
-  { after, limit }: SliceBounds,
-): Tx<Slice<NodeRow>> {
-  const head = yield* livingHead(session);
-  const place = after === undefined ? 0 : graphPlace(head, after);
-  const page = yield* graphPage(head, place, limit);
-  return {
-    rows: page.nodes,
-    next: page.next === undefined ? undefined : [head.generation, page.next],
-  };
-}
-
-/**
- * Decodes a place. A place of an earlier generation of the id means nothing in this one.
- * @throws HoldfastError `CURSOR_INVALID`
- */
-function graphPlace(head: SessionHeadRow, after: Place): number {
-  const [generation, key] = after;
-  if (generation !== head.generation) throw cursorInvalid("filter");
-  if (typeof key !== "number" || !Number.isSafeInteger(key)) throw cursorInvalid("malformed");
-  return key;
 }
 
 export interface GraphPage {
@@ -158,12 +113,12 @@ export function* graphPage(
   return { nodes, next: next === undefined ? undefined : Number(next[0]) };
 }
 
-interface SizedNode {
+export interface SizedNode {
   readonly key: number;
   readonly bytes: number;
 }
 
-const sizedColumns = sql`
+export const sizedColumns: Statement = sql`
   n.key, COALESCE(octet_length(n.payload), 0) + COALESCE(octet_length(n.caused_by), 0) AS bytes`;
 
 interface GraphRange {
@@ -172,17 +127,18 @@ interface GraphRange {
   readonly count: number;
 }
 
-function* graphRows<R extends object>(
+export function* graphRows<R extends object>(
   owner: GraphOwner,
   columns: Statement,
   { after, until, count }: GraphRange,
+  and: Statement = sql`1 = 1`,
 ): Tx<readonly R[]> {
   // Shared nodes are older than the fork, so all of them come first.
-  const shared = yield* sharedRows<R>(owner, columns, after, count);
+  const shared = yield* sharedRows<R>(owner, columns, { after, count }, and);
   if (shared.length >= count) return shared;
   const own = yield* rows<R>(sql`
     SELECT ${columns} FROM holdfast_session_node n
-    WHERE ${keysOf(owner.key, after, until)} AND ${isShown(owner)}
+    WHERE ${keysOf(owner.key, after, until)} AND ${isShown(owner)} AND ${and}
     ORDER BY n.session, n.key LIMIT ${count - shared.length}`);
   return [...shared, ...own];
 }
@@ -194,8 +150,8 @@ function* graphRows<R extends object>(
 function* sharedRows<R extends object>(
   owner: GraphOwner,
   columns: Statement,
-  after: number,
-  count: number,
+  { after, count }: Pick<GraphRange, "after" | "count">,
+  and: Statement,
 ): Tx<readonly R[]> {
   const { fork_node: end, fork_top: top } = owner;
   const found: R[] = [];
@@ -208,7 +164,7 @@ function* sharedRows<R extends object>(
     found.push(
       ...(yield* rows<R>(sql`
         SELECT ${columns} FROM ${stretch(last, least)} AS a CROSS JOIN holdfast_session_node n
-        WHERE n.key = a.key AND ${isShown(owner)} ORDER BY a.key`)),
+        WHERE n.key = a.key AND ${isShown(owner)} AND ${and} ORDER BY a.key`)),
     );
     least = last + 1;
   }
