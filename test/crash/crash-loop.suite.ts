@@ -23,8 +23,8 @@ export interface CrashLoopPlan {
   readonly effects: string;
 }
 
-const innocents = isDeep ? 30 : 12;
-const stepMs = isDeep ? 500 : 200;
+const innocents = isDeep ? 60 : 12;
+const stepMs = isDeep ? 1_000 : 200;
 
 /** One seed in four has a place for each run; with the others 1 to 3 runs take all places. */
 function placesOf(number: number): number {
@@ -258,7 +258,7 @@ async function killsWhileClosing(plan: CrashLoopPlan): Promise<readonly string[]
 
 async function killsOfHealthyWorkers(plan: CrashLoopPlan): Promise<readonly string[]> {
   const { database } = plan;
-  const kills = isDeep ? 30 : 8;
+  const kills = isDeep ? 114 : 8;
   const perKill = 8;
   const random = seededRandom(seed);
   writeFileSync(plan.effects, "");
