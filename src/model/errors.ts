@@ -154,6 +154,7 @@ const errors = {
   LEASE_LOST: "passing",
   CLAIM_LOST: "passing",
   BATCH_INVALID: "refused",
+  SESSION_OWNED: "refused",
   SESSION_EXISTS: "refused",
 
   // Blobs and attachments.

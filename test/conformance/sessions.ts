@@ -37,6 +37,7 @@ import { sessionPropertySuite } from "./session/property.suite.ts";
 import { sessionRemovalSuite } from "./session/removal.suite.ts";
 import { sessionTransferSuite } from "./session/transfer.suite.ts";
 import { readingBackSuite } from "./session/reading-back.suite.ts";
+import { turnErasingSuite } from "./session/turn-erasing.suite.ts";
 import { turnStopsSuite } from "./session/turn-stops.suite.ts";
 import { turnClaimsSuite } from "./session/turn-claims.suite.ts";
 import { turnEndsPropertySuite } from "./session/turn-ends.property.suite.ts";
@@ -58,6 +59,7 @@ export function sessionConformance(each: Backend): void {
     turnRunsSuite(backend);
     turnClaimsSuite(backend);
     turnStopsSuite(backend);
+    turnErasingSuite(backend);
     readingBackSuite(backend);
     turnEndsPropertySuite(backend);
     sessionFencesSuite(backend);

@@ -1,4 +1,4 @@
-import { noProcesses, type SessionProcesses } from "../process/session-end-row.ts";
+import { addedProcesses, noProcesses, type SessionProcesses } from "../process/session-end-row.ts";
 
 /** The result of a removal. */
 export interface RemovalReport {
@@ -35,3 +35,16 @@ export const nothingRemoved: RemovalReport = {
   bytesPending: 0,
   processes: noProcesses,
 };
+
+/** A report with the counts of another one. */
+export function addedRemovals(report: RemovalReport, other: RemovalReport): RemovalReport {
+  return {
+    ...report,
+    rows: report.rows + other.rows,
+    blobs: report.blobs + other.blobs,
+    attachments: report.attachments + other.attachments,
+    sharedNodes: report.sharedNodes + other.sharedNodes,
+    bytesPending: report.bytesPending + other.bytesPending,
+    processes: addedProcesses(report.processes, other.processes),
+  };
+}

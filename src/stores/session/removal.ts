@@ -14,7 +14,9 @@ import {
 import { queueWork } from "../queue/topics.ts";
 import { sweep, sweepOptions, type SweepOptions, type SweptSlice } from "../removal.ts";
 import type { SessionContext } from "./context.ts";
-import { nothingRemoved, type RemovalReport } from "./parts.ts";
+import { addedRemovals, nothingRemoved, type RemovalReport } from "./parts.ts";
+import type { Executions } from "../execution/executions.ts";
+import { cancelTurns, eraseTurns, refuseSubSession, subSessions } from "./turn-removal.ts";
 import { importIdleMs, reclaimSlice, type ReclaimedSlice } from "./reclaim.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { generationKeys, type SessionRef } from "../session-row.ts";
@@ -27,17 +29,19 @@ export interface SessionEraseOptions extends SweepOptions<RemovalReport> {
 /** Deletes a session, and removes its data in slices. */
 export async function removeSession(
   context: SessionContext,
+  runs: Executions,
   session: SessionName,
   options: SweepOptions<RemovalReport> | undefined,
 ): Promise<RemovalReport> {
   const removal = new Removal(context, sweepOptions(options));
-  await removal.delete(sessionNamed(session));
+  await removal.delete(sessionNamed(session), (key, wait) => cancelTurns(context, runs, key, wait));
   return removal.report;
 }
 
 /** Does the same with all older generations of its id, and removes the bytes of its attachments. */
 export async function eraseSession(
   context: SessionContext,
+  runs: Executions,
   session: SessionName,
   options: SessionEraseOptions | undefined,
 ): Promise<RemovalReport> {
@@ -48,9 +52,10 @@ export async function eraseSession(
   if (typeof files?.removeForgotten !== "function")
     throw givenInvalid("attachments", "the result of attachments()", files);
   const ref = sessionNamed(session);
+  const wait = { signal: known.signal };
+  await refuseSubSession(context, ref, wait);
   const removal = new Removal(context, known);
-  await removal.delete(ref);
-  await removal.reclaimAll(ref.id);
+  await eraseWith(removal, { context, runs, options: known }, ref);
   await files.removeForgotten({
     ...(known.signal && { signal: known.signal }),
   });
@@ -58,6 +63,33 @@ export async function eraseSession(
     return yield* pendingCopies(yield* generationKeys(ref.id));
   });
   return { ...removal.report, bytesPending };
+}
+
+interface Erasing {
+  readonly context: SessionContext;
+  readonly runs: Executions;
+  readonly options: SweepOptions<RemovalReport> & { readonly rowsPerSlice: number };
+}
+
+/**
+ * Erases a session: first it is deleted, so that nothing begins any more, then come the runs of its
+ * turns, the sessions below it, and its rows.
+ */
+async function eraseWith(removal: Removal, erasing: Erasing, ref: SessionRef): Promise<void> {
+  const { context, runs, options } = erasing;
+  const wait = { signal: options.signal };
+  let below = { ...nothingRemoved };
+  await removal.delete(ref, async () => {
+    const turnRows = await eraseTurns(context, runs, ref.id, wait);
+    below = { ...below, rows: below.rows + turnRows };
+    for (const id of await subSessions(context, ref.id, wait)) {
+      const sub = new Removal(context, options);
+      await eraseWith(sub, erasing, { id });
+      below = addedRemovals(below, sub.report);
+    }
+  });
+  await removal.reclaimAll(ref.id);
+  removal.add(below);
 }
 
 /** Resumes interrupted removals of all sessions. */
@@ -110,7 +142,16 @@ class Removal {
     return { signal: this.#options.signal };
   }
 
-  async delete(session: SessionRef): Promise<void> {
+  /** Counts what was removed besides. */
+  add(other: RemovalReport): void {
+    this.#report = addedRemovals(this.#report, other);
+  }
+
+  /** Deletes a session. `before` runs once it is deleted, and before any of its rows is removed. */
+  async delete(
+    session: SessionRef,
+    before: (key: number, wait: { readonly signal: AbortSignal | undefined }) => Promise<void>,
+  ): Promise<void> {
     const { database, clock } = this.#context;
     const deleted = await database.write(
       deleteSession(this.#context),
@@ -120,6 +161,7 @@ class Removal {
     if (deleted === undefined) return;
     const { key, generation, isReclaimed } = deleted;
     this.#report = { ...this.#report, existed: true, generation };
+    await before(key, this.#wait);
     await (isReclaimed ? this.#forgetProcesses(key) : this.reclaim(key));
   }
 

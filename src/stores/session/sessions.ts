@@ -275,20 +275,21 @@ export interface Sessions {
    */
   vacuum(session: SessionName, options?: SweepOptions<Vacuumed>): Promise<Vacuumed>;
   /**
-   * Deletes a session. It disappears for all callers at once, and its handles are fenced. Its data
-   * is then removed in small transactions; a repeated call resumes an interrupted removal. The id
+   * Deletes a session. It disappears for all callers at once, and its handles are fenced. The run of
+   * an open turn is asked to end. Its data is then removed in small transactions; a repeated call resumes an interrupted removal. The id
    * can be used again.
    * @throws HoldfastError `ABORTED`
    */
   delete(session: SessionName, options?: SweepOptions<RemovalReport>): Promise<RemovalReport>;
   /**
    * Deletes a session and all older generations of its id: payloads, attachments, and blobs without
-   * other owners. A tombstone remains: id, generation, times, and the ids of processes that were
+   * other owners. The runs of its turns are ended by force and erased, and so are the sessions
+   * below it. A repeated call resumes an interrupted one. A tombstone remains: id, generation, times, and the ids of processes that were
    * still running. Erase forks too when `sharedNodes` is not 0, since they show those nodes.
    * Removed data can no longer be read through the database. Its bytes are overwritten when the
    * file's pages are reused; to overwrite them at once, run `VACUUM` on SQLite. On Postgres the
    * server's own vacuum does it.
-   * @throws HoldfastError `ABORTED`
+   * @throws HoldfastError `ABORTED`, or `SESSION_OWNED` for a session below a live one
    */
   erase(session: SessionName, options?: SessionEraseOptions): Promise<RemovalReport>;
   /**
@@ -331,8 +332,8 @@ export function sessions(database: Database, options?: SessionOptions): Sessions
     sizes: (session, wait) => sizesOf(context, session, wait),
     tombstone: writes(context, tombstoneNodes, givenTombstone),
     vacuum: (session, given) => vacuumSession(context, session, given),
-    delete: (session, given) => removeSession(context, session, given),
-    erase: (session, given) => eraseSession(context, session, given),
+    delete: (session, given) => removeSession(context, runs, session, given),
+    erase: (session, given) => eraseSession(context, runs, session, given),
     reclaim: (given) => reclaimSessions(context, given),
   };
 }

@@ -408,7 +408,7 @@ function ownerTests(backend: Backend): void {
       await sessions.fork("chat", "mine", { meta: { agent: null } });
       expect(await sessions.head("mine")).toMatchObject({ agent: null });
       await sessions.delete("chat");
-      await runs.finish(turn.id, turn.version, { kind: "completed", value: 1 }, { fence: ann });
+      await runs.finish(turn.id, turn.version + 1, { kind: "completed", value: 1 }, { fence: ann });
       await sessions.create("chat", { agent: "support" });
       expect(await sessions.head("chat")).toMatchObject({
         generation: 2,

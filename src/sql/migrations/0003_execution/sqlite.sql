@@ -110,7 +110,7 @@ CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removi
 -- Executions spawned for a process that is not pruned yet: retention keeps them.
 CREATE INDEX holdfast_execution_process ON holdfast_execution (id) WHERE process IS NOT NULL;
 -- Turns of sessions.
-CREATE INDEX holdfast_execution_session ON holdfast_execution (session, created_at, id) WHERE session IS NOT NULL;
+CREATE INDEX holdfast_execution_session ON holdfast_execution (session, id) WHERE session IS NOT NULL;
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
 
 -- The events of an execution, in order: appended, never changed. Nothing refers

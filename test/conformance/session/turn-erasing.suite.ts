@@ -1,0 +1,125 @@
+import { describe, expect, test } from "vitest";
+import { rows } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import { rejection, type Backend } from "../backend.ts";
+import { ann } from "../execution/fixture.ts";
+import { expectSound } from "../sound.ts";
+import {
+  claimed,
+  committed,
+  finishedTurn,
+  onAgents,
+  openTurn,
+  say,
+  takenTurn,
+  type AgentFixture,
+} from "./agents.ts";
+
+/** What is left of runs: their ids, and the number of their events. */
+async function leftOfRuns({ database }: AgentFixture): Promise<readonly object[]> {
+  return database.read("left", () =>
+    rows(sql`
+      SELECT x.id, x.is_erased AS erased, (SELECT COUNT(*) FROM holdfast_execution_event e WHERE e.execution = x.key) AS events
+      FROM holdfast_execution x WHERE x.session IS NOT NULL ORDER BY x.key`),
+  );
+}
+
+export function turnErasingSuite(backend: Backend): void {
+  describe("erasing a session of an agent", () => {
+    test(
+      "[RN17] ends its turns by force, and erases their runs and the sessions below it",
+      onAgents(backend, async (fixture) => {
+        const { sessions, queue, runs, database } = fixture;
+        await say(fixture, "a");
+        const first = await finishedTurn(fixture);
+        await say(fixture, "b");
+        const turn = await takenTurn(fixture);
+        const work = await claimed(fixture, turn);
+        await committed(fixture, turn, { turn: "t", claims: work === undefined ? [] : [work.ref] });
+        await say(fixture, "c");
+        const relation = { kind: "child", of: "chat" } as const;
+        await sessions.create("sub", { agent: "support", relation });
+        await sessions.create("leaf", { relation: { kind: "child", of: "sub" } });
+        await queue.enqueue("sub", { items: [{ kind: "message", payload: "below" }] });
+        const below = (await sessions.head("sub")).openTurn;
+        for (const id of ["sub", "leaf"])
+          expect(await rejection(sessions.erase(id))).toMatchObject({
+            code: "SESSION_OWNED",
+            details: { id, root: "chat" },
+          });
+        const report = await sessions.erase("chat");
+        expect(report).toMatchObject({ existed: true, generation: 1 });
+        expect(await leftOfRuns(fixture)).toEqual(
+          [first, turn.id, below].map((id) => ({ id, erased: 1, events: 0 })),
+        );
+        for (const id of ["chat", "sub", "leaf"]) expect(await sessions.open(id)).toBeUndefined();
+        expect(
+          await rejection(
+            runs.finish(turn.id, turn.version + 1, { kind: "completed", value: 1 }, { fence: ann }),
+          ),
+        ).toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
+        });
+        expect(await sessions.erase("chat")).toMatchObject({ existed: true, rows: 0 });
+        await sessions.create("chat", { agent: "support" });
+        await say(fixture, "a");
+        expect(await openTurn(fixture)).not.toBe(first);
+        await expectSound(database);
+      }),
+    );
+
+    test(
+      "[RN17] goes on where it was interrupted, whatever slice it was",
+      onAgents(backend, async (fixture) => {
+        const { sessions, queue } = fixture;
+        await sessions.create("sub", { agent: "support", relation: { kind: "child", of: "chat" } });
+        await queue.enqueue("sub", { items: [{ kind: "message", payload: "below" }] });
+        for (const text of ["a", "b", "c"]) {
+          await say(fixture, text);
+          if (text !== "c") await finishedTurn(fixture);
+        }
+        let attempts = 0;
+        for (let isDone = false; !isDone; attempts += 1) {
+          const stop = new AbortController();
+          let slices = 0;
+          const options = {
+            rowsPerSlice: 1,
+            signal: stop.signal,
+            onProgress: () => {
+              slices += 1;
+              if (slices > attempts % 4) stop.abort();
+            },
+          };
+          isDone = await sessions.erase("chat", options).then(
+            () => true,
+            (error: unknown) => {
+              expect(error).toMatchObject({ code: "ABORTED" });
+              return false;
+            },
+          );
+          expect(attempts).toBeLessThan(200);
+        }
+        expect(attempts).toBeGreaterThan(1);
+        for (const left of await leftOfRuns(fixture))
+          expect(left).toMatchObject({ erased: 1, events: 0 });
+        expect(await sessions.open("sub")).toBeUndefined();
+        await expectSound(fixture.database);
+      }),
+    );
+
+    test(
+      "[RN17] asks the run of an open turn to end when the session is only deleted",
+      onAgents(backend, async (fixture) => {
+        const { sessions, runs } = fixture;
+        await say(fixture, "a");
+        const turn = await takenTurn(fixture);
+        await sessions.delete("chat");
+        expect(await runs.get(turn.id)).toMatchObject({ state: { lifecycle: "cancelling" } });
+        await runs.finish(turn.id, turn.version + 1, { kind: "cancelled" }, { fence: ann });
+        await sessions.create("chat", { agent: "support" });
+        expect(await sessions.head("chat")).toMatchObject({ openTurn: null, generation: 2 });
+        await expectSound(fixture.database);
+      }),
+    );
+  });
+}
