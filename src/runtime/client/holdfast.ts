@@ -56,8 +56,8 @@ export interface Holdfast extends StorePages {
   readonly database: Database;
   /**
    * Runs these workflows and activities in this process until it is closed, and starts the runs
-   * of these schedules. Other processes may do the same. A schedule that exists with the same
-   * terms continues. A schedule with other terms is replaced.
+   * of these schedules. Other processes may do the same. A stored schedule with the same settings
+   * continues. Different settings replace it.
    * @throws HoldfastError `FUNCTION_CONFLICT`, `SCHEDULE_CONFLICT`, `OPTION_INVALID`, `DATABASE_CLOSED`, `PAYLOAD_CODEC_MISSING`, `PAYLOAD_CODEC_WRONG`; of schedules `INPUT_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example await holdfast.work([fulfil, charge], { concurrency: 50 });
    * @example await holdfast.work([report, schedule("nightly", { cron: "0 2 * * *" }, report)]);
@@ -108,7 +108,7 @@ export interface Holdfast extends StorePages {
   readonly schedules: RunSchedules;
   /**
    * Closes when the process receives SIGTERM or SIGINT, or a signal that you
-   * name, and then ends the process by the same signal. A listener of your own
+   * name, and then ends the process with the same signal. A listener of your own
    * therefore receives that signal twice. A second signal ends the process at
    * once, unless it comes within 0.3 s, as from a wrapper such as tsx.
    * Returns a function that stops listening.
@@ -127,7 +127,7 @@ const defaultLease: Duration = "30s";
 const defaultHotRuns = 1_000;
 const defaultHotBytes = 64 * 1024 * 1024;
 const defaultClose: Duration = "10s";
-/** The time for the last calls to be answered when there is no time to close. */
+/** The least time for the last calls to get their answers, even if the close has used its time. */
 const lastMs = 1_000;
 
 /** Makes a `Holdfast`, with the stores of the database as further properties. */

@@ -84,12 +84,12 @@ type Vacuumed = {
  * unknown one, and `SESSION_DELETED` when the named generation was deleted.
  */
 export interface Sessions {
-  /** The promise behind an acknowledgement: that of the database. */
+  /** The durability of an acknowledged call. It is that of the database. */
   readonly durability: Durability;
 
   /**
    * Creates a session, or returns the existing one with that id. `existed` is then true, and the
-   * given meta is ignored. A deleted id becomes the next generation.
+   * given meta is ignored. Creating a deleted id again starts its next generation.
    * @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID`
    * @example
    * const handle = await sessions.create("chat-7", { name: "Travel plans" });
@@ -140,9 +140,9 @@ export interface Sessions {
   >;
   /**
    * Locks a session until the transaction ends. Turns, claims, leases and other calls that change
-   * the session run before or after it. Use it in a transaction of your own, before you read rows
-   * of your own tables. Called outside one, it only returns the revision. Reads of one session lock
-   * it too when they are part of a write. Lock several sessions in the order of their ids.
+   * the session run before or after that transaction. Use it in a transaction of your own, before
+   * you read rows of your own tables. Outside a transaction it only returns the revision. Reads of
+   * one session lock it too when they are part of a write. Lock several sessions in the order of their ids.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * const lock = sessions.lock.prepare("chat-7");
@@ -191,7 +191,7 @@ export interface Sessions {
    */
   stop(session: SessionName, options?: StopOptions): Promise<StopOutcome>;
   /**
-   * Live sessions, most recently active first.
+   * Lists the live sessions, most recently active first.
    * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`
    * @example
    * const { items, next } = await sessions.list({ parent: "chat-7", limit: 20 });
@@ -216,7 +216,7 @@ export interface Sessions {
    */
   readonly path: Method<[session: SessionName, options?: SessionPathOptions], SessionPath>;
   /**
-   * All branches, in insertion order or newest first.
+   * Lists the nodes of all branches, in insertion order or newest first.
    * @throws HoldfastError `CURSOR_INVALID`, `OPTION_INVALID`, `NAME_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * const { items } = await sessions.graph("chat-7", { order: "newest", kind: "message", payloads: false });
