@@ -35,6 +35,7 @@ import { runtimeRetentionSuite } from "./runtime/retention.suite.ts";
 import { runtimeSchedulesSuite } from "./runtime/schedules.suite.ts";
 import { runtimeSpansSuite } from "./runtime/spans.suite.ts";
 import { runtimeSuspectsSuite } from "./runtime/suspects.suite.ts";
+import { runtimeAgentTurnsSuite } from "./runtime/agent-turns.suite.ts";
 import { runtimeTransactionsSuite } from "./runtime/transactions.suite.ts";
 import { runtimeUnservedSuite } from "./runtime/unserved.suite.ts";
 import { runtimeUnknownOutcomesSuite } from "./runtime/unknown-outcomes.suite.ts";
@@ -62,6 +63,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeUnknownOutcomesSuite(backend);
     runtimeSpansSuite(backend);
     runtimeTransactionsSuite(backend);
+    runtimeAgentTurnsSuite(backend);
     assertedRunSuite(backend);
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);

@@ -100,7 +100,7 @@ export interface Queue {
    * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for an unreadable payload: then nothing is claimed
    * @example
    * const begin = queue.claimFor.prepare("chat-7");
-   * const work = await ctx.transaction("begin", { isolation: "readCommitted" }, function* () {
+   * const work = await ctx.transaction("begin", function* () {
    *   const claimed = yield* begin();
    *   return claimed?.ref;
    * });
