@@ -18,6 +18,7 @@ export const actions = {
   append: async (...given) => (await registry()).append(given[0]),
   spawn: async (...given) => (await registry()).spawn(given[0]),
   resolve: async (...given) => (await registry()).resolve(given[0]),
+  ask: async (...given) => (await registry()).ask(given[0]),
   finish: async (...given) => (await registry()).finish(given[0], given[1]),
   work: async (...given) => (await registry()).work(given[0]),
   start: async (...given) => (await effects()).start(given[0]),

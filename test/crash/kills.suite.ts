@@ -55,6 +55,18 @@ function registryKills(fixture: () => KillFixture): void {
       expect(states).toEqual(entirely);
     });
 
+    test("[RN7] the answer to a question, with the response to the run that asks", async () => {
+      const answers = { old: { kind: "accepted" }, new: { kind: "replayed" } };
+      const states = await foundWhole(fixture(), "ask", answers, async (left) => {
+        const { items } = await executions(left).responses("asks");
+        expect(items).toMatchObject([
+          { seq: 1, response: { result: { kind: "completed", value: { approve: true } } } },
+        ]);
+        expect((await executions(left).questions({ run: "asks" })).items).toEqual([]);
+      });
+      expect(states).toEqual(entirely);
+    });
+
     test("the end of an execution by its worker, with its process and its wake", async () => {
       const answer = { nextVersion: 2 };
       const answers = { old: answer, new: answer };

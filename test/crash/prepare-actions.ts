@@ -44,6 +44,13 @@ export async function prepareActions(database: Database): Promise<Orders> {
     id: "job",
     execution: { function: "ci/build" },
   });
+  await executions(database).create({ id: "asks", function: "asks" });
+  await executions(database).create({
+    id: "asks.o:1_1",
+    function: "holdfast/external",
+    role: "external",
+    input: { schema: { type: "object", required: ["approve"] } },
+  });
   const { clock, entropy } = database;
   const ids = idSource({ clock, entropy });
   const holder = { executor: ids.nextId("Exr"), run: ids.nextId("Run") };

@@ -1,4 +1,5 @@
 import { expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
 import {
   activity,
   schedule,
@@ -299,6 +300,13 @@ test("what ctx waits for has its type; with a timeout there may be nothing", () 
     expectTypeOf(ctx.sleep("1 day")).toEqualTypeOf<Promise<void>>();
     expectTypeOf(ctx.external<Order>().result()).toEqualTypeOf<Promise<Order>>();
     expectTypeOf(ctx.external().result()).toEqualTypeOf<Promise<unknown>>();
+    expectTypeOf(ctx.external<Order>({ timeout: "1 day" }).result()).toEqualTypeOf<
+      Promise<Order | undefined>
+    >();
+    const schema = z.object({ approve: z.boolean().default(true) });
+    expectTypeOf(ctx.external({ schema }).result()).toEqualTypeOf<
+      Promise<{ approve?: boolean | undefined }>
+    >();
     expectTypeOf(ctx.now()).toEqualTypeOf<number>();
     expectTypeOf(ctx.uuid()).toEqualTypeOf<string>();
     expectTypeOf(ctx.patched("p")).toEqualTypeOf<boolean>();

@@ -32,6 +32,7 @@ export type Node =
       readonly fails: boolean;
     }
   | { readonly kind: "receive"; readonly timeoutMs: number }
+  | { readonly kind: "question"; readonly timeoutMs: number }
   | { readonly kind: "draw" }
   | { readonly kind: "awaits"; readonly count: number }
   | { readonly kind: "forgotten"; readonly value: number }
@@ -161,6 +162,11 @@ async function runNode(
       return see(where, await ctx.call(work, node));
     case "receive":
       return see(where, (await ctx.receive(ping, { timeout: node.timeoutMs })) ?? -2);
+    case "question": {
+      const schema = { type: "number" };
+      const question = ctx.external<number>({ about: where, schema, timeout: node.timeoutMs });
+      return see(where, (await question.result()) ?? -3);
+    }
     case "draw":
       see(where, ctx.uuid());
       return see(where, Math.floor(ctx.random() * 10));

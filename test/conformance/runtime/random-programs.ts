@@ -54,6 +54,13 @@ const leaf: fc.Arbitrary<Node> = fc.oneof(
       timeoutMs: fc.integer({ min: 1, max: 20 }),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("question" as const),
+      timeoutMs: fc.integer({ min: 1, max: 20 }),
+    }),
+  },
   { weight: 2, arbitrary: fc.constant<Node>({ kind: "draw" }) },
   {
     weight: 3,

@@ -1,4 +1,5 @@
 import type { Database } from "../../../src/kernel.ts";
+import type { AnswerReply } from "../../../src/index.ts";
 import { type AppendOutcome, executions } from "../../../src/executions.ts";
 import {
   type AppendedProcessEvent,
@@ -27,6 +28,10 @@ const result = { kind: "completed", value: 7 } as const;
 
 export async function resolve(database: Database): Promise<{ readonly kind: string }> {
   return { kind: await executions(database).resolve("run", result) };
+}
+
+export function ask(database: Database): Promise<AnswerReply> {
+  return executions(database).answer("asks.o:1_1", { approve: true });
 }
 
 export function finish(database: Database, { version, holder }: Orders): Promise<AppendOutcome> {
