@@ -114,6 +114,7 @@ const errors = {
   NOT_EXTERNAL: "refused",
   ANSWER_INVALID: "refused",
   SIGNAL_CONFLICT: "refused",
+  MESSAGE_UNREAD: "refused",
   FORK_POINT_INVALID: "refused",
   FORK_TOO_LARGE: "refused",
   NOT_FAILED: "refused",

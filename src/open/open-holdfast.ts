@@ -9,6 +9,7 @@ import { Drain } from "../runtime/drain.ts";
 import { externalTokens } from "../runtime/client/external-tokens.ts";
 import { holdfastOver, type Holdfast } from "../runtime/client/holdfast.ts";
 import { LoopWatch } from "../runtime/loop-watch.ts";
+import { Reports } from "../runtime/reports.ts";
 import { RunningBodies } from "../runtime/running-bodies.ts";
 import type { RuntimeContext } from "../runtime/runtime-context.ts";
 import type { Notice, RuntimeEvent } from "../runtime/runtime-event.ts";
@@ -139,6 +140,7 @@ export async function runtimeContext(
     tokens: await externalTokens(database, options),
     say,
     tell,
+    reports: new Reports({ tell, clock: background, values: store.values }),
     unserved: new UnservedFunctions({
       database,
       store,

@@ -115,13 +115,14 @@ export function runFailure(
 }
 
 /** The place in the run at which the error was thrown. An error of a child was thrown in the child. */
-function placeOf(stored: StoredError): ThrownAt | undefined {
+/** The step and the attempt in which an error was thrown, if they are known. */
+export function placeOf(stored: StoredError): ThrownAt | undefined {
   if (stored.run !== undefined) return undefined;
   if (isThrownAt(stored.at)) return stored.at;
   return stored.cause === undefined ? undefined : placeOf(stored.cause);
 }
 
-function spokenPlace(at: ThrownAt | undefined): string {
+export function spokenPlace(at: ThrownAt | undefined): string {
   if (at === undefined) return "";
   const { step, attempt } = at;
   return `${step === undefined ? "" : ` in step "${step}"`} (attempt ${attempt})`;

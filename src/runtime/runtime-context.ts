@@ -4,6 +4,7 @@ import type { ExecutionContext } from "../stores/execution/context.ts";
 import type { Drain } from "./drain.ts";
 import type { ExternalTokens } from "./client/external-tokens.ts";
 import type { Notice, RuntimeEvent } from "./runtime-event.ts";
+import type { Reports } from "./reports.ts";
 import type { RunningBodies } from "./running-bodies.ts";
 import type { ParkedWaits } from "./client/parked-waits.ts";
 import type { ProcessPlaces } from "./worker/process-places.ts";
@@ -33,6 +34,8 @@ export interface RuntimeContext {
   readonly ending: { by: NodeJS.Signals | undefined };
   /** Reports to the user's log hook. Never throws. */
   readonly say: (event: RuntimeEvent) => void;
+  /** Counts runs, and reports their failures. */
+  readonly reports: Reports;
   /** Reports a notice of the runtime itself. */
   readonly tell: (notice: Notice) => void;
 }

@@ -3,7 +3,7 @@ import { isFinalCode } from "../model/errors.ts";
 /**
  * An event that the runtime or the code of a run reports, for logs. `message` is for people.
  * `details` has ids and names: for a run its `id` and `function`, with `step` and `attempt` if
- * there are any.
+ * there are any. A report of a failure has a `kind`, and an `error` with name and message.
  */
 export interface RuntimeEvent {
   readonly level: "debug" | "info" | "warn" | "error";
@@ -27,4 +27,11 @@ export function tellsOfStop(event: RuntimeEvent): boolean {
     details["id"] === undefined &&
     isFinalCode(details["code"])
   );
+}
+
+const toldByResults: ReadonlySet<unknown> = new Set(["attemptFailed", "runFailed", "runTimedOut"]);
+
+/** True for a report of a failure that the code of the run, or its result, is told too. */
+export function isToldByResult({ source, details }: RuntimeEvent): boolean {
+  return source === "runtime" && toldByResults.has(details["kind"]);
 }

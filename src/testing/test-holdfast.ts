@@ -50,7 +50,7 @@ export interface TestOptions {
   readonly work?: Omit<WorkOptions, "lease">;
   /**
    * Receives the events of the runtime and of `ctx.log`. By default, warnings and errors become
-   * process warnings.
+   * process warnings, except failures that the results of runs show.
    */
   readonly onEvent?: (event: RuntimeEvent) => void;
 }

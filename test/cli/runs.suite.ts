@@ -392,6 +392,24 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       expect(ended.stdout.trimEnd().split("\n")).toHaveLength(2);
     });
 
+    test("[RN5] a signal that the run does not wait for is sent with a warning, and counted in the end", async () => {
+      await holdfast.start(fulfil, 1, { id: "typo-1" });
+      await until("typo-1", "blocked");
+      const mistyped = await run(["signal", "typo-1", "aproval"]);
+      expect([mistyped.code, mistyped.stdout]).toEqual([
+        0,
+        "Sent signal aproval to typo-1, with the value true.\n",
+      ]);
+      expect(mistyped.stderr).toContain("typo-1 waits for approval, not for aproval.");
+      expect((await run(["signal", "typo-1", "holdfast/wake"])).stderr).toContain("NAME_INVALID");
+      const right = await run(["signal", "typo-1", "approval", "--value", '{"ok":true}']);
+      expect([right.stdout, right.stderr]).toEqual(["Sent signal approval to typo-1.\n", ""]);
+      await until("typo-1", "completed");
+      expect((await run(["show", "typo-1"])).stdout).toContain("completed, 1 message unread\n");
+      expect(await json("show", "typo-1")).toMatchObject({ result: { unread: 1 } });
+      await holdfast.executions.erase("typo-1");
+    });
+
     test("signal, pause, resume and cancel steer a run without its code", async () => {
       const value = '{"ok":true}';
       expect(await json("signal", "order-1", "approval", "--value", value, "--key", "k")).toEqual({

@@ -53,6 +53,8 @@ import { executionSweepsSuite } from "./execution/sweeps.suite.ts";
 import { executionTextsSuite } from "./execution/texts.suite.ts";
 import { executionTimersSuite } from "./execution/timers.suite.ts";
 import { executionUnreadSuite } from "./execution/unread.suite.ts";
+import { executionUnreadEndsSuite } from "./execution/unread-ends.suite.ts";
+import { executionUnreadTimeoutsSuite } from "./execution/unread-timeouts.suite.ts";
 import { executionUnlockSuite } from "./execution/unlock.suite.ts";
 import { executionWaitsSuite } from "./execution/waits.suite.ts";
 import type { Backend } from "./backend.ts";
@@ -99,6 +101,8 @@ export function executionConformance(each: Backend): void {
     executionForkPointsSuite(backend);
     executionContinuedSuite(backend);
     executionUnreadSuite(backend);
+    executionUnreadTimeoutsSuite(backend);
+    executionUnreadEndsSuite(backend);
     executionPruneSuite(backend);
     executionOriginSuite(backend);
     executionDamageSuite(backend);

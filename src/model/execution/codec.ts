@@ -11,7 +11,7 @@ import type {
 import { HoldfastError } from "../errors.ts";
 import type { GivenEvent } from "./given-event.ts";
 import { decodeResult, isResult } from "./result.ts";
-import type { ExecutionResult } from "./result.ts";
+import type { ExecutionResult, RecordedResult } from "./result.ts";
 import { draftOf } from "../shape.ts";
 import { rangesOf, type SeqRange } from "./unread.ts";
 import type { ValueCodec } from "../values/value-codec.ts";
@@ -68,8 +68,9 @@ export function executionCodec(codec: Codec): ExecutionCodec {
       const { text: input, hash: inputHash } = coding.hashed(given);
       return { input, inputHash };
     },
-    finished(result) {
-      const { kind: resultKind } = checkedResult(result);
+    finished(draft) {
+      const result = checkedResult(draft);
+      const { kind: resultKind } = result;
       const clear = clearResult(result);
       const { text, hash: resultHash } =
         clear === undefined
@@ -122,7 +123,9 @@ const resultNames: Readonly<Record<ExecutionResult["kind"], readonly string[]>> 
 function checkedResult(result: ExecutionResult): ExecutionResult {
   if (isResult(result)) {
     const names = resultNames[result.kind] as readonly "kind"[];
-    return draftOf("the result", result, names);
+    // A recorded result may be given as it was read.
+    const { unread: _, ...bare } = result as RecordedResult;
+    return draftOf("the result", "unread" in result ? (bare as ExecutionResult) : result, names);
   }
   throw new HoldfastError(
     "OPTION_INVALID",

@@ -187,6 +187,16 @@ export function eventsInvalid(
   );
 }
 
+/** The error for a timeout of a receive whose message has come. */
+export function messageUnread(id: ExecutionId, signal: string, seq: number): HoldfastError {
+  return new HoldfastError(
+    "MESSAGE_UNREAD",
+    `Message ${seq} of execution ${id}, a signal "${signal}", came before the timeout of its receive was recorded; nothing was written. ` +
+      "Deliver the responses after the last one seen, then append again without that timeout.",
+    { id, signal, seq },
+  );
+}
+
 export function lockLost(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "LOCK_LOST",

@@ -148,6 +148,10 @@ export type ControlEvent<V = Encoded> =
       readonly resultKind: ResultKind;
       readonly resultHash: string;
       readonly result: V;
+      /** The last response that the code had been given. Without it the store looks in the log. */
+      readonly seen?: number | undefined;
+      /** The messages that the code had not taken. The store adds those behind `seen`. */
+      readonly unread?: number | undefined;
     };
 
 const isControl: Readonly<Record<ControlEvent["kind"], true>> = {

@@ -43,9 +43,9 @@ function lastStart(events: readonly FoldedEvent[]): Start | undefined {
   return events.findLast((logged): logged is Start => logged.event.kind === "continued");
 }
 
-/** True for a signal that earlier runs left to this one. */
-function isLeftUnread({ seq }: LoggedResponse, start: Start | undefined): boolean {
-  const left = start?.event.left ?? [];
+/** True for a signal that earlier runs left to the one in which these events end. */
+export function isLeftUnread({ seq }: LoggedResponse, events: readonly FoldedEvent[]): boolean {
+  const left = lastStart(events)?.event.left ?? [];
   return left.some(([first, last]) => first <= seq && seq <= last);
 }
 
@@ -258,13 +258,12 @@ function responseFor(
   const there = responses.filter(({ seq }) => seq <= logged.responses);
   if (event.kind === "waiting") {
     const { responsesFrom, continuations } = startsOf(events.slice(0, index));
-    const start = lastStart(events.slice(0, index));
     return there.find(
       (arrived) =>
         arrived.seq > event.seen &&
         (arrived.seq > responsesFrom
           ? isForRun(arrived, continuations)
-          : isLeftUnread(arrived, start)),
+          : isLeftUnread(arrived, events.slice(0, index))),
     );
   }
   const asked = questionsTo(event.joinSet, events.slice(0, index + 1));

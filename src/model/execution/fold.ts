@@ -1,5 +1,11 @@
 import type { ExecutionEvent, LoggedResponse, LossCount } from "./event.ts";
-import { pendingAfter, startsOf, type FoldedEvent, type Renewal } from "./fold-pending.ts";
+import {
+  isLeftUnread,
+  pendingAfter,
+  startsOf,
+  type FoldedEvent,
+  type Renewal,
+} from "./fold-pending.ts";
 import { isHistoryEvent } from "./history-event.ts";
 import type { ExecutionState, Lifecycle } from "./state.ts";
 
@@ -16,6 +22,8 @@ export function foldExecution(
 ): ExecutionState {
   const created = events[0]?.event;
   if (created?.kind !== "created") throw new Error("A log begins with its creation.");
+  const lost = messageLost(events, responses);
+  if (lost !== undefined) throw new Error(`Message ${lost} came before the timeout behind it.`);
   const newestFirst = events.toReversed();
   const since = (...kinds: readonly string[]): readonly FoldedEvent[] => {
     const end = newestFirst.findIndex(({ event }) => kinds.includes(event.kind));
@@ -130,4 +138,32 @@ function incompatibleAfter(
     }
   });
   return versions;
+}
+
+/**
+ * Returns the first message that the code could never receive: a timeout of its receive was
+ * appended after it, by code that had not been given it.
+ */
+function messageLost(
+  events: readonly FoldedEvent[],
+  responses: readonly LoggedResponse[],
+): number | undefined {
+  const taken = new Set<number>();
+  for (const [index, { event, responses: there }] of events.entries()) {
+    if (event.kind === "signalReceived") taken.add(event.seq);
+    if (event.kind !== "receiveTimedOut" || there <= event.seen) continue;
+    const before = events.slice(0, index);
+    const { responsesFrom } = startsOf(before);
+    const lost = responses.find(
+      (arrived) =>
+        arrived.response.kind === "signal" &&
+        arrived.response.signal === event.signal &&
+        arrived.seq > event.seen &&
+        arrived.seq <= there &&
+        !taken.has(arrived.seq) &&
+        (arrived.seq > responsesFrom || isLeftUnread(arrived, before)),
+    );
+    if (lost !== undefined) return lost.seq;
+  }
+  return undefined;
 }

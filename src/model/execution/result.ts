@@ -12,6 +12,12 @@ export type ExecutionResult =
   | { readonly kind: "cancelled"; readonly reason?: string }
   | { readonly kind: "timedOut" };
 
+/** A result as it was recorded. */
+export type RecordedResult = ExecutionResult & {
+  /** The messages that came and that the code never received; missing when there were none. */
+  readonly unread?: number;
+};
+
 type Codec = Pick<ValueCodec, "encode" | "decode">;
 const plain: Codec = { encode: encodeValue, decode: decodeValue };
 

@@ -10,6 +10,8 @@ test.each([
   [{ kind: "cancellationRequested", reason: "late" }, "cancellation requested: late"],
   [{ kind: "parked", code: "NONDETERMINISM" }, "parked: NONDETERMINISM"],
   [{ kind: "finished", resultKind: "timedOut" }, "timed out"],
+  [{ kind: "finished", resultKind: "completed", unread: 1 }, "completed, 1 message unread"],
+  [{ kind: "finished", resultKind: "failed", unread: 20 }, "failed, 20 messages unread"],
   [{ kind: "delayRequested", startAt: { in: 172_800_000 } }, "sleeps for 2 days"],
   [{ kind: "delayRequested", startAt: { at: 0 } }, "sleeps until 1970-01-01T00:00:00.000Z"],
   [

@@ -37,10 +37,15 @@ export function spokenEvent<V>(event: ExecutionEvent<V>, at: number): string {
     case "forked":
       return `copied from ${event.from.execution} up to event ${event.from.version}`;
     case "finished":
-      return event.resultKind === "timedOut" ? "timed out" : event.resultKind;
+      return `${event.resultKind === "timedOut" ? "timed out" : event.resultKind}${spokenUnread(event)}`;
     default:
       return spokenHistory(event);
   }
+}
+
+function spokenUnread({ unread = 0 }: { readonly unread?: number | undefined }): string {
+  if (unread === 0) return "";
+  return unread === 1 ? ", 1 message unread" : `, ${unread} messages unread`;
 }
 
 function spokenHistory<V>(event: HistoryEvent<V>): string {

@@ -1,6 +1,6 @@
 import { HoldfastError, unreachable } from "../errors.ts";
 import type { ControlEvent, ExecutionEvent, LossCount } from "./event.ts";
-import { eventsInvalid, executionFinished, refusedByLifecycle } from "./errors.ts";
+import { eventsInvalid, executionFinished, messageUnread, refusedByLifecycle } from "./errors.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
 import { continuationOf, type JoinSetId } from "../ids/join-set-id.ts";
 import { canAppendLock } from "./lock.ts";
@@ -28,6 +28,8 @@ export interface Appending {
   readonly answeredAt: number | null;
   /** For the first two: the number of the question within its set, counted from 1. */
   readonly ordinal?: number | undefined;
+  /** For `receiveTimedOut`: the first message of its name that the code had not been given. */
+  readonly unread?: number | undefined;
 }
 
 /** The events that any caller may append while an execution is not active. */
@@ -63,7 +65,7 @@ const allowedForExternal: ReadonlySet<ExecutionEvent["kind"]> = new Set([
  *
  * @throws HoldfastError `EXECUTION_FINISHED`, `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`,
  * `EXECUTION_PARKED`, `EXECUTION_NOT_PAUSED`, `EXECUTION_NOT_PARKED`, `EXECUTION_RUNNING`,
- * `UNLOCK_REFUSED`, `EVENTS_INVALID`, and the errors of `canAppendLock`.
+ * `UNLOCK_REFUSED`, `EVENTS_INVALID`, `MESSAGE_UNREAD`, and the errors of `canAppendLock`.
  */
 export function afterEvent(
   id: ExecutionId,
@@ -108,10 +110,12 @@ function isAllowed(
 function afterHistory(
   id: ExecutionId,
   state: ExecutionState,
-  { at, answeredAt, ordinal }: Appending,
+  { at, answeredAt, ordinal, unread }: Appending,
   event: HistoryEvent,
 ): ExecutionState {
   assertSeen(id, state, event.seen);
+  if (event.kind === "receiveTimedOut" && unread !== undefined)
+    throw messageUnread(id, event.signal, unread);
   const joinSet = joinSetIn(event);
   if (joinSet !== undefined && continuationOf(joinSet) !== state.continuations)
     throw eventsInvalid(

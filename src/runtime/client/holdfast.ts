@@ -24,6 +24,7 @@ import { answered, questionsOf, type Questions } from "./questions.ts";
 import { foundRunOf, runOf, type Run } from "./run-handle.ts";
 import { runsOf, type Runs } from "./runs.ts";
 import { startOf, startsOf } from "./starts.ts";
+import type { HoldfastStats } from "../reports.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { runSchedulesOf, type RunSchedules } from "../schedules/run-schedules.ts";
 import { isScheduled, type ScheduledFunction } from "../schedules/schedule.ts";
@@ -102,6 +103,11 @@ export interface Holdfast extends StorePages {
   resolve(token: string, value: unknown): Promise<void>;
   /** Lists the open questions of runs, and answers them. */
   readonly questions: Questions;
+  /**
+   * Returns what this process has started, ended and attempted, by function. The figures of the
+   * database are `database.stats()`.
+   */
+  stats(): HoldfastStats;
   /** Finds runs, and applies one command to many of them. */
   readonly runs: Runs;
   /** Shows, pauses, fires and removes the schedules that were given to `work`. */
@@ -251,14 +257,24 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     this.#context.unserved.started(name);
     // Encoded at once, whichever worker executes the run.
     const begun = worker?.startHere(draft);
-    const id =
-      begun === undefined ? (await this.#context.pages.executions.create(draft)).id : await begun;
+    const id = begun === undefined ? await this.#create(draft) : await begun;
     return runOf(this.#context, name, id);
+  }
+
+  async #create(draft: ExecutionDraft): Promise<string> {
+    const { pages, reports } = this.#context;
+    const { id, existed } = await pages.executions.create(draft);
+    if (!existed) reports.started(draft.function);
+    return id;
   }
 
   get<Out>(fn: DurableFunction<never, Out>, id: string): Run<Out> {
     const { name } = definitionOf(fn, "the function of the run");
     return foundRunOf(this.#context, name, parseExecutionId(id));
+  }
+
+  stats(): HoldfastStats {
+    return this.#context.reports.stats;
   }
 
   async resolve(token: string, value: unknown): Promise<void> {
@@ -311,6 +327,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     ]);
     const isAnswering = answers.every((isAnswered) => isAnswered);
     const leftMs = by - this.#context.clock.now();
+    this.#context.reports.close();
     await this.#closeDatabase(isAnswering ? Math.max(leftMs, lastMs) : 0);
   }
 }

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { parseFunctionName, type FunctionName } from "../../model/ids/function-name.ts";
+import { parseSignalName } from "../../model/ids/own-signal.ts";
 import { safely } from "../../model/safely.ts";
 import { checkedCount, givenInvalid, optionsOf, readGiven } from "../../model/shape.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
@@ -175,7 +176,7 @@ export function signal<T>(name: string): Signal<T>;
 export function signal<In, Parsed>(name: string, schema: Schema<In, Parsed>): Signal<Parsed, In>;
 export function signal(name: string, schema?: Schema): Signal<never, unknown> {
   return Object.freeze({
-    name: parseFunctionName(name),
+    name: parseSignalName(name),
     [schemaOf]: givenSchema("schema", schema),
   });
 }

@@ -6,7 +6,8 @@ import { heldBack } from "./cancellation.ts";
 import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome } from "./deliver.ts";
 import { isListening, isStale } from "./lease.ts";
-import type { Appended } from "./run-host.ts";
+import type { Batch } from "./journal.ts";
+import type { Appended, TimeoutRefused } from "./run-host.ts";
 import type { RunState } from "./run-state.ts";
 import type { LoggedHistory } from "./replay/script.ts";
 
@@ -50,6 +51,7 @@ export function append(run: RunState): boolean {
   run.isGoingToRest = waits;
   void host.append(run, draft).then((done) => {
     run.isGoingToRest = false;
+    if (done !== undefined && "message" in done) return readFirst(run, batch, done);
     if (done === undefined) {
       for (const { id } of batch.children ?? []) run.children.delete(id);
       return;
@@ -67,6 +69,16 @@ export function append(run: RunState): boolean {
     if (rests) rest(run);
   });
   return false;
+}
+
+/** Gives the code the message that came before its receive timed out. Nothing was appended. */
+function readFirst(run: RunState, batch: Batch, { message }: TimeoutRefused): void {
+  run.isAppending = false;
+  if (run.isOver) return;
+  batch.withoutTimeouts?.();
+  run.mailbox.hold(message);
+  if (run.known < message) run.host.fetch(run);
+  run.again();
 }
 
 /** Frees the run's place. If responses arrived during the append, the run continues in its place instead. */

@@ -103,7 +103,7 @@ function end(run: RunState): boolean {
   if (continuation !== undefined && run.leaving !== undefined) return leave(run, run.leaving);
   const next = continuation && continued(run, continuation);
   // The run fails if its next pass cannot be recorded.
-  const events = next ?? [finished(run, run.settled ?? settled)];
+  const events = next ?? [{ ...finished(run, run.settled ?? settled), ...unreadOf(run) }];
   run.isAppending = true;
   run.isLockingAgain = next !== undefined;
   void host.append(run, { at: host.clock.now(), events }).then((done) => {
@@ -115,6 +115,17 @@ function end(run: RunState): boolean {
     host.ended(run, next !== undefined);
   });
   return false;
+}
+
+type Finished = Extract<ExecutionEvent, { readonly kind: "finished" }>;
+
+/** The responses that the code was given, and how many of their messages it did not take. */
+function unreadOf(run: RunState): Pick<Finished, "seen" | "unread"> {
+  // Code that took another path than its log was given messages twice: the log tells more.
+  if (run.told.has("unended")) return {};
+  const unread = run.mailbox.unreadNames.length;
+  const seen = Math.max(run.seen, run.locked.responsesFrom);
+  return unread === 0 ? { seen } : { seen, unread };
 }
 
 function continued(run: RunState, { input }: Continuation): readonly ExecutionEvent[] | undefined {
@@ -139,9 +150,9 @@ function continued(run: RunState, { input }: Continuation): readonly ExecutionEv
   }
 }
 
-function finished(run: RunState, settled: Settled): ExecutionEvent {
+function finished(run: RunState, settled: Settled): Finished {
   const { values } = run.host;
-  const failed = (thrown: unknown): ExecutionEvent =>
+  const failed = (thrown: unknown): Finished =>
     recorded(thrown, undefined, (error) => values.finished({ kind: "failed", error }));
   if (settled.kind === "returned")
     try {

@@ -22,6 +22,8 @@ export interface Batch {
   readonly starts?: readonly NewExecution[];
   /** The indexes of the events that are to be delivered. */
   readonly outcomes: readonly number[];
+  /** Queues everything again but the timeouts of receives; missing when there are none. */
+  readonly withoutTimeouts?: () => void;
 }
 
 // The limits of the store for one append.
@@ -101,12 +103,15 @@ export class Journal {
   /** Takes a single record: most appends are one step. */
   #takeOne(outcome: Outcome, seen: number, at: number): Batch {
     this.#records.pop();
-    const isOutcome = outcome.entry.kind !== "stepAttemptFailed";
-    return {
+    const { kind } = outcome.entry;
+    const batch = {
       at,
       events: [eventOf(outcome, seen, at)],
-      outcomes: isOutcome ? theFirst : none,
+      outcomes: kind === "stepAttemptFailed" ? none : theFirst,
     };
+    return kind === "receiveTimedOut"
+      ? { ...batch, withoutTimeouts: () => this.#putBack([], []) }
+      : batch;
   }
 
   #takeMany(seen: number, at: number): Batch {
@@ -130,6 +135,7 @@ export class Journal {
       if (isExternal(child)) this.#externals -= 1;
       taken += 1;
     }
+    const requests = this.#requests.slice(0, taken);
     this.#requests = this.#requests.slice(taken);
     if (this.#requests.length > 0) return { at, events, children, starts, outcomes };
     taken = 0;
@@ -142,9 +148,23 @@ export class Journal {
       events.push(eventOf(outcome, seen, at));
       taken += 1;
     }
+    const records = this.#records.slice(0, taken);
     this.#records = this.#records.slice(taken);
-    return { at, events, children, starts, outcomes };
+    const batch = { at, events, children, starts, outcomes };
+    if (!records.some(isTimeout)) return batch;
+    return { ...batch, withoutTimeouts: () => this.#putBack(requests, records) };
   }
+
+  /** Steps may have ended since: their outcomes come behind. Timeouts that did not fit go too. */
+  #putBack(requests: readonly Request[], records: readonly Outcome[]): void {
+    this.#externals += requests.filter(({ child }) => isExternal(child)).length;
+    this.#requests = [...requests, ...this.#requests];
+    this.#records = [...records, ...this.#records].filter((record) => !isTimeout(record));
+  }
+}
+
+function isTimeout({ entry }: Outcome): boolean {
+  return entry.kind === "receiveTimedOut";
 }
 
 /** Copied field by field, a step's outcome takes 150 bytes; spread, it takes 500. */

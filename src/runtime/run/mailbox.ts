@@ -1,3 +1,4 @@
+import { isOwnSignal } from "../../model/ids/own-signal.ts";
 import type { LoggedResponse } from "../../model/execution/event.ts";
 
 /** A call that waits for a signal. */
@@ -7,6 +8,8 @@ export interface Receiver {
   /** The instant at which the wait times out; null waits forever. */
   readonly expiresAt: number | null;
 }
+
+const none: readonly string[] = [];
 
 type Sent = Extract<LoggedResponse<unknown>["response"], { kind: "signal" }>;
 
@@ -22,6 +25,8 @@ export class Mailbox {
   readonly #receivers = new Map<string, Receiver[]>();
   /** Receivers that timed out, which is about to be recorded. */
   readonly #expired = new Set<Receiver>();
+  /** The signal that comes before any timeout. */
+  #first: number | undefined;
 
   /** Takes the oldest signal of a name, if there is one. */
   take(signal: string): { readonly value: unknown } | undefined {
@@ -39,6 +44,7 @@ export class Mailbox {
 
   /** Returns the call that gets a new signal: the call that has waited longest. The signal is kept if there is none. */
   deliver(seq: number, { signal, value }: Sent): Receiver | undefined {
+    if (this.#first !== undefined && seq >= this.#first) this.#release();
     const receiver = this.#receivers.get(signal)?.[0];
     if (receiver !== undefined) {
       this.forget(receiver);
@@ -56,12 +62,23 @@ export class Mailbox {
    * before the next append finds them on replay.
    */
   expire(now: number): readonly Receiver[] {
+    if (this.#first !== undefined) return [];
     const over = this.receivers.filter(
       (receiver) =>
         receiver.expiresAt !== null && receiver.expiresAt <= now && !this.#expired.has(receiver),
     );
     for (const receiver of over) this.#expired.add(receiver);
     return over;
+  }
+
+  /** Lets no call time out until a signal is delivered. Calls that were about to do so wait on. */
+  hold(seq: number): void {
+    this.#first = seq;
+  }
+
+  #release(): void {
+    this.#first = undefined;
+    this.#expired.clear();
   }
 
   forget(receiver: Receiver): void {
@@ -81,7 +98,7 @@ export class Mailbox {
   /** Removes all waiting calls. */
   dropReceivers(): void {
     this.#receivers.clear();
-    this.#expired.clear();
+    this.#release();
   }
 
   /** All waiting calls, in their order. */
@@ -92,7 +109,7 @@ export class Mailbox {
   /** The first timeout of a call that `expire` has not returned yet. */
   get nextExpiry(): number | undefined {
     // Read at each rest, where an iterator over nothing is measurable.
-    if (this.#receivers.size === 0) return undefined;
+    if (this.#receivers.size === 0 || this.#first !== undefined) return undefined;
     let next: number | undefined;
     for (const waiting of this.#receivers.values())
       for (const receiver of waiting) {
@@ -101,6 +118,15 @@ export class Mailbox {
         if (next === undefined || expiresAt < next) next = expiresAt;
       }
     return next;
+  }
+
+  /** The names of signals that no call has taken, once for each; not those of our own signals. */
+  get unreadNames(): readonly string[] {
+    // Read at every end, and nearly always empty.
+    if (this.#kept.size === 0) return none;
+    return [...this.#kept]
+      .filter(([signal]) => !isOwnSignal(signal))
+      .flatMap(([signal, kept]) => kept.map(() => signal));
   }
 
   /** The numbers of signals that no call has taken, for the next pass. */

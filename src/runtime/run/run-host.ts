@@ -39,6 +39,12 @@ export interface Appended {
   readonly scheduled: ReadonlyMap<number, "created" | "existed" | "conflict">;
 }
 
+/** An append that was refused: a message came before the timeout of its receive. */
+export interface TimeoutRefused {
+  /** The number of the message. */
+  readonly message: number;
+}
+
 /** An attempt of a transaction that stored nothing. */
 export interface RolledBack {
   readonly thrown: unknown;
@@ -73,8 +79,11 @@ export interface RunHost {
   readonly newExecution: (draft: ExecutionDraft) => NewExecution;
   /** The same for a child. */
   readonly newChild: (draft: RequestedChild) => NewExecution;
-  /** Resolves when the append is durable. Never rejects: a run that cannot append is dropped or parked. */
-  append(run: RunState, draft: AppendDraft): Promise<Appended | undefined>;
+  /**
+   * Resolves when the append is durable. Never rejects: a run that cannot append is dropped or
+   * parked. Only an append with timeouts of receives may be refused for a message.
+   */
+  append(run: RunState, draft: AppendDraft): Promise<Appended | TimeoutRefused | undefined>;
   /** The same for one attempt of a body and the event that records it. */
   transact(
     run: RunState,

@@ -138,7 +138,10 @@ export class Firing {
   #tell(name: string, instant: number, outcome: InstantOutcome): void {
     if (outcome.kind === "gone") return;
     // A process that only starts runs would not learn otherwise that no worker takes them.
-    if (outcome.kind === "started") this.#context.unserved.started(outcome.function);
+    if (outcome.kind === "started") {
+      this.#context.unserved.started(outcome.function);
+      this.#context.reports.started(outcome.function);
+    }
     const { level, text } = spoken(outcome);
     this.#context.tell({
       level,

@@ -6,6 +6,7 @@ import { jittered, retryPauseMs } from "../../model/time/retry-policy.ts";
 import type { CancellationView } from "../../stores/execution/control/cancelling.ts";
 import type { HeldLockOf } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
+import type { StoredError } from "../../model/values/stored-error.ts";
 import type { GivenEvent } from "../../model/execution/given-event.ts";
 import { runInterrupted } from "../../stores/execution/topics.ts";
 import type { ActivityContext } from "../definition/activity-context.ts";
@@ -104,12 +105,20 @@ export class ActivityRuns {
     });
   }
 
-  #tellParked(
-    id: ExecutionId,
-    { code, reason }: Extract<GivenEvent, { readonly kind: "parked" }>,
-  ): void {
-    const { tell } = this.#parts.context;
-    tell({ level: "error", message: reason, details: { id, code } });
+  /** Reports the recorded outcome of an attempt. */
+  #report({ id, function: name, attempt }: LockedExecution, event: GivenEvent, unread = 0): void {
+    const { reports } = this.#parts.context;
+    const run = { id, function: name };
+    if (event.kind === "parked") reports.parked(run, event);
+    if (event.kind === "attemptFailed")
+      reports.attemptFailed(run, {
+        attempt,
+        retryAt: event.dueAt,
+        error: event.error as StoredError,
+      });
+    if (event.kind !== "finished") return;
+    reports.endedAs(run, event.result.kind, () => event.result);
+    if (unread > 0) reports.unread(run, unread);
   }
 
   /** True if this worker makes an attempt of the run under the lock. */
@@ -239,9 +248,8 @@ export class ActivityRuns {
     let version = nextVersion;
     for (let failures = 0; this.#isCurrent(attempt); failures += 1)
       try {
-        await executions.append(id, version, [event], { fence: holder, key });
-        if (event.kind === "parked") this.#tellParked(id, event);
-        return;
+        const { unread } = await executions.append(id, version, [event], { fence: holder, key });
+        return this.#report(attempt.locked, event, unread);
       } catch (error) {
         if (!isHoldfastError(error)) throw error;
         if (error.code === "VERSION_CONFLICT") {

@@ -1,7 +1,7 @@
 import { isFinal, isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
-import type { Parked } from "../../stores/execution/timers/expire.ts";
-import type { ReleaseReport } from "../../stores/execution/timers/release.ts";
+import type { StoredError } from "../../model/values/stored-error.ts";
+import type { ExpireReport } from "../../stores/execution/timers/expire-timers.ts";
 import { isPassing } from "../failures.ts";
 import { pauseBefore } from "../pauses.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -48,17 +48,19 @@ function unreached({ code, message }: HoldfastError): Notice {
 }
 
 async function expireUntil(
-  { pages: { executions }, clock, tell }: RuntimeContext,
+  context: RuntimeContext,
   signal: AbortSignal,
   onFinal: (error: HoldfastError) => void,
 ): Promise<void> {
+  const { clock, tell } = context;
+  const { executions } = context.pages;
   let failures = 0;
   while (!signal.aborted)
     try {
       await executions.waitForTimer({ signal });
       const report = await executions.expireTimers({ signal });
       const { delays, locks, deadlines, damaged } = report;
-      tellConvicted(tell, report);
+      reportNotes(context, report);
       // Rows that no worker can handle stay due: they must not be retried without a pause.
       const isStuck = damaged.length > 0 && delays + locks + deadlines === 0;
       if (isStuck) await pauseBefore(clock, 10, signal);
@@ -77,33 +79,43 @@ async function expireUntil(
     }
 }
 
-/** Reports parked runs. None of their code runs that could report it, so the process that parked them does. */
-export function tellParked(tell: RuntimeContext["tell"], parked: readonly Parked[]): void {
-  for (const { id, code, reason } of parked)
+/** Reports what was recorded of runs without their code, by the process that recorded it. */
+export function reportNotes(
+  { reports }: Pick<RuntimeContext, "reports">,
+  {
+    parked,
+    cancelled = [],
+    ended = [],
+    attemptsLost = [],
+  }: Pick<ExpireReport, "parked"> & Partial<ExpireReport>,
+): void {
+  for (const { code, reason, ...run } of parked)
     // The reason is the same for every run, and a process warning shows no details.
-    tell({ level: "error", message: `Run ${id} is parked. ${reason}`, details: { id, code } });
+    reports.parked(run, { code, reason: `Run ${run.id} is parked. ${reason}` });
+  for (const { reason, ...run } of cancelled)
+    reports.convicted(run, `Run ${run.id} is being cancelled. ${reason} Its cleanup runs.`);
+  for (const { result, unread = 0, ...run } of ended) {
+    reports.endedAs(run, result.kind, () => result);
+    if (unread > 0) reports.unread(run, unread);
+  }
+  for (const { dueAt: retryAt, ...run } of attemptsLost)
+    reports.attemptFailed(run, { retryAt, error: attemptLost });
 }
 
-/** Reports runs that were parked or cancelled because too many processes died of them. */
-export function tellConvicted(
-  tell: RuntimeContext["tell"],
-  { parked, cancelled }: Pick<ReleaseReport, "parked" | "cancelled">,
-): void {
-  tellParked(tell, parked);
-  for (const { id, reason } of cancelled) {
-    const message = `Run ${id} is being cancelled. ${reason} Its cleanup runs.`;
-    tell({ level: "error", message, details: { id, code: "RUN_KEEPS_KILLING_WORKERS" } });
-  }
-}
+const attemptLost: StoredError = {
+  name: "AttemptLost",
+  message: "its worker died, or did not renew its lock",
+};
 
 async function releaseDead(
-  { pages: { executions }, clock, tell }: RuntimeContext,
+  context: RuntimeContext,
   owner: OwnerId,
   signal: AbortSignal,
 ): Promise<void> {
+  const { clock, tell } = context;
   for (let failures = 0; !signal.aborted; failures += 1)
     try {
-      return tellConvicted(tell, await executions.releaseDead(owner));
+      return reportNotes(context, await context.pages.executions.releaseDead(owner));
     } catch (error) {
       if (!isPassing(error)) {
         if (!signal.aborted)

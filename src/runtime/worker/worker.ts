@@ -21,7 +21,7 @@ import type { RuntimeContext } from "../runtime-context.ts";
 import { removeOld } from "./retention.ts";
 import type { FoundRun } from "./shares.ts";
 import { Slots } from "./slots.ts";
-import { keepTime, tellConvicted, tellParked } from "./timers.ts";
+import { keepTime, reportNotes } from "./timers.ts";
 import { UnansweredLocks } from "./unanswered-locks.ts";
 import { watchRejections } from "./unhandled-rejections.ts";
 import type { WorkerParts, WorkerSettings } from "./worker-parts.ts";
@@ -126,7 +126,7 @@ export class Worker {
     };
     this.#runs.listen();
     // There may have been no worker to notice the death of others.
-    tellConvicted(this.#context.tell, await executions.releaseDead());
+    reportNotes(this.#context, await executions.releaseDead());
     if (this.#closing !== undefined) throw holdfastClosed();
     this.#locking = this.#lockLoop().finally(() => this.#slots.rest());
     this.#loops = Promise.all([
@@ -155,6 +155,7 @@ export class Worker {
         this.#terms(definition),
       );
       const { id, locked, existed } = created;
+      if (!existed) this.#context.reports.started(name);
       if (locked !== undefined && !existed) this.#adopt(locked);
       else this.#slots.give(name);
       // A run that existed before continues where it is: it was started twice. If it is not
@@ -313,7 +314,7 @@ export class Worker {
       const { locked, damaged, parked } = outcome;
       found = [];
       for (const row of damaged) this.#tellDamaged(row);
-      tellParked(this.#context.tell, parked);
+      reportNotes(this.#context, { parked });
       for (const one of locked) {
         found.push({ name: one.function, hasBegun: one.hasBegun });
         this.#slots.begin(one.function);

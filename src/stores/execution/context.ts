@@ -1,6 +1,7 @@
 import { executionCodec, type ExecutionCodec } from "../../model/execution/codec.ts";
 import type { ControlEvent } from "../../model/execution/event.ts";
 import type { FunctionName } from "../../model/ids/function-name.ts";
+import type { StoredError } from "../../model/values/stored-error.ts";
 import type { Database } from "../../sql/database.ts";
 import { storeCodec, storeContext, type StoreContext, type StoreOptions } from "../context.ts";
 
@@ -25,6 +26,13 @@ export interface ExecutionContext extends StoreContext {
    */
   readonly walks: Map<FunctionName, string>;
 }
+
+/** The error of an execution whose process died and that has no retries left. */
+export const ownerDied: StoredError = {
+  name: "OwnerDied",
+  message: "The process that ran it died, and no retries were left.",
+  code: "OWNER_DIED",
+};
 
 /**
  * The instant at which a body that has locked its execution judges leases and due times, and which
@@ -56,11 +64,7 @@ export function executionContext(database: Database, options?: StoreOptions): Ex
       get ownerDied() {
         return unlimited.finished({
           kind: "failed",
-          error: {
-            name: "OwnerDied",
-            message: "The process that ran it died, and no retries were left.",
-            code: "OWNER_DIED",
-          },
+          error: ownerDied,
         });
       },
     },

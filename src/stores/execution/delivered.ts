@@ -1,11 +1,11 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import type { LoggedEvent, LoggedResponse } from "../../model/execution/event.ts";
-import type { ExecutionResult } from "../../model/execution/result.ts";
+import type { RecordedResult } from "../../model/execution/result.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { changedRow } from "../damage.ts";
 import type { ExecutionContext } from "./context.ts";
 import type { StoredResponse } from "./event-row.ts";
-import type { FinishedResult } from "./state-row.ts";
+import type { FinishedResult } from "./result-row.ts";
 
 /**
  * Values as they are returned to workers and callers. A value stored with a hash is checked against
@@ -58,14 +58,10 @@ export function deliveredResponse(
 export function deliveredResult(
   { values }: Values,
   id: ExecutionId,
-  {
-    version,
-    result,
-    resultHash,
-    resultKind,
-  }: Pick<FinishedResult, "version" | "result" | "resultHash" | "resultKind">,
-): ExecutionResult {
+  { version, result, resultHash, resultKind, unread }: Omit<FinishedResult, "finishedAt">,
+): RecordedResult {
   const read = values.readResult(result, resultKind);
-  if (values.agreesResult(read, resultHash)) return read;
+  if (values.agreesResult(read, resultHash))
+    return unread === undefined ? read : { ...read, unread };
   throw changedRow(eventTable, `${id}#${version}`);
 }

@@ -259,14 +259,25 @@ export function storedResponseOf(found: ValuedResponseRow): StoredResponse {
  * The hash of a result in the body of the event that holds it. Empty, which is not a valid hash, if
  * the body has none.
  */
-export function resultHashIn(body: string | null): string {
+function resultHashIn(body: string | null): string {
+  return endIn(body).resultHash;
+}
+
+/** The hash, and the number of messages that were not received, in the body of an end. */
+export function endIn(body: string | null): {
+  readonly resultHash: string;
+  readonly unread: number | undefined;
+} {
   try {
-    const { resultHash } = Object(JSON.parse(body ?? "")) as { readonly resultHash?: unknown };
-    if (typeof resultHash === "string") return resultHash;
+    const { resultHash, unread } = Object(JSON.parse(body ?? "")) as Readonly<
+      Record<string, unknown>
+    >;
+    if (typeof resultHash === "string")
+      return { resultHash, unread: typeof unread === "number" ? unread : undefined };
   } catch {
     // An unreadable body has no hash.
   }
-  return "";
+  return { resultHash: "", unread: undefined };
 }
 
 function responseBody(found: ResponseRow): ExecutionResponse {

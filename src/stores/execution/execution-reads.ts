@@ -1,5 +1,5 @@
 import type { Created, LoggedEvent, LoggedResponse } from "../../model/execution/event.ts";
-import type { ExecutionResult } from "../../model/execution/result.ts";
+import type { RecordedResult } from "../../model/execution/result.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { readsLocking, writes, type Method } from "../method.ts";
@@ -72,7 +72,7 @@ export interface ExecutionReads {
   /** The input and options of its creation. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly created: OfOne<Created<unknown>>;
   /** The result; undefined while the execution has not finished. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly result: OfOne<ExecutionResult | undefined>;
+  readonly result: OfOne<RecordedResult | undefined>;
   /**
    * The event of a version.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, with `details.missing` "event" when only that is missing; `CORRUPT_ROW`

@@ -2,7 +2,7 @@ import type { LoggedResponse } from "../../model/execution/event.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { GivenEvent } from "../../model/execution/given-event.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
-import type { ExecutionResult } from "../../model/execution/result.ts";
+import type { ExecutionResult, RecordedResult } from "../../model/execution/result.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
 import { reads, writes, type Method } from "../method.ts";
@@ -366,7 +366,7 @@ export interface Executions extends ExecutionReads {
    * @example
    * const result = await log.waitForResult("order-42", { timeout: "30 seconds" });
    */
-  waitForResult(id: string, wait?: WaitOptions): Promise<ExecutionResult>;
+  waitForResult(id: string, wait?: WaitOptions): Promise<RecordedResult>;
   /**
    * Removes finished runs with their children, logs and results, in small transactions. Once its
    * removal has begun, a run is hidden from all readers; its id stays taken until the end. An abort

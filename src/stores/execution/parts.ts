@@ -4,12 +4,8 @@ import { row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { undamaged } from "../damage.ts";
 import { eventOf, type EventRow } from "./event-row.ts";
-import {
-  finishedResult,
-  lockedRecord,
-  type ExecutionRecord,
-  type FinishedResult,
-} from "./state-row.ts";
+import { finishedResult, type FinishedResult } from "./result-row.ts";
+import { lockedRecord, type ExecutionRecord } from "./state-row.ts";
 
 /**
  * The parts of executions that the registry of processes and the schedules use to create, cancel

@@ -1,5 +1,4 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { executionGone, executionNotFound, parentNotFound } from "../../model/execution/errors.ts";
 import type {
@@ -374,25 +373,6 @@ export function* soundEvent(id: ExecutionId, execution: number, version: number)
   const found = yield* eventAt(execution, version);
   if (found === undefined) throw corruptLog(id, version);
   return found;
-}
-
-export interface FinishedResult {
-  /** The version of the event that ended it. */
-  readonly version: number;
-  readonly finishedAt: number;
-  readonly resultKind: ResultKind;
-  readonly resultHash: string;
-  readonly result: Encoded;
-}
-
-/** The result of an execution; undefined while it has not finished. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export function* finishedResult(id: ExecutionId): Tx<FinishedResult | undefined> {
-  const { key, version, state } = yield* standing(id);
-  if (state !== "finished") return undefined;
-  const { at, event } = yield* soundEvent(id, key, version);
-  if (event.kind !== "finished") throw corruptLog(id, version);
-  const { resultKind, resultHash, result } = event;
-  return { version, finishedAt: at, resultKind, resultHash, result };
 }
 
 /** The error for a state row that refers to an event which is missing or of another kind. */

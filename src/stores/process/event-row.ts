@@ -18,7 +18,7 @@ import type { ValueCodec } from "../../model/values/value-codec.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { announce, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
-import type { FinishedResult } from "../execution/state-row.ts";
+import type { FinishedResult } from "../execution/result-row.ts";
 import { enqueueWake, type EnqueueBatch, type NewlyEnqueued } from "../queue/parts.ts";
 import { processesOfKeys, writeProcess, type ProcessRoot } from "./process-row.ts";
 import type { TurnContext } from "../turn/parts.ts";

@@ -10,7 +10,7 @@ import { row, rows, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { numberAt } from "../cursor.ts";
 import { sift, type Sifted } from "../damage.ts";
-import { finishedResult } from "../execution/state-row.ts";
+import { finishedResult } from "../execution/result-row.ts";
 import { list, pageOf, slicedByBytes, type List, type PageOptions, type Place } from "../list.ts";
 import { onlyWait, type Call } from "../method.ts";
 import {

@@ -287,14 +287,10 @@ function driving(backend: Backend): void {
 }
 
 function deadlines(backend: Backend): void {
-  const expire = ({
-    database,
-    clock,
-  }: ExecutionFixture): Promise<"timedOut" | "requested" | "notExpired"> =>
-    database.write(expireDeadline(executionContext(database)), {
-      id: parseExecutionId("a"),
-      at: clock.now(),
-    });
+  const expire = async ({ database, clock }: ExecutionFixture): Promise<string> => {
+    const expiring = expireDeadline(executionContext(database));
+    return (await database.write(expiring, { id: parseExecutionId("a"), at: clock.now() })).outcome;
+  };
 
   describe("a deadline", () => {
     test.each([

@@ -39,6 +39,7 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
     "EXECUTION_NOT_PARKED",
     "EXECUTION_RUNNING",
     "UNLOCK_REFUSED",
+    "MESSAGE_UNREAD",
   ],
   finish: place,
   lockPending: ["LOCK_EXPIRY_INVALID"],

@@ -38,27 +38,23 @@ async function lockedChild(
   );
 }
 
-function expire(
-  { database, clock }: ExecutionFixture,
-  random = 0,
-): Promise<"expired" | "parked" | "cancelled" | "notExpired"> {
-  return database.write(expireLock(executionContext(database)), {
+async function expire({ database, clock }: ExecutionFixture, random = 0): Promise<string> {
+  const { outcome } = await database.write(expireLock(executionContext(database)), {
     id: parseExecutionId(id),
     at: clock.now(),
     random,
   });
+  return outcome;
 }
 
-function die(
-  { database, clock }: ExecutionFixture,
-  owner = database.owner,
-): Promise<"released" | "parked" | "cancelled" | "notHeld"> {
-  return database.write(releaseExecution(executionContext(database)), {
+async function die({ database, clock }: ExecutionFixture, owner = database.owner): Promise<string> {
+  const { outcome } = await database.write(releaseExecution(executionContext(database)), {
     id: parseExecutionId(id),
     owner,
     at: clock.now(),
     random: 0,
   });
+  return outcome;
 }
 
 export function executionExpirySuite(backend: Backend): void {

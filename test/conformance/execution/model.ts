@@ -222,12 +222,13 @@ const uneventful: ReadonlySet<string> = new Set(
     "nothing received",
     "nothing renewed",
     "notExpired",
-    "notHeld",
     "alreadyExpired",
     "alreadyCancelled",
     "alreadyCancelling",
     "alreadyFinished",
     "replayed",
+    { outcome: "notExpired" },
+    { outcome: "notHeld" },
     { events: 0, responses: 0, trees: 0, skipped: 0 },
     ...[true, false].flatMap((isLimited) =>
       [true, false].map((hasSuspects) => ({

@@ -6,7 +6,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { ListedEvent, ListEventsOptions } from "../../../src/stores/execution/read/events.ts";
-import { finishedResult } from "../../../src/stores/execution/state-row.ts";
+import { finishedResult } from "../../../src/stores/execution/result-row.ts";
 import type { Page } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";

@@ -27,12 +27,13 @@ const atOnce = { maxRetries: null, backoffMs: 0, backoffMaxMs: 0 };
 
 /** The process that holds a run dies. */
 async function die({ database, clock }: ExecutionFixture, id: string): Promise<string> {
-  return database.write(releaseExecution(executionContext(database)), {
+  const { outcome } = await database.write(releaseExecution(executionContext(database)), {
     id: parseExecutionId(id),
     owner: database.owner,
     at: clock.now(),
     random: 0,
   });
+  return outcome;
 }
 
 async function locked(

@@ -36,6 +36,8 @@ export function executionSweepsSuite(backend: Backend): void {
           deadlines: 2,
           parked: [],
           cancelled: [],
+          ended: ["b", "c"].map((id) => ({ id, function: "f", result: { kind: "timedOut" } })),
+          attemptsLost: [],
           damaged: [{ table: "holdfast_execution", key: "a" }],
           hasMore: false,
         });
@@ -126,6 +128,8 @@ export function executionSweepsSuite(backend: Backend): void {
           released: 2,
           parked: [],
           cancelled: [],
+          ended: [],
+          attemptsLost: [],
           damaged: [{ table: "holdfast_execution", key: "a" }],
         };
         expect(await survivor.releaseDead()).toEqual(report);

@@ -418,7 +418,7 @@ function resultTests(fixture: InFixture): void {
       await database.write("signal", () => sendSignal("a", "one"));
       expect(await isOpen(waiting)).toBe(true);
       await finish(database, "a");
-      expect(await waiting).toEqual(done);
+      expect(await waiting).toEqual({ ...done, unread: 1 });
     }),
   );
 }

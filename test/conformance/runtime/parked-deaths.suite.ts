@@ -18,7 +18,12 @@ const told = {
   message:
     "Run deadly is parked. 5 processes died, or stopped renewing their lock, while they ran it and nothing else, without progress in between. " +
     "Find the cause in its code or its memory use, then unpark it.",
-  details: { id: "deadly", code: "RUN_KEEPS_KILLING_WORKERS" },
+  details: {
+    kind: "runParked",
+    id: "deadly",
+    function: "sick",
+    code: "RUN_KEEPS_KILLING_WORKERS",
+  },
 };
 
 /** Who parks a run that no code of its own can report tells it, once. */
@@ -86,6 +91,7 @@ export function parkedDeathsSuite(backend: Backend): void {
         }
         await holdfast.work([idle]);
         expect(await run.status()).toBe("parked");
+        await until(() => said.some(({ level }) => level === "error"));
         expect(said.filter(({ level }) => level === "error")).toEqual([told]);
       }),
     );

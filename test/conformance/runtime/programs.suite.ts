@@ -10,7 +10,7 @@ import { holdfastOver, type Holdfast } from "../../../src/runtime/client/holdfas
 import { replayLog } from "../../../src/runtime/history/replay-log.ts";
 import type { Run } from "../../../src/runtime/client/run-handle.ts";
 import type { RuntimeContext } from "../../../src/runtime/runtime-context.ts";
-import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
+import { isToldByResult, type RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { Backend } from "../backend.ts";
 import { expectAgreement } from "../sound.ts";
 import { onRuntime, type RuntimeFixture } from "./fixture.ts";
@@ -309,8 +309,9 @@ async function agreeing(
 /** That a run was parked, or awaits something foreign, which no program does. */
 function alarms(said: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
   return said.filter(
-    ({ level, message }) =>
-      level === "error" || /something outside ctx|something that is not recorded/.test(message),
+    (event) =>
+      (event.level === "error" && !isToldByResult(event)) ||
+      /something outside ctx|something that is not recorded/.test(event.message),
   );
 }
 

@@ -85,10 +85,11 @@ export function runtimeVersionsSuite(backend: Backend): void {
             expect(await kindsOf(holdfast, id)).toEqual(["created", "locked", "parked"]);
           }
           expect(tally.of("ran")).toBe(0);
+          await until(() => said.some(({ details }) => details["kind"] === "runParked"));
           expect(said).toContainEqual(
             expect.objectContaining({
               level: "error",
-              details: { id: "r", code: "FUNCTION_MISMATCH" },
+              details: expect.objectContaining({ id: "r", code: "FUNCTION_MISMATCH" }),
             }),
           );
           await holdfast.close({ timeout: "1s" });

@@ -7,7 +7,13 @@ import { appendEvents } from "../../../stores/execution/log/append.ts";
 import type { AppendOutcome } from "../../../stores/execution/log/append-to.ts";
 import { recordTransaction } from "../../../stores/execution/log/transaction.ts";
 import type { Entry } from "../../run/journal.ts";
-import type { AppendDraft, Appended, RolledBack, TransactionDraft } from "../../run/run-host.ts";
+import type {
+  AppendDraft,
+  Appended,
+  RolledBack,
+  TimeoutRefused,
+  TransactionDraft,
+} from "../../run/run-host.ts";
 import { cannotBeRecorded } from "../../run/broken.ts";
 import { heldBack, isToBeCancelled } from "../../run/cancellation.ts";
 import type { RunState } from "../../run/run-state.ts";
@@ -19,6 +25,7 @@ import { insideStep } from "../../run/step-context.ts";
 import { isLosing, isPassing } from "../../failures.ts";
 import { BodyPlace } from "./body-place.ts";
 import { eventsOnlyOf } from "./history.ts";
+import { reportAppend } from "./report-append.ts";
 
 /** The next step for a run whose append was refused. */
 type AfterRefusal =
@@ -47,26 +54,45 @@ export class Appends {
   }
 
   /** Undefined when the run could not append. The run has then received the reason. */
-  append(run: RunState, draft: AppendDraft): Promise<Appended | undefined> {
+  append(run: RunState, draft: AppendDraft): Promise<Appended | TimeoutRefused | undefined> {
     const { version } = run;
     // Nearly all appends succeed at once; a step has no more than these two promises.
     return this.#send(run, draft, version).then(
-      (outcome) => this.#moved(run, appended(version, outcome)),
-      (error: unknown) => {
-        let tried = version;
-        let isAwake = false;
-        let sent = draft;
-        return this.#until(run, { version, error }, (next) => {
-          // Decided once per version: an append that may have been written there is repeated unchanged.
-          if (next !== tried) {
-            isAwake = isToBeCancelled(run) && run.settled === undefined;
-            sent = heldBack(run, draft);
-          }
-          tried = next;
-          return isAwake ? this.#writeAwake(run, sent, next) : this.#write(run, sent, next);
-        });
+      (outcome) => {
+        reportAppend(this.#context.reports, run, draft, outcome);
+        return this.#moved(run, appended(version, outcome));
       },
+      (error: unknown) => timeoutRefused(error) ?? this.#appendAgain(run, draft, error),
     );
+  }
+
+  async #appendAgain(
+    run: RunState,
+    draft: AppendDraft,
+    error: unknown,
+  ): Promise<Appended | TimeoutRefused | undefined> {
+    const { version } = run;
+    let tried = version;
+    let isAwake = false;
+    let sent = draft;
+    let refused: TimeoutRefused | undefined;
+    const done = await this.#until(run, { version, error }, async (next) => {
+      // Decided once per version: an append that may have been written there is repeated unchanged.
+      if (next !== tried) {
+        isAwake = isToBeCancelled(run) && run.settled === undefined;
+        sent = heldBack(run, draft);
+      }
+      tried = next;
+      try {
+        return await (isAwake ? this.#writeAwake(run, sent, next) : this.#write(run, sent, next));
+      } catch (failure) {
+        refused = timeoutRefused(failure);
+        if (refused === undefined) throw failure;
+        run.version = next;
+        return undefined;
+      }
+    });
+    return done ?? refused;
   }
 
   /** Appends without `waiting`. A run must not rest after its cancellation: nothing would wake it again. */
@@ -80,7 +106,9 @@ export class Appends {
   }
 
   async #write(run: RunState, draft: AppendDraft, version: number): Promise<Appended> {
-    return appended(version, await this.#send(run, draft, version));
+    const outcome = await this.#send(run, draft, version);
+    reportAppend(this.#context.reports, run, draft, outcome);
+    return appended(version, outcome);
   }
 
   #send(
@@ -222,6 +250,12 @@ export class Appends {
       return isPassing(error) ? { kind: "again", version } : undefined;
     }
   }
+}
+
+/** The message that came before the timeout of its receive was recorded, if that was the refusal. */
+function timeoutRefused(error: unknown): TimeoutRefused | undefined {
+  if (!isHoldfastError(error) || error.code !== "MESSAGE_UNREAD") return undefined;
+  return { message: Number(error.details["seq"]) };
 }
 
 /** True while the code has not ended and no fault was found. */

@@ -70,15 +70,11 @@ export function workerHost(
       released(run);
     },
     parked(run, why) {
-      tell({
-        level: "error",
-        message: why.message,
-        details: {
-          id: run.id,
-          code: why.code,
-          ...(why.cause !== undefined && { cause: spokenError(why.cause) }),
-        },
-      });
+      const { code, message: reason, cause } = why;
+      context.reports.parked(
+        { id: run.id, function: run.definition.name },
+        { code, reason, ...(cause !== undefined && { cause: spokenError(cause) }) },
+      );
       released(run);
     },
     lockedAgain: (run) => lockedAgain(parts, run),

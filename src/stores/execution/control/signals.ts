@@ -4,6 +4,7 @@ import { HoldfastError } from "../../../model/errors.ts";
 import { executionFinished } from "../../../model/execution/errors.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
+import { parseSignalName } from "../../../model/ids/own-signal.ts";
 import { checkedCount, checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { row, storeOperation, type Tx } from "../../../sql/operation.ts";
@@ -44,7 +45,7 @@ export function givenSendSignal(
   const { text, hash } = values.hashed(value);
   const input = {
     id: parseExecutionId(id),
-    signal: parseFunctionName(signal),
+    signal: parseSignalName(signal),
     signalKey:
       given.key === undefined ? ids.nextId("Run") : checkedText("A signal's key", given.key),
     at: clock.now(),

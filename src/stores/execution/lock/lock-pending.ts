@@ -31,7 +31,7 @@ import { byLock, writeLocks } from "./write-locks.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
 import { appendTo } from "../log/append-to.ts";
-import type { Parked } from "../timers/expire.ts";
+import type { Parked } from "../timers/notes.ts";
 import { recordOf, stateColumns, type ExecutionRecord, type StateRow } from "../state-row.ts";
 
 export interface LockPendingOptions extends LockOptions {
@@ -343,7 +343,7 @@ function* parkSealed(
   { at, codeVersion }: LockPending,
 ): Tx<Parked> {
   yield* appendTo(context, record, at, [{ kind: "parked", code, reason, codeVersion }]);
-  return { id: record.id, code, reason };
+  return { id: record.id, function: record.function, code, reason };
 }
 
 /** Locks the first rows that are still due and not locked by another worker. */

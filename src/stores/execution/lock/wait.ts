@@ -1,6 +1,6 @@
 import type { LoggedResponse } from "../../../model/execution/event.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
-import type { ExecutionResult } from "../../../model/execution/result.ts";
+import type { RecordedResult } from "../../../model/execution/result.ts";
 import { checkedCount, optionalText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { storeOperation, type Tx } from "../../../sql/operation.ts";
@@ -145,7 +145,7 @@ export async function waitForResult(
   looks: ResultLooks,
   execution: string,
   wait?: WaitOptions,
-): Promise<ExecutionResult> {
+): Promise<RecordedResult> {
   const { database, clock } = context;
   const id = parseExecutionId(execution);
   const ended = await waitUntil(

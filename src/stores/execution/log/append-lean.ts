@@ -7,6 +7,7 @@ import { executionEnded, placeFreed } from "../topics.ts";
 import type { AppendOutcome } from "./append-to.ts";
 import type { AppendEvents } from "./append.ts";
 import { responsesSeen } from "./event-check.ts";
+import { hasSeenAll, withUnread } from "./unread-at-end.ts";
 
 /**
  * The two most frequent appends of a run, by a worker that knows key and fence: steps, and the end.
@@ -34,7 +35,6 @@ const bareKinds: ReadonlySet<string> = new Set([
   "stepAttemptFailed",
   "transactionFinished",
   "receiveRequested",
-  "receiveTimedOut",
   "patched",
 ]);
 
@@ -95,14 +95,19 @@ function* finishLean(
       AND executor = ${fence.executor} AND run = ${fence.run} AND parent IS NULL AND process IS NULL AND session IS NULL
     RETURNING function, responses`);
   if (ended === undefined) return yield* otherwise();
-  const { body, payload } = eventColumnsOf(finished);
+  // Nearly always so; a generator for nothing would show.
+  const counted = hasSeenAll(finished, ended.responses)
+    ? finished
+    : yield* withUnread(key, ended.responses, finished);
+  const { seen, body, payload } = eventColumnsOf(counted);
   yield* run(sql`
     INSERT INTO holdfast_execution_event
       (execution, version, at, responses, kind, call, seen, body, payload)
-    VALUES (${key}, ${version}, ${at}, ${ended.responses}, 'finished', 0, 0, ${body}, ${payload})`);
+    VALUES (${key}, ${version}, ${at}, ${ended.responses}, 'finished', 0, ${seen}, ${body}, ${payload})`);
   yield* run(sql`
     DELETE FROM holdfast_execution_delay WHERE execution = ${key}`);
   yield* announce(placeFreed, ended.function);
   yield* announce(executionEnded, id);
-  return { nextVersion: version, at };
+  const { unread } = counted;
+  return unread === undefined ? { nextVersion: version, at } : { nextVersion: version, at, unread };
 }

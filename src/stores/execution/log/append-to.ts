@@ -26,7 +26,9 @@ import {
   nextSignal,
   respondToParent,
   signalInbox,
+  unreadSignal,
 } from "./respond.ts";
+import { withUnread } from "./unread-at-end.ts";
 
 /** The outcome of a run that an event was to start. */
 export interface Scheduled {
@@ -54,12 +56,19 @@ export interface AppendOutcome {
   readonly scheduled?: readonly Scheduled[];
   /** The children that were created locked; missing if there was none. */
   readonly lockedChildren?: readonly LockedExecution[];
+  /** The messages that an ended run has not received; missing if there was none. */
+  readonly unread?: number;
 }
 
 export function appended(
   nextVersion: number,
   at: number,
-  { scheduled, parent, locked }: Pick<Effects, "scheduled" | "parent" | "locked">,
+  {
+    scheduled,
+    parent,
+    locked,
+    unread,
+  }: Pick<Effects, "scheduled" | "parent" | "locked"> & { readonly unread?: number | undefined },
 ): AppendOutcome {
   return {
     nextVersion,
@@ -67,6 +76,7 @@ export function appended(
     ...(parent !== undefined && { parent }),
     ...(scheduled.length > 0 && { scheduled }),
     ...(locked.length > 0 && { lockedChildren: locked }),
+    ...(unread !== undefined && { unread }),
   };
 }
 
@@ -79,6 +89,8 @@ export interface Effects {
   readonly started: NewChild[];
   readonly locked: LockedExecution[];
   parent: ToldParent | undefined;
+  /** The messages that the ended run has not received. */
+  unread: number | undefined;
   /** Expired delays, answered after all events are written. */
   readonly due: DelayRequested[];
   /** Delays withdrawn after all events are written. */
@@ -97,6 +109,7 @@ export function effectsOf({
     started: [],
     locked: [],
     parent: undefined,
+    unread: undefined,
     due: [],
     withdraw,
   };
@@ -121,13 +134,15 @@ export function* appendTo(
 ): Tx<ExecutionState> {
   let { state } = record;
   for (const given of events) {
-    const event = given.kind === "continued" ? yield* markRead(record, state, given) : given;
+    const event = yield* completed(record, state, given);
+    if (event.kind === "finished") effects.unread = event.unread;
     const question = yield* questionOf(record, state, event);
     const next = afterEvent(record.id, state, {
       at,
       event,
       answeredAt: question.answeredAt,
       ordinal: question.ordinal,
+      unread: question.unread,
     });
     yield* insertWithEffects(
       {
@@ -155,6 +170,22 @@ export function* appendTo(
   return state;
 }
 
+/** The event with what only the store knows. */
+function* completed(
+  record: ExecutionRecord,
+  state: ExecutionState,
+  event: ExecutionEvent,
+): Tx<ExecutionEvent> {
+  switch (event.kind) {
+    case "continued":
+      return yield* markRead(record, state, event);
+    case "finished":
+      return yield* withUnread(record.key, state.responses, event);
+    default:
+      return event;
+  }
+}
+
 function dueOf({ due, withdraw }: Effects): readonly DelayRequested[] {
   return due.filter(({ delay }) => !withdraw.includes(delay));
 }
@@ -162,6 +193,7 @@ function dueOf({ due, withdraw }: Effects): readonly DelayRequested[] {
 interface Question {
   readonly ordinal: number | undefined;
   readonly answeredAt: number | null;
+  readonly unread?: number | undefined;
 }
 
 const noQuestion: Question = { ordinal: undefined, answeredAt: null };
@@ -194,6 +226,8 @@ function* questionOf(
         );
       return { ordinal: next.ordinal, answeredAt: null };
     }
+    case "receiveTimedOut":
+      return { ...noQuestion, unread: yield* unreadSignal(execution, state, event) };
     default:
       return noQuestion;
   }

@@ -36,6 +36,7 @@ import {
   changesVersionAlone,
   isFinish,
   isQuiet,
+  responsesAtTimeout,
   responsesSeen,
   runNamed,
 } from "./event-check.ts";
@@ -176,7 +177,7 @@ class DraftedExecutions {
  * answered, or none. A repeated call returns the first outcome if the log already holds the events.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
  *   `VERSION_CONFLICT`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`,
- *   `EXECUTION_EXISTS`, and the refusals of transitions.
+ *   `EXECUTION_EXISTS`, `MESSAGE_UNREAD`, and the refusals of transitions.
  */
 export const appendEvents: StoreOperation<ExecutionContext, AppendEvents, AppendOutcome> =
   storeOperation("appendEvents", {
@@ -212,10 +213,12 @@ function* appendQuietly(
     fence === undefined ? sql`1 = 1` : sql`executor = ${fence.executor} AND run = ${fence.run}`;
   const named = runNamed(events);
   const ofRun = named === null ? sql`1 = 1` : sql`continuations = ${named}`;
+  const most = responsesAtTimeout(events);
+  const inTime = most === null ? sql`1 = 1` : sql`responses <= ${most}`;
   const moved = yield* row<Moved>(sql`
     UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0, alone_deaths = 0
     WHERE ${which} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
-      AND role <> 'external' AND responses >= ${responsesSeen(events)} AND ${ofRun} AND ${held}
+      AND role <> 'external' AND responses >= ${responsesSeen(events)} AND ${inTime} AND ${ofRun} AND ${held}
     RETURNING key, responses`);
   if (moved === undefined) return undefined;
   const effects = effectsOf(input);

@@ -207,6 +207,18 @@ export function responsesSeen(events: readonly ExecutionEvent[]): number {
 }
 
 /**
+ * The number of responses above which a timeout of a receive may have lost to its message; null
+ * when there is no timeout. The general path then looks for the message.
+ */
+export function responsesAtTimeout(events: readonly ExecutionEvent[]): number | null {
+  let least: number | null = null;
+  for (const event of events)
+    if (event.kind === "receiveTimedOut" && (least === null || event.seen < least))
+      least = event.seen;
+  return least;
+}
+
+/**
  * True for an append that only adds rows and moves the version: its events, the delays that it
  * requests, and its own children without other rows.
  */

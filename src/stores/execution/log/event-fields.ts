@@ -209,6 +209,8 @@ const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>
     resultKind: oneOf("completed", "failed", "cancelled", "timedOut"),
     resultHash: hash,
     result: payload,
+    seen: orNothing(count),
+    unread: orNothing(count),
   },
   joinSetCreated: { joinSet },
   childRequested: {

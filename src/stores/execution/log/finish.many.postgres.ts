@@ -12,6 +12,7 @@ import { sql } from "../../../sql/statement.ts";
 import type { AppendEvents } from "./append.ts";
 import type { AppendOutcome } from "./append-to.ts";
 import { announceState } from "./respond.ts";
+import { hasSeenAll } from "./unread-at-end.ts";
 import { inboxesOnPostgres, insertChildResponsesOnPostgres } from "./respond.many.postgres.ts";
 import type { ChildResponse, Inboxes } from "./respond.many.postgres.ts";
 import { recordOf, stateColumns, type ExecutionRecord, type StateRow } from "../state-row.ts";
@@ -107,6 +108,8 @@ class Round {
     if (record === undefined || !isNext(record, input)) return undefined;
     // The end also ends a process or a turn, and may wake a session: `one` does that.
     if (record.process !== null || record.session !== null) return undefined;
+    // So may messages that have not been received: it counts them.
+    if (!hasSeenAll(event, record.state.responses)) return undefined;
     const parts = splitToParts(id);
     if (respondTo !== undefined && respondTo !== parts?.parent) return undefined;
     const answers = record.parent === null ? undefined : parts;
@@ -128,11 +131,11 @@ class Round {
     this.#ended.push(key);
     yield* announceState(record, state);
     yield* announce(executionEnded, id);
-    const nextVersion = state.version;
-    if (answers === undefined || parent === undefined) return { nextVersion, at };
+    const ended = { nextVersion: state.version, at, ...unreadOf(event) };
+    if (answers === undefined || parent === undefined) return ended;
     const { joinSet } = answers;
     const seq = yield* this.#answer(parent, joinSet, record, state.version, at, event);
-    return { nextVersion, at, parent: { id: parent.id, seq } };
+    return { ...ended, parent: { id: parent.id, seq } };
   }
 
   *#answer(
@@ -182,6 +185,10 @@ class Round {
     yield* run(sql`
       DELETE FROM holdfast_execution_delay WHERE execution = ANY(${this.#ended}::bigint[])`);
   }
+}
+
+function unreadOf({ unread }: Finished): Pick<AppendOutcome, "unread"> {
+  return unread === undefined ? {} : { unread };
 }
 
 function isNext(

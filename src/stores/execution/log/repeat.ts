@@ -58,8 +58,14 @@ export function* answeredBefore(
     scheduled,
     parent: isEnd ? yield* toldBefore(record) : undefined,
     locked: yield* lockedBefore(context, input),
+    unread: isEnd ? unreadIn(found.at(-1)) : undefined,
   });
   return { ...outcome, ...unseenBy(events, state) };
+}
+
+function unreadIn(end: EventRow | undefined): number | undefined {
+  const event = end && eventOf(end).event;
+  return event?.kind === "finished" ? event.unread : undefined;
 }
 
 /** Reports responses that arrived before the wait began to a worker that continues in memory. */
@@ -106,6 +112,7 @@ function isSameEvent(context: ExecutionContext, stored: EventRow, event: Executi
 const unasked: Readonly<Partial<Record<string, Readonly<Record<string, undefined>>>>> = {
   scheduled: { outcome: undefined },
   continued: { left: undefined, continuation: undefined },
+  finished: { unread: undefined },
   stepFinished: { ran: undefined },
   stepAttemptFailed: { ran: undefined },
   transactionFinished: { ran: undefined },

@@ -65,6 +65,26 @@ export function* nextSignal(
 }
 
 /**
+ * The first signal of a name after a number that no call has taken and no earlier run has read.
+ * The unread ones are few; by its name, every signal of the run would be passed.
+ */
+export function* unreadSignal(
+  execution: number,
+  { responses }: Pick<ExecutionState, "responses">,
+  { signal, seen }: { readonly signal: string; readonly seen: number },
+): Tx<number | undefined> {
+  if (responses <= seen) return undefined;
+  const inbox = signalInbox(signal);
+  const next = yield* nextQuestion(execution, inbox);
+  const unread = yield* row<{ readonly seq: number }>(sql`
+    SELECT seq FROM holdfast_execution_response
+    WHERE execution = ${execution} AND kind = 'signal' AND read_by IS NULL AND seq > ${seen}
+      AND inbox || '' = ${inbox} AND ordinal >= ${next}
+    ORDER BY seq LIMIT 1`);
+  return unread?.seq;
+}
+
+/**
  * The first response after a number that is new to the current run. This is a signal that no
  * earlier run has read, or a response to its own sets, which their names show. Earlier signals were
  * left unread for it.

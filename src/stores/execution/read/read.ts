@@ -3,7 +3,7 @@ import { eventNotFound, eventPruned, executionNotFound } from "../../../model/ex
 import type { Created, LoggedEvent } from "../../../model/execution/event.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
 import { isSealed, sealedValue } from "../../../model/values/payload-mark.ts";
-import type { ExecutionResult } from "../../../model/execution/result.ts";
+import type { RecordedResult } from "../../../model/execution/result.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { row, rows, storeOperation, type StoreOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
@@ -12,15 +12,8 @@ import { checkedVersion } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
 import { deliveredEvent, deliveredResult } from "../delivered.ts";
 import { eventAt } from "../event-row.ts";
-import {
-  absence,
-  corruptLog,
-  finishedResult,
-  isPresent,
-  soundEvent,
-  standing,
-  type FinishedResult,
-} from "../state-row.ts";
+import { absence, corruptLog, isPresent, soundEvent, standing } from "../state-row.ts";
+import { finishedResult, type FinishedResult } from "../result-row.ts";
 import {
   summaryColumns,
   summaryOf,
@@ -122,7 +115,7 @@ export function shownResult(
   context: ExecutionContext,
   ended: FinishedResult | undefined,
   id: ExecutionId,
-): ExecutionResult | undefined {
+): RecordedResult | undefined {
   return ended && deliveredResult(context, id, ended);
 }
 

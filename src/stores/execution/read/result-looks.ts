@@ -5,8 +5,8 @@ import { textsOf } from "../../../sql/dialect.ts";
 import { rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
-import { resultHashIn } from "../event-row.ts";
-import type { FinishedResult } from "../state-row.ts";
+import { endIn } from "../event-row.ts";
+import type { FinishedResult } from "../result-row.ts";
 import { readResult } from "./read.ts";
 
 /** The number of results that are read at once, each up to a maximum size: a megabyte in all. */
@@ -24,7 +24,7 @@ interface Ending {
 }
 
 /** A result in its stored form, with its hash and its place in the log. */
-type EndedResult = Pick<FinishedResult, "version" | "result" | "resultHash" | "resultKind">;
+type EndedResult = Omit<FinishedResult, "finishedAt">;
 
 /** Reads which of some executions without a parent have finished, with their small results. */
 const readEndings = storeOperation("readEndings", {
@@ -89,5 +89,5 @@ export class ResultLooks {
 function endedResult(found: Ending): EndedResult | undefined {
   const { version, result, body, result_kind: resultKind } = found;
   if (result === null || resultKind === null) return undefined;
-  return { version, resultKind, result, resultHash: resultHashIn(body) };
+  return { version, resultKind, result, ...endIn(body) };
 }

@@ -14,14 +14,16 @@ import {
   type ExpiredTimers,
   type TimerPlace,
 } from "./due.ts";
+import { expireDeadline, expireLock } from "./expire.ts";
 import {
-  cancelledAfterDeaths,
-  expireDeadline,
-  expireLock,
-  parkedAfterDeaths,
+  addNote,
+  noNotes,
+  type AttemptLost,
   type Convicted,
+  type EndedWithoutCode,
+  type Note,
   type Parked,
-} from "./expire.ts";
+} from "./notes.ts";
 
 export interface ExpireOptions extends WaitOptions {
   /** The maximum number of timers, 1 to 1,000; defaults to 100. */
@@ -41,6 +43,10 @@ export interface ExpireReport {
   readonly parked: readonly Parked[];
   /** The same, of functions whose runs are cancelled then (`whenPoisoned`). */
   readonly cancelled: readonly Convicted[];
+  /** Executions that a deadline or an expired lock ended. */
+  readonly ended: readonly EndedWithoutCode[];
+  /** Attempts of activities whose lock expired, and that are made again. */
+  readonly attemptsLost: readonly AttemptLost[];
   /**
    * Damaged rows that cannot be handled until they are fixed. Every call skips and reports them.
    */
@@ -62,8 +68,7 @@ export async function expireTimers(
   const at = context.clock.now() - durationMs(leeway, "leeway");
   let left = checkedCount("limit", limit, { min: 1, max: 1_000 });
   const counts = { delay: 0, lock: 0, deadline: 0 };
-  const parked: Parked[] = [];
-  const cancelled: Convicted[] = [];
+  const notes = noNotes();
   const damaged: Damaged[] = [];
   let after: TimerPlace | undefined;
   do {
@@ -77,11 +82,9 @@ export async function expireTimers(
       if (outcome === undefined) continue;
       else if (typeof outcome === "object" && "table" in outcome) damaged.push(outcome);
       else {
-        if (typeof outcome === "object") {
-          if ("code" in outcome) parked.push(outcome);
-          else cancelled.push(outcome);
-        }
-        counts[typeof outcome === "object" ? "lock" : outcome] += 1;
+        const { kind, note } = typeof outcome === "object" ? outcome : { kind: outcome };
+        if (note !== undefined) addNote(notes, note);
+        counts[kind] += 1;
         left -= 1;
       }
     after = page.next;
@@ -90,18 +93,22 @@ export async function expireTimers(
     delays: counts.delay,
     locks: counts.lock,
     deadlines: counts.deadline,
-    parked,
-    cancelled,
+    ...notes,
     damaged,
     hasMore: after !== undefined,
   };
 }
 
 /**
- * The kind of a handled timer, the execution that it parked or cancelled, or the row that cannot be
+ * The kind of a handled timer, with a note to report, or the row that cannot be
  * handled; undefined when another process handled it.
  */
-type Expired = ExpiredTimer["kind"] | Parked | Convicted | Damaged | undefined;
+type Expired = ExpiredTimer["kind"] | NotedTimer | Damaged | undefined;
+
+interface NotedTimer {
+  readonly kind: ExpiredTimer["kind"];
+  readonly note?: Note | undefined;
+}
 
 type ExpiredDelay = Extract<ExpiredTimer, { readonly kind: "delay" }>;
 
@@ -224,21 +231,19 @@ async function expireOne(
         return outcome === "answered" ? "delay" : undefined;
       }
       case "lock": {
-        const outcome = await database.write(expireLock(context), {
+        const { outcome, note } = await database.write(expireLock(context), {
           id: timer.execution,
           at,
           random: random(),
         });
-        if (outcome === "parked") return parkedAfterDeaths(timer.execution);
-        if (outcome === "cancelled") return cancelledAfterDeaths(timer.execution);
-        return outcome === "expired" ? "lock" : undefined;
+        return outcome === "notExpired" ? undefined : { kind: "lock", note };
       }
       default: {
-        const outcome = await database.write(expireDeadline(context), {
+        const { outcome, note } = await database.write(expireDeadline(context), {
           id: timer.execution,
           at,
         });
-        return outcome === "notExpired" ? undefined : "deadline";
+        return outcome === "notExpired" ? undefined : { kind: "deadline", note };
       }
     }
   } catch (error) {

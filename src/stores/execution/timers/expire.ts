@@ -15,11 +15,12 @@ import { optionsAndWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
 import type { Endings, ExecutionContext } from "../context.ts";
 import { hasBegun } from "../control/cancelling.ts";
-import { appendTo } from "../log/append-to.ts";
+import { appendTo, effectsOf } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
 import { runInterrupted, timerSet } from "../topics.ts";
 import { earliestTimer } from "./due.ts";
 import { hasRecorded, isOwnerAlive, whenPoisoned } from "./lost-lock.ts";
+import { noteOf, type Noted } from "./notes.ts";
 
 export interface ExpireLock {
   readonly id: ExecutionId;
@@ -28,16 +29,18 @@ export interface ExpireLock {
   readonly random: number;
 }
 
-/** Records that a lock has expired, unless the worker has since extended or released it. */
+/**
+ * Records that a lock has expired, unless the worker has since extended or released it.
+ */
 export const expireLock = storeOperation("expireLock", {
   key: (input) => input.id,
   *one(
     context: ExecutionContext,
     { id, at, random }: ExpireLock,
-  ): Tx<"expired" | "parked" | "cancelled" | "notExpired"> {
+  ): Tx<Noted<"expired" | "parked" | "cancelled" | "notExpired">> {
     const record = yield* lockedRecord(id);
     const { pending } = record.state;
-    if (pending.kind !== "locked" || pending.leaseUntil > at) return "notExpired";
+    if (pending.kind !== "locked" || pending.leaseUntil > at) return { outcome: "notExpired" };
     const decision = decideExpiredLock(record.state, {
       at,
       random,
@@ -45,8 +48,11 @@ export const expireLock = storeOperation("expireLock", {
       whenPoisoned: yield* whenPoisoned(record),
       isOwnerAlive: yield* isOwnerAlive(record.key, pending),
     });
-    yield* appendTo(context, record, at, eventsOfExpiry(decision, at, context.endings));
-    return convictedBy(decision) ?? "expired";
+    const events = eventsOfExpiry(decision, at, context.endings);
+    const effects = effectsOf({});
+    yield* appendTo(context, record, at, events, effects);
+    const outcome = convictedBy(decision) ?? "expired";
+    return { outcome, note: noteOf(record, events, effects) };
   },
 });
 
@@ -79,28 +85,6 @@ export function convictedBy({
 }): "parked" | "cancelled" | undefined {
   if (kind === "park") return "parked";
   return kind === "cancel" ? "cancelled" : undefined;
-}
-
-/** An execution that was parked by a timer: none of its own code runs that could report it. */
-export interface Parked {
-  readonly id: ExecutionId;
-  readonly code: string;
-  readonly reason: string;
-}
-
-export function parkedAfterDeaths(id: ExecutionId): Parked {
-  const { code, reason } = convictions.park;
-  return { id, code, reason };
-}
-
-/** An execution that is being cancelled because too many processes died of it. */
-export interface Convicted {
-  readonly id: ExecutionId;
-  readonly reason: string;
-}
-
-export function cancelledAfterDeaths(id: ExecutionId): Convicted {
-  return { id, reason: fiveDeaths };
 }
 
 function eventsOfExpiry(
@@ -140,18 +124,18 @@ export const expireDeadline = storeOperation("expireDeadline", {
   *one(
     context: ExecutionContext,
     { id, at }: ExpireDeadline,
-  ): Tx<"timedOut" | "requested" | "notExpired"> {
+  ): Tx<Noted<"timedOut" | "requested" | "notExpired">> {
     const record = yield* lockedRecord(id);
     const { state } = record;
     const due = yield* row<{ readonly deadline_at: number | null }>(sql`
       SELECT deadline_at FROM holdfast_execution WHERE key = ${record.key}`);
     const deadlineAt = due?.deadline_at ?? null;
-    if (deadlineAt === null || deadlineAt > at) return "notExpired";
+    if (deadlineAt === null || deadlineAt > at) return { outcome: "notExpired" };
     const decision = decideDeadline(state, {
       at,
       hasBegun: yield* hasBegun(record),
     });
-    if (decision === "nothing") return "notExpired";
+    if (decision === "nothing") return { outcome: "notExpired" };
     if (decision === "mark") {
       yield* appendTo(context, record, at, [
         {
@@ -160,11 +144,13 @@ export const expireDeadline = storeOperation("expireDeadline", {
           cause: "deadline",
         },
       ]);
-      return "requested";
+      return { outcome: "requested" };
     }
-    yield* appendTo(context, record, at, [context.endings.timedOut]);
+    const effects = effectsOf({});
+    const events = [context.endings.timedOut];
+    yield* appendTo(context, record, at, events, effects);
     if (isHeld(state.pending, at)) yield* announce(runInterrupted, id);
-    return "timedOut";
+    return { outcome: "timedOut", note: noteOf(record, events, effects) };
   },
 });
 

@@ -8,16 +8,20 @@ import { row, rows, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Damaged } from "../../damage.ts";
 import type { Endings, ExecutionContext } from "../context.ts";
-import { appendTo } from "../log/append-to.ts";
+import { appendTo, effectsOf } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
+import { convictedBy, convictions } from "./expire.ts";
 import {
-  cancelledAfterDeaths,
-  convictedBy,
-  convictions,
-  parkedAfterDeaths,
+  addNote,
+  noNotes,
+  noteOf,
+  type AttemptLost,
   type Convicted,
+  type EndedWithoutCode,
+  type Noted,
+  type Notes,
   type Parked,
-} from "./expire.ts";
+} from "./notes.ts";
 import { unlessGone } from "./expire-timers.ts";
 import { hasRecorded, whenPoisoned } from "./lost-lock.ts";
 
@@ -105,18 +109,22 @@ export const releaseExecution = storeOperation("releaseDead", {
   *one(
     context: ExecutionContext,
     { id, owner, at, random }: ReleaseExecution,
-  ): Tx<"released" | "parked" | "cancelled" | "notHeld"> {
+  ): Tx<Noted<"released" | "parked" | "cancelled" | "notHeld">> {
     const record = yield* lockedRecord(id);
     const { state } = record;
-    if (lastHolder(state.pending)?.owner !== owner || !isHeld(state.pending, at)) return "notHeld";
+    if (lastHolder(state.pending)?.owner !== owner || !isHeld(state.pending, at))
+      return { outcome: "notHeld" };
     const decision = decideOwnerDeath(state, {
       at,
       random,
       hasRecorded: yield* hasRecorded(record),
       whenPoisoned: yield* whenPoisoned(record),
     });
-    yield* appendTo(context, record, at, eventsOfDeath(decision, owner, at, context.endings));
-    return convictedBy(decision) ?? "released";
+    const events = eventsOfDeath(decision, owner, at, context.endings);
+    const effects = effectsOf({});
+    yield* appendTo(context, record, at, events, effects);
+    const outcome = convictedBy(decision) ?? "released";
+    return { outcome, note: noteOf(record, events, effects) };
   },
 });
 
@@ -154,6 +162,10 @@ export interface ReleaseReport {
   readonly parked: readonly Parked[];
   /** The same, of functions whose runs are cancelled then (`whenPoisoned`). */
   readonly cancelled: readonly Convicted[];
+  /** The released executions that have ended, since no retries were left. */
+  readonly ended: readonly EndedWithoutCode[];
+  /** Attempts of released activities, which are made again. */
+  readonly attemptsLost: readonly AttemptLost[];
   /** Damaged executions of a dead process, which cannot be released until they are fixed. */
   readonly damaged: readonly Damaged[];
 }
@@ -165,7 +177,7 @@ export async function releaseDead(
   context: ExecutionContext,
   owner?: OwnerId,
 ): Promise<ReleaseReport> {
-  const report: Report = { released: 0, parked: [], cancelled: [], damaged: [] };
+  const report: Report = { released: 0, ...noNotes(), damaged: [] };
   if (owner !== undefined) {
     await releaseIfDead(context, parseOwnerId(owner), report);
     return report;
@@ -179,10 +191,8 @@ export async function releaseDead(
 }
 
 /** A report that grows with each process. */
-interface Report extends ReleaseReport {
+interface Report extends Notes {
   released: number;
-  readonly parked: Parked[];
-  readonly cancelled: Convicted[];
   readonly damaged: Damaged[];
 }
 
@@ -206,19 +216,19 @@ async function releaseIfDead(
       after,
     });
     const outcomes = await Promise.all(
-      page.ids.map(async (id) => {
-        const outcome = await database
+      page.ids.map((id) =>
+        database
           .write(releaseExecution(context), { id, owner, at, random: random() })
-          .catch((error: unknown) => unlessGone(error, { table: "holdfast_execution", key: id }));
-        return { id, outcome };
-      }),
+          .catch((error: unknown) => unlessGone(error, { table: "holdfast_execution", key: id })),
+      ),
     );
-    for (const { id, outcome } of outcomes) {
-      if (outcome === undefined || outcome === "notHeld") continue;
-      if (typeof outcome === "object") report.damaged.push(outcome);
-      else report.released += 1;
-      if (outcome === "parked") report.parked.push(parkedAfterDeaths(id));
-      if (outcome === "cancelled") report.cancelled.push(cancelledAfterDeaths(id));
+    for (const found of outcomes) {
+      if (found === undefined) continue;
+      if ("table" in found) report.damaged.push(found);
+      else {
+        if (found.outcome !== "notHeld") report.released += 1;
+        if (found.note !== undefined) addNote(report, found.note);
+      }
     }
     after = page.next;
   } while (after !== undefined);
