@@ -69,17 +69,16 @@ export function recorded<T>(
   write: (stored: StoredError) => T,
 ): T {
   const whole = storedError(thrown, { at });
-  try {
-    return write(whole);
-  } catch {
-    const { name, message, code } = whole;
-    return write({
-      name: clipped(name),
-      message: clipped(message),
-      ...(code !== undefined && { code }),
-      ...(at !== undefined && { at }),
-    });
-  }
+  const { name, message, code, details } = whole;
+  const facts = { ...(code !== undefined && { code }), ...(at !== undefined && { at }) };
+  const said = { name, message, ...facts, ...(details !== undefined && { details }) };
+  for (const stored of [whole, said])
+    try {
+      return write(stored);
+    } catch {
+      // Tried again with less of it.
+    }
+  return write({ name: clipped(name), message: clipped(message), ...facts });
 }
 
 /** The error for a run that did not complete. */

@@ -13,6 +13,7 @@ import { runtimeFaultsSuite } from "./runtime/faults.suite.ts";
 import { runtimeForgottenSuite } from "./runtime/forgotten.suite.ts";
 import { runtimeHandlesSuite } from "./runtime/handles.suite.ts";
 import { runtimeKeysSuite } from "./runtime/keys.suite.ts";
+import { runtimeLargeSuite } from "./runtime/large.suite.ts";
 import { runtimeLateAnswersSuite } from "./runtime/late-answers.suite.ts";
 import { runtimeLifeSuite } from "./runtime/life.suite.ts";
 import { runtimeLogSuite } from "./runtime/log.suite.ts";
@@ -82,6 +83,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeRetentionSuite(backend);
     runtimeSchedulesSuite(backend);
     runtimeFaultsSuite(backend);
+    runtimeLargeSuite(backend);
     runtimePayloadCodecSuite(backend);
     runtimeUnservedSuite(backend);
     runtimeVersionsSuite(backend);

@@ -96,8 +96,8 @@ export interface Holdfast extends StorePages {
   get<Out>(fn: DurableFunction<never, Out>, id: string): Run<Out>;
   /**
    * Resolves an external by the token of `ctx.external`. The first answer stays, and the same
-   * answer may be given again. A value above the size limit counts as an answer too: the
-   * external fails with `VALUE_TOO_LARGE`, which this call throws.
+   * answer may be given again. A value above the size limit is refused, and the question stays
+   * open.
    * @throws HoldfastError `AWAIT_TOKEN_INVALID`, `ANSWER_INVALID`, `RESOLUTION_CONFLICT`, `EXECUTION_NOT_FOUND`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    */
   resolve(token: string, value: unknown): Promise<void>;
@@ -280,7 +280,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   async resolve(token: string, value: unknown): Promise<void> {
     const { pages, tokens } = this.#context;
     const external = tokens.externalOf(token);
-    await answered(this.#context, external, value, () =>
+    await answered(this.#context, value, () =>
       pages.executions.resolve(external, { kind: "completed", value }),
     );
   }

@@ -1,6 +1,5 @@
-import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { HoldfastError } from "../../model/errors.ts";
 import type { OpenWait } from "../../model/execution/open-waits.ts";
-import type { ExecutionResult } from "../../model/execution/result.ts";
 import { parseExecutionId, type ExecutionId } from "../../model/ids/execution-id.ts";
 import { checkedCount, givenInvalid, optionsOf } from "../../model/shape.ts";
 import { instantOfDate } from "../../model/time/instants.ts";
@@ -9,7 +8,6 @@ import type { AnswerReply } from "../../stores/execution/control/resolve.ts";
 import type { ListExecutionsOptions } from "../../stores/execution/read/list-filter.ts";
 import type { ListQuestionsOptions, Question } from "../../stores/execution/read/questions.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
-import { recorded } from "../failures.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { untilEnd } from "./ending.ts";
 import { openAsks } from "./open-asks.ts";
@@ -53,8 +51,8 @@ export interface Questions {
   /**
    * Answers a question by its id. The first answer stays: the same one again is `replayed`, and
    * another is `tooLate`, as is one after the timeout. The reply then shows how the question ended.
-   * An answer that does not fit the schema leaves the question open. A value above the size limit
-   * fails the question with `VALUE_TOO_LARGE`, which this call throws.
+   * An answer that does not fit the schema, or a value above the size limit, leaves the question
+   * open.
    * @throws HoldfastError `ANSWER_INVALID`, `EXECUTION_NOT_FOUND`, `NOT_EXTERNAL`, `ID_MALFORMED`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example
    * const { kind } = await holdfast.questions.answer(id, { approve: true });
@@ -69,9 +67,7 @@ export function questionsOf(context: RuntimeContext): Questions {
     list: list as Questions["list"],
     async answer(id, value) {
       const external = parseExecutionId(id);
-      return answered(context, external, value, () =>
-        context.pages.executions.answer(external, value),
-      );
+      return answered(context, value, () => context.pages.executions.answer(external, value));
     },
   };
 }
@@ -105,33 +101,15 @@ export async function listQuestions(
   }
 }
 
-/**
- * Answers an external. A value that is too large fails it: with only a refusal the same answer would
- * come again and again, and the run would wait forever.
- */
+/** Answers an external. A value that is too large is refused, and the question stays open. */
 export async function answered<R>(
   context: RuntimeContext,
-  external: ExecutionId,
   value: unknown,
   answer: () => Promise<R>,
 ): Promise<R> {
-  const { pages, store } = context;
-  try {
-    // A refusal names the path from this value, not from the result around it.
-    store.values.value(value);
-    return await untilEnd(context, answer);
-  } catch (error) {
-    if (!isHoldfastError(error) || error.code !== "VALUE_TOO_LARGE") throw error;
-    const failed = recorded<ExecutionResult>(error, undefined, ({ name, message, details }) => {
-      // The stack is left out, since it differs between calls: the same answer is the same failure.
-      const said = { name, message, code: error.code, details };
-      const result = { kind: "failed", error: said } as const;
-      store.values.finished(result);
-      return result;
-    });
-    await untilEnd(context, () => pages.executions.resolve(external, failed));
-    throw error;
-  }
+  // A refusal names the path from this value, not from the result around it.
+  context.store.values.value(value);
+  return untilEnd(context, answer);
 }
 
 const runsDefault = 50;

@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { HoldfastError } from "../../../src/model/errors.ts";
 import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Run } from "../../../src/runtime/client/run-handle.ts";
 import { run as execute } from "../../../src/sql/operation.ts";
@@ -419,33 +418,6 @@ export function runtimeManySuite(backend: Backend): void {
         await until(() => told.length > 0);
         await holdfast.resolve(told[0] ?? "", "at once");
         expect(await inPlace.result()).toBe("at once");
-      }),
-    );
-
-    test(
-      "[E67] an answer that is too large fails its external for good, and its caller is told each time",
-      onRuntime(backend, async ({ holdfast }) => {
-        const tokens: string[] = [];
-        const asking = workflow("asking", async (ctx) => {
-          const answer = ctx.external<string>();
-          await ctx.step("mail the token", () => tokens.push(answer.token));
-          return answer.result().catch((error: Error) => {
-            const { code, details } = error.cause as HoldfastError;
-            return { code, details };
-          });
-        });
-        await holdfast.work([asking]);
-        const run = await holdfast.start(asking);
-        await until(() => tokens.length > 0);
-        const [token = ""] = tokens;
-        const large = "x".repeat(3 * 1024 * 1024);
-        const refusal = { code: "VALUE_TOO_LARGE", details: { limit: 2 * 1024 * 1024 } };
-        await expect(holdfast.resolve(token, large)).rejects.toMatchObject(refusal);
-        await expect(holdfast.resolve(token, large)).rejects.toMatchObject(refusal);
-        await expect(holdfast.resolve(token, "small")).rejects.toMatchObject({
-          code: "RESOLUTION_CONFLICT",
-        });
-        expect(await run.result()).toMatchObject(refusal);
       }),
     );
 
