@@ -30,34 +30,25 @@ import type { ExitCode } from "./exit-codes.ts";
 import { columnsOf, type CliHost } from "./host.ts";
 import { ownVersion } from "./own-version.ts";
 
-/** The order of `holdfast --help` and docs/cli.md. */
-const commands: readonly AddCommand[] = [
-  addDemo,
-  addInit,
-  addDev,
-  addWork,
-  addStart,
-  addList,
-  addShow,
-  addLogs,
-  addQuestions,
-  addStats,
-  addExport,
-  addReplay,
-  addSignal,
-  addAnswer,
-  addCancel,
-  addLifecycle,
-  addCopies,
-  addErase,
-  addBulk,
-  addSchedules,
-  addDoctor,
-  addCheck,
-  addRepair,
-  addBackup,
-  addMigrate,
-];
+/** The groups of `holdfast --help`, and the order there and in docs/cli.md. */
+const commands: Readonly<Record<string, readonly AddCommand[]>> = {
+  "Run workflows:": [addDemo, addInit, addDev, addWork, addStart],
+  "Look at runs:": [addList, addShow, addLogs, addQuestions, addStats, addExport, addReplay],
+  "Control runs:": [
+    addSignal,
+    addAnswer,
+    addCancel,
+    addLifecycle,
+    addCopies,
+    addErase,
+    addBulk,
+    addSchedules,
+  ],
+  "Maintain a database:": [addDoctor, addCheck, addRepair, addBackup, addMigrate],
+};
+
+/** The longest line of a help text. */
+const helpColumnsMax = 80;
 
 /** Runs one command line, such as `["list", "--json"]`; never rejects. */
 export async function runCli(args: readonly string[], host: CliHost): Promise<ExitCode> {
@@ -84,7 +75,7 @@ export function programOf(cli: Cli): Command {
   const { stdout } = cli.host;
   const program = new Command("holdfast")
     .description("Run, inspect and control durable workflows.")
-    .version(ownVersion(), "--version", "print the version")
+    .version(ownVersion(), "-V, --version", "print the version")
     .option(
       "--db <database>",
       "a file or a postgres:// URL (default: HOLDFAST_DB, then the config file)",
@@ -96,17 +87,31 @@ export function programOf(cli: Cli): Command {
     )
     .option("--json", "print JSON for other programs")
     .option("--debug", "print stack traces of errors")
-    .helpOption("--help", "print this help")
-    .configureHelp({ showGlobalOptions: true })
+    .helpOption("-h, --help", "print this help")
+    .helpCommand("help [command]", "prints the help of a command")
+    .configureHelp({ showGlobalOptions: true, subcommandTerm, subcommandDescription })
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
       // `fail` prints errors, as JSON under --json.
       writeErr: () => undefined,
-      getOutHelpWidth: () => columnsOf(stdout),
+      getOutHelpWidth: () => Math.min(helpColumnsMax, columnsOf(stdout)),
     })
     .exitOverride();
-  for (const add of commands) add(program, cli);
+  for (const [heading, group] of Object.entries(commands)) {
+    program.commandsGroup(heading);
+    for (const add of group) add(program, cli);
+  }
   return program;
+}
+
+/** The names alone: with arguments beside them, descriptions would not fit a terminal. */
+function subcommandTerm(command: Command): string {
+  return command.name();
+}
+
+/** The first part of a description; the help of the command itself has all of it. */
+function subcommandDescription(command: Command): string {
+  return command.description().split(";")[0] ?? "";
 }
 
 /** Finds a better error for `help` of an unknown command, one that suggests similar commands. */

@@ -41,12 +41,15 @@ export class LoopWatch {
   took(ms: number, toldBefore: number, holders: (step?: string) => Holders, step?: string): void {
     const ownMs = ms - (this.toldMs - toldBefore);
     this.toldMs = toldBefore + ms;
-    if (ownMs > heldMsMax && this.#hasComputed()) this.#warn(ownMs, holders(step));
+    if (ownMs > heldMsMax && this.#hasComputed(ownMs)) this.#warn(ownMs, holders(step));
   }
 
-  /** True if the process used the processor. On a crowded machine it may only have waited for one. */
-  #hasComputed(): boolean {
-    return processorMs() - this.#processorMs > heldMsMax / 2;
+  /**
+   * True if the process computed for half of the stretch. Otherwise it waited for a processor, or was
+   * stopped, as by a debugger or a machine that slept.
+   */
+  #hasComputed(ms: number): boolean {
+    return processorMs() - this.#processorMs > ms / 2;
   }
 
   #warn(ms: number, { functions: all, id, step }: Holders): void {

@@ -7,7 +7,6 @@ import {
   givenFlag,
   givenFunction,
   givenInvalid,
-  givenList,
   givenSignal,
   optionsOf,
 } from "../model/shape.ts";
@@ -21,7 +20,7 @@ import {
 import type { CloseOptions, Holdfast, WorkOptions } from "../runtime/client/holdfast.ts";
 import type { Run } from "../runtime/client/run-handle.ts";
 import type { RuntimeEvent } from "../runtime/runtime-event.ts";
-import { isScheduled } from "../runtime/schedules/schedule.ts";
+import { givenWork, isScheduled, type Worked } from "../runtime/schedules/schedule.ts";
 import type { InputAnd, StartOptions } from "../runtime/definition/workflow-context.ts";
 import type { WaitOptions } from "../sql/database.ts";
 import { countRecorded } from "../stores/execution/read/recorded.ts";
@@ -138,7 +137,7 @@ export async function testHoldfast(functions: Given, options?: TestOptions): Pro
   } = optionsOf<TestOptions>(options, optionNames);
   givenFlag("autoSkip", autoSkip);
   givenFunction("onEvent", onEvent);
-  const served = withoutFaked(givenList("functions", functions));
+  const served = withoutFaked(givenWork(functions));
   definitionsOf(served, isScheduled);
   const startInstant = now === undefined ? machineTime() : instantOf("now", now);
   const entropy = seededEntropy(seed);
@@ -168,7 +167,7 @@ class OpenTest {
   readonly #ids: IdSource;
   readonly #isAutomatic: boolean;
   readonly #skipping: TimeSkipping;
-  readonly #works: Parameters<Holdfast["work"]>[] = [];
+  readonly #works: (readonly [functions: readonly Worked[], options: WorkOptions])[] = [];
   readonly #stops = new Set<() => void>();
   #client: SimulatedProcess | undefined;
   #worker: SimulatedProcess | undefined;
@@ -253,7 +252,7 @@ class OpenTest {
 
   async #work(functions: Given, options: WorkOptions | undefined): Promise<void> {
     const worker = this.#worker;
-    const served = withoutFaked(givenList("functions", functions));
+    const served = withoutFaked(givenWork(functions));
     const settings = { lease: leaseMs, ...optionsOf<WorkOptions>(options) };
     // A test may start without functions and add them later.
     if (served.length > 0 || this.#works.length > 0) await worker?.holdfast.work(served, settings);
@@ -341,11 +340,11 @@ class OpenTest {
 }
 
 /** Drops functions whose fake was given as well. */
-function withoutFaked(functions: Given): Given {
+function withoutFaked(functions: readonly Worked[]): readonly Worked[] {
   const faked = new Set(functions.filter(isFake).map(({ name }) => name));
   return functions.filter(
     (each) =>
-      isFake(each) || isScheduled(each) || !faked.has((each as Partial<Given[number]>)?.name ?? ""),
+      isFake(each) || isScheduled(each) || !faked.has((each as Partial<Worked>)?.name ?? ""),
   );
 }
 

@@ -27,7 +27,7 @@ import { startOf, startsOf } from "./starts.ts";
 import type { HoldfastStats } from "../reports.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { runSchedulesOf, type RunSchedules } from "../schedules/run-schedules.ts";
-import { isScheduled, type ScheduledFunction } from "../schedules/schedule.ts";
+import { givenWork, isScheduled, type Worked } from "../schedules/schedule.ts";
 import { WorkedSchedules } from "../schedules/worked-schedules.ts";
 import type { StorePages } from "./store-pages.ts";
 import { holdfastClosed, Worker } from "../worker/worker.ts";
@@ -56,17 +56,15 @@ export interface CloseOptions {
 export interface Holdfast extends StorePages {
   readonly database: Database;
   /**
-   * Runs these workflows and activities in this process until it is closed, and starts the runs
-   * of these schedules. Other processes may do the same. A stored schedule with the same settings
-   * continues. Different settings replace it.
+   * Runs these workflows and activities, or one, in this process until it is closed, and starts
+   * the runs of these schedules. Other processes may do the same. A stored schedule with the same
+   * settings continues. Different settings replace it.
    * @throws HoldfastError `FUNCTION_CONFLICT`, `SCHEDULE_CONFLICT`, `OPTION_INVALID`, `DATABASE_CLOSED`, `PAYLOAD_CODEC_MISSING`, `PAYLOAD_CODEC_WRONG`; of schedules `INPUT_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   * @example await holdfast.work(fulfil);
    * @example await holdfast.work([fulfil, charge], { concurrency: 50 });
    * @example await holdfast.work([report, schedule("nightly", { cron: "0 2 * * *" }, report)]);
    */
-  work(
-    functions: readonly (DurableFunction<never, unknown> | ScheduledFunction)[],
-    options?: WorkOptions,
-  ): Promise<void>;
+  work(functions: Worked | readonly Worked[], options?: WorkOptions): Promise<void>;
   /**
    * Starts a run, or finds the run that was started under its id with the same input. The run
    * is durable once this resolves, and a worker of any process executes it. If none does within
@@ -181,7 +179,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
 
   async #work(functions: Parameters<Holdfast["work"]>[0], options?: WorkOptions): Promise<void> {
     const settings = settingsOf(options);
-    const given = givenList("functions", functions);
+    const given = givenWork(functions);
     const byName = definitionsOf(given, isScheduled);
     if (this.#closing !== undefined) throw holdfastClosed();
     for (const [name, made] of byName) {

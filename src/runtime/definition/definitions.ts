@@ -46,14 +46,20 @@ export interface ActivityOptions extends FunctionOptions {
   readonly timeout?: Duration;
 }
 
-/** A function whose code may stop anywhere and resume elsewhere. Made by `workflow`. */
+/**
+ * A function whose code may stop anywhere and resume elsewhere. Made by `workflow`. It cannot be
+ * called: start it with `holdfast.start(fn, input)`, and in a run with `ctx.call(fn, input)`.
+ */
 export interface Workflow<in In, out Out> {
   readonly kind: "workflow";
   readonly name: string;
   readonly [types]?: (input: In) => Out;
 }
 
-/** A function with side effects, retried until it succeeds. Made by `activity`. */
+/**
+ * A function with side effects, retried until it succeeds. Made by `activity`. It cannot be called:
+ * a workflow runs it with `ctx.call(fn, input)`, and `holdfast.start(fn, input)` runs it alone.
+ */
 export interface Activity<in In, out Out> {
   readonly kind: "activity";
   readonly name: string;

@@ -1,11 +1,16 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { safely } from "../../model/safely.ts";
-import { draftOf } from "../../model/shape.ts";
+import { draftOf, givenList } from "../../model/shape.ts";
 import { overlaps, parseRunScheduleName, type Overlap } from "../../model/trigger/run-schedule.ts";
 import type { ScheduleDraft } from "../../model/trigger/schedule-cadence.ts";
 import type { TakesNone } from "../definition/workflow-context.ts";
 import { newTerms } from "../../stores/schedule/parts.ts";
-import { definitionOf, type Definition, type DurableFunction } from "../definition/definitions.ts";
+import {
+  definitionOf,
+  isDurableFunction,
+  type Definition,
+  type DurableFunction,
+} from "../definition/definitions.ts";
 
 /** The cadence of a schedule, `cron` with `timeZone` or `every`, and its rules for overlapping runs and missed instants. */
 export type ScheduleOptions = ScheduleDraft & {
@@ -118,6 +123,15 @@ function scheduleOf(given: unknown): ScheduleDefinition | undefined {
 /** True for a result of `schedule`. */
 export function isScheduled(given: unknown): given is ScheduledFunction {
   return scheduleOf(given) !== undefined;
+}
+
+/** A workflow, an activity or a schedule. */
+export type Worked = DurableFunction<never, unknown> | ScheduledFunction;
+
+/** Returns the functions and schedules given to `work`, one or a list. @throws HoldfastError `OPTION_INVALID` */
+export function givenWork(given: Worked | readonly Worked[]): readonly Worked[] {
+  const isOne = (each: unknown): each is Worked => isDurableFunction(each) || isScheduled(each);
+  return isOne(given) ? [given] : givenList("functions", given);
 }
 
 /** Collects schedules by name. @throws HoldfastError `SCHEDULE_CONFLICT` when two different schedules share a name. */

@@ -169,7 +169,7 @@ function resultTests(backend: Backend): void {
         tally.count("made");
         return large;
       });
-      const continuing = workflow("continuing", async (ctx, _: string) => {
+      const continuing = workflow<never, string>("continuing", async (ctx) => {
         tally.count("made");
         return ctx.continueWith(large);
       });
@@ -192,7 +192,7 @@ function resultTests(backend: Backend): void {
   test(
     "[RN13] as the input of a child or of a run that outlives its starter is refused to the code, which goes on",
     onSmall(backend, async ({ holdfast, tally }) => {
-      const child = workflow("child", async (_, __: string) => tally.count("child"));
+      const child = workflow<number, string>("child", async () => tally.count("child"));
       const parent = workflow("parent", async (ctx) => {
         const failures = [
           await failureOf(() => ctx.call(child, large)),
@@ -220,7 +220,7 @@ function messageTests(backend: Backend): void {
     "[RN13] as an input, a signal, an input of a schedule or many inputs is refused to the caller, and nothing is written",
     onSmall(backend, async ({ holdfast }, { database }) => {
       const note = signal<string>("note");
-      const taking = workflow("taking", async (ctx, _: string) => ctx.receive(note));
+      const taking = workflow<string, string>("taking", async (ctx) => ctx.receive(note));
       const run = await holdfast.start(taking, "small");
       const before = await dump({ database });
       for (const call of [

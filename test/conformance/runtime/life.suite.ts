@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
+import { schedule } from "../../../src/runtime/schedules/schedule.ts";
 import { NonRetryableError } from "../../../src/runtime/failures.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
@@ -29,6 +30,25 @@ export function runtimeLifeSuite(backend: Backend): void {
         expect(items.map(({ event }) => event.kind)).toEqual(["created", "locked", "finished"]);
         const instants = items.map(({ at }) => at);
         expect(instants).toEqual(instants.toSorted((a, b) => a - b));
+      }),
+    );
+
+    test(
+      "[RN14] is served by a worker that was given one function, or one schedule, whose names have dots",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const go = signal<string>("go.now");
+        const greet = workflow("greet.people", async (ctx) => `hello ${await ctx.receive(go)}`);
+        await holdfast.work(greet);
+        const run = await holdfast.start(greet);
+        await run.signal(go, "ada");
+        expect(await run.result()).toBe("hello ada");
+        const second = await another();
+        await second.work(schedule("nightly", { cron: "0 2 * * *" }, greet));
+        expect((await second.schedules.list()).items).toMatchObject([{ name: "nightly" }]);
+        for (const given of [undefined, null, {}, "greet", () => undefined, { kind: "workflow" }])
+          expect(await rejection(holdfast.work(given as never))).toMatchObject({
+            code: "OPTION_INVALID",
+          });
       }),
     );
 
