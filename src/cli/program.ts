@@ -9,6 +9,7 @@ import { addList } from "./commands/look/list.ts";
 import { addLogs } from "./commands/look/logs.ts";
 import { addQuestions } from "./commands/look/questions.ts";
 import { addShow } from "./commands/look/show.ts";
+import { addFailures } from "./commands/look/failures.ts";
 import { addStats } from "./commands/look/stats.ts";
 import { addReplay } from "./commands/look/replay.ts";
 import { addDemo } from "./commands/run/demo.ts";
@@ -33,7 +34,16 @@ import { ownVersion } from "./own-version.ts";
 /** The groups of `holdfast --help`, and the order there and in docs/cli.md. */
 const commands: Readonly<Record<string, readonly AddCommand[]>> = {
   "Run workflows:": [addDemo, addInit, addDev, addWork, addStart],
-  "Look at runs:": [addList, addShow, addLogs, addQuestions, addStats, addExport, addReplay],
+  "Look at runs:": [
+    addList,
+    addShow,
+    addLogs,
+    addQuestions,
+    addStats,
+    addFailures,
+    addExport,
+    addReplay,
+  ],
   "Control runs:": [
     addSignal,
     addAnswer,

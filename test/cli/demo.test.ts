@@ -165,7 +165,7 @@ test.concurrent(
     expect(lines.length).toBeGreaterThan(20);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(90);
     expect(lines.findLast((line) => line.includes("order-4"))).toMatch(
-      /order-4 +orders\/fulfil +done/,
+      /order-4 +orders\/fulfil +completed/,
     );
   },
 );

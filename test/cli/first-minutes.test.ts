@@ -88,7 +88,7 @@ test.concurrent(
     project.write("app.mjs", greeting);
     await dev.until("Running greet.");
     await dev.until("Unparked one");
-    await dev.until("done");
+    await dev.until("completed");
 
     // What it imports is watched too.
     project.write("words.mjs", 'export const hello = "Goodbye";\n');

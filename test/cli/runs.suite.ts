@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { activity, schedule, signal, workflow, type Holdfast } from "../../src/index.ts";
+import { byAnn } from "../conformance/execution/fixture.ts";
 import { runCli } from "../../src/cli/program.ts";
 import { holdfastCli, hostOf, type HostOptions, type Ran } from "./host.ts";
 import { timeoutMs } from "../depth.ts";
@@ -103,7 +104,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
       expect(second.items).toHaveLength(1);
       const table = await run(["list", "--function", "nap"]);
       expect(table.stdout).toMatch(
-        /^ID +FUNCTION +STATUS +CREATED\nnap-1 +nap +blocked +(\S+ min )?\S+ (ms|s|min) ago +waits until \S+ \d\d:\d\d at the latest\n$/,
+        /^ID +FUNCTION +STATUS +CREATED\nnap-1 +nap +blocked +(\S+ min )?\S+ (ms|s|min) ago +sleeps until \S+ \d\d:\d\d\n$/,
       );
     });
 
@@ -117,6 +118,101 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         ]),
       });
       expect((await run(["stats"])).stdout).toMatch(/^FUNCTION +BLOCKED +COMPLETED/);
+    });
+
+    test("[RN14] list says what runs wait for and who is unserved, and keeps that when ids are long", async () => {
+      const id = `long-${"x".repeat(100)}`;
+      await holdfast.start(ask, undefined, { id });
+      await until(id, "blocked");
+      const { stdout } = await run(["list", "--id-prefix", id, "--top-level"], {
+        isTerminal: true,
+        columns: 80,
+        env: { NO_COLOR: "1" },
+      });
+      expect(stdout).toMatch(
+        new RegExp(
+          `^ID\n  FUNCTION +STATUS +CREATED *\n${id}\n  ask +blocked +\\S+ \\S+ ago +has waited`,
+        ),
+      );
+      await holdfast.runs.cancelAll({ idPrefix: id });
+      await vi.waitFor(
+        async () =>
+          expect(await json("list", "--function", "lost")).toMatchObject({
+            items: [{ id: "lost-1", status: "unserved", waits: [] }],
+          }),
+        { timeout: timeoutMs, interval: 100 },
+      );
+      expect((await run(["list", "--function", "lost"])).stdout).toMatch(
+        /unserved .*no worker serves/,
+      );
+      expect(await json("list", "--function", "orders/*", "--status", "blocked")).toMatchObject({
+        items: [{ id: "order-1", waits: [{ kind: "signal", signal: "approval" }] }],
+      });
+    });
+
+    test("[RN14] failures groups failed runs by function and error, without those that passed it on", async () => {
+      const { items, isCut } = (await json("failures", "--function", "billing/charge")) as {
+        items: { function: string; count: number; example: string }[];
+        isCut: boolean;
+      };
+      expect(isCut).toBe(false);
+      expect(items).toMatchObject([
+        {
+          function: "billing/charge",
+          error: { name: "RangeError", message: "negative amount" },
+          count: 1,
+          example: "order-2.o:1_1",
+        },
+      ]);
+      expect(
+        ((await json("failures", "--function", "orders/fulfil")) as { items: [] }).items,
+      ).toEqual([]);
+      const { stdout, stderr } = await run(["failures", "--function", "billing/charge"]);
+      expect(stdout).toMatch(
+        /^1 × billing\/charge, .* ago\n  RangeError: negative amount\n  → npx holdfast show order-2\.o:1_1/,
+      );
+      expect(stderr).toBe("");
+      expect((await run(["failures", "--function", "none"])).stderr).toBe("No failed runs.\n");
+      for (const wrong of [
+        ["--limit", "x"],
+        ["--since", "soon"],
+      ])
+        expect((await run(["failures", ...wrong])).code).toBe(2);
+    });
+
+    test("[RN14] show says why attempts failed, hides results unless asked, and has no line that only says waits", async () => {
+      const failed = (await run(["show", "order-2"])).stdout;
+      expect(failed).toMatch(
+        /called billing\/charge \(\S+, took .*, failed: RangeError: negative amount\n/,
+      );
+      expect(failed).toMatch(/\nbilling\/charge .*, failed\n/);
+      const plain = (await run(["show", "order-1"])).stdout;
+      expect(plain).toContain('step "print label" completed\n');
+      expect(plain).not.toMatch(/ waits\n/);
+      const valued = (await run(["show", "order-1", "--values"])).stdout;
+      expect(valued).toContain('step "print label" completed: "a label"\n');
+      expect(valued).toMatch(/called billing\/charge .*took [^:]*: \{"receipt":500\}\n/);
+    });
+
+    test("[RN14] show draws a run whose code is running, and fits a terminal of 40 columns", async () => {
+      const { executions } = holdfast;
+      await executions.createLocked(
+        { id: "busy-1", function: "elsewhere" },
+        { ...byAnn, lease: "1 hour" },
+      );
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      const { stdout } = await run(["show", "busy-1"], {
+        isTerminal: true,
+        columns: 40,
+        env: { NO_COLOR: "1" },
+      });
+      expect(stdout).toMatch(/\nrunning {2}=+> {2}\d+/);
+      expect(stdout).toMatch(/\nLog from \d{4}-\d\d-\d\d\n.*\n0 .*\d\d:\d\d:\d\d\.\d{3} .*created/);
+      expect(await json("show", "busy-1")).toMatchObject({
+        runningSince: expect.any(Number) as number,
+      });
+      await executions.cancel("busy-1", { force: true });
+      expect(await json("show", "busy-1")).toMatchObject({ runningSince: null });
     });
 
     test.each([
@@ -522,7 +618,7 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         ],
       });
       expect((await run(["schedules", "list"])).stdout).toMatch(
-        /^NAME +FUNCTION +WHEN +LAST +NEXT\nnightly +nap +0 3 \* \* \* \(UTC\) .*03:00, /,
+        /^NAME +FUNCTION +WHEN +ZONE +LAST +NEXT\nnightly +nap +0 3 \* \* \* +UTC .*03:00, /,
       );
       expect(await json("schedules", "pause", "nightly")).toEqual({
         name: "nightly",

@@ -36,8 +36,8 @@ describe("a frame of runs", () => {
     ];
     expect(frameOf(viewOf(rows, 120), canvas)).toEqual([
       "  order-1   orders/fulfil  running       2.5 s  after charge",
-      "  order-22  orders/fulfil  done          40 ms",
-      "  o         orders/fulfil  waiting       2.5 s  waits for s…",
+      "  order-22  orders/fulfil  completed     40 ms",
+      "  o         orders/fulfil  blocked       2.5 s  waits for s…",
       "  … and 120 more",
     ]);
   });
@@ -70,7 +70,7 @@ describe("a frame of runs", () => {
     ]);
     expect(changedRows(before, after).map((each) => changeLine(each, 3_500))).toEqual([
       "a (orders/fulfil) failed after 2 s: Error: no",
-      "c (orders/fulfil) due: waits for a worker",
+      "c (orders/fulfil) pending: waits for a worker",
     ]);
   });
 });

@@ -1,7 +1,7 @@
-import type { ExecutionStatus } from "../../model/execution/status.ts";
 import { oneLine, type Colour, type Style } from "../text/style.ts";
 import type { RunRow } from "./run-row.ts";
 import { spokenDuration } from "../../model/time/spoken.ts";
+import { statusColour } from "../text/run-text.ts";
 import { clipped, fitted, widthOf } from "../text/text-width.ts";
 import type { RunsView } from "./watch-runs.ts";
 
@@ -11,20 +11,6 @@ export interface Canvas {
   readonly style: Style;
   readonly now: number;
 }
-
-const words: Readonly<Record<ExecutionStatus, readonly [string, Colour]>> = {
-  pending: ["due", "yellow"],
-  scheduled: ["scheduled", "dim"],
-  running: ["running", "cyan"],
-  blocked: ["waiting", "blue"],
-  paused: ["paused", "yellow"],
-  cancelling: ["cancelling", "yellow"],
-  parked: ["parked", "red"],
-  completed: ["done", "green"],
-  failed: ["failed", "red"],
-  cancelled: ["cancelled", "yellow"],
-  timedOut: ["timed out", "red"],
-};
 
 const idColumnsMax = 30;
 const functionColumnsMax = 24;
@@ -42,12 +28,11 @@ export function frameOf(view: RunsView, canvas: Canvas): readonly string[] {
   const idColumns = widest(({ id }) => id, idColumnsMax);
   const functionColumns = widest((row) => row.function, functionColumnsMax);
   const lines = rows.map((row) => {
-    const [word, colour] = words[row.status];
     const time = spokenDuration((row.endedAt ?? canvas.now) - row.startedAt);
     const cells: readonly (readonly [string, Colour | undefined])[] = [
       [fitted(oneLine(row.id), idColumns), undefined],
       [fitted(oneLine(row.function), functionColumns), "dim"],
-      [fitted(word, statusColumns), colour],
+      [fitted(row.status, statusColumns), statusColour(row.status)],
       [time.padStart(timeColumns), "dim"],
       [oneLine(row.doing), undefined],
     ];
@@ -97,7 +82,7 @@ export function changeLine(row: RunRow, now: number): string {
   const time = spokenDuration((row.endedAt ?? now) - row.startedAt);
   const doing = oneLine(row.doing);
   return (
-    `${oneLine(row.id)} (${oneLine(row.function)}) ${words[row.status][0]}` +
+    `${oneLine(row.id)} (${oneLine(row.function)}) ${row.status}` +
     `${row.endedAt === null ? "" : ` after ${time}`}${doing === "" ? "" : `: ${doing}`}`
   );
 }

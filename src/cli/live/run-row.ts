@@ -3,14 +3,14 @@ import type { ExecutionEvent, LoggedEvent } from "../../model/execution/event.ts
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import type { OpenWait } from "../../model/execution/open-waits.ts";
 import { spokenEvent } from "../../model/execution/spoken-event.ts";
-import { spokenStanding } from "../../model/execution/spoken-standing.ts";
+import { spokenStanding, type Standing } from "../../model/execution/spoken-standing.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
 
 /** A run in the live view. */
 export interface RunRow {
   readonly id: string;
   readonly function: string;
-  readonly status: ExecutionStatus;
+  readonly status: ExecutionStatus | "unserved";
   /** Its activity, wait or outcome in a few words. */
   readonly doing: string;
   readonly startedAt: number;
@@ -48,29 +48,31 @@ export const tellingKinds: readonly ExecutionEvent["kind"][] = [
   "ownerDied",
 ];
 
-export function rowOf(summary: ExecutionSummary, details: RunDetails, moment: Moment): RunRow {
+export function rowOf(
+  summary: ExecutionSummary,
+  details: RunDetails,
+  moment: Moment,
+  isUnserved = false,
+): RunRow {
   const { now } = moment;
+  const status = isUnserved ? "unserved" : statusOf(summary.state, now);
   const { id, function: name, createdAt, scheduledAt, state } = summary;
   const { pending } = state;
   return {
     id,
     function: name,
-    status: statusOf(state, now),
-    doing: doingOf(summary, details, moment),
+    status,
+    doing: doingOf({ ...summary, status }, details, moment),
     startedAt: Math.max(createdAt, scheduledAt),
     endedAt: pending.kind === "finished" ? pending.finishedAt : null,
   };
 }
 
 /** Uses the words of `holdfast show` without durations and outcome, which have columns of their own. */
-function doingOf(summary: ExecutionSummary, details: RunDetails, moment: Moment): string {
-  const { interruption, state } = summary;
+function doingOf(summary: Omit<Standing, "waits">, details: RunDetails, moment: Moment): string {
+  const { interruption, status } = summary;
   const { newest, progress, waits } = details;
-  const status = statusOf(state, moment.now);
-  const standing = spokenStanding(
-    { ...summary, status, waits },
-    { ...moment, withoutDurations: true },
-  );
+  const standing = spokenStanding({ ...summary, waits }, { ...moment, withoutDurations: true });
   const last =
     newest === undefined ? standing : `${standing}, last: ${spokenEvent(newest.event, newest.at)}`;
   switch (status) {

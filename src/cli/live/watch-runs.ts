@@ -2,6 +2,7 @@ import { after, monotonicMs } from "../../host/timers.ts";
 import type { Holdfast } from "../../runtime/client/holdfast.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
 import { openAsks } from "../../runtime/client/open-asks.ts";
+import { isDueBy, patienceMs, unservedOf } from "../standings.ts";
 import { rowOf, tellingKinds, type RunDetails, type RunRow } from "./run-row.ts";
 
 /** The runs of a database at one instant: first the open ones, then the newest finished ones. */
@@ -117,8 +118,17 @@ class RunsReader {
       now: database.clock.now(),
       timeZone: this.#options.timeZone,
     };
+    const dueBy = moment.now - patienceMs;
+    const unserved = await unservedOf(this.#holdfast, shown, dueBy);
     return {
-      rows: shown.map((summary, index) => rowOf(summary, details[index] ?? nothingKnown, moment)),
+      rows: shown.map((summary, index) =>
+        rowOf(
+          summary,
+          details[index] ?? nothingKnown,
+          moment,
+          isDueBy(summary, dueBy) && unserved.has(summary.function),
+        ),
+      ),
       hidden: all.length - shown.length,
       isHiddenMore: open.next !== undefined || ended.next !== undefined,
     };

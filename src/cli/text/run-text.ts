@@ -1,8 +1,8 @@
 import type { ExecutionStatus } from "../../model/execution/status.ts";
 import { spokenStanding, type Standing } from "../../model/execution/spoken-standing.ts";
 import { spokenDuration } from "../../model/time/spoken.ts";
-import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
 import type { CliContext } from "../context.ts";
+import type { ListedRun } from "../standings.ts";
 import type { Colour } from "./style.ts";
 import { tableLines } from "./table.ts";
 
@@ -35,11 +35,11 @@ export function standingText(context: CliContext, run: Standing): string {
   return spokenStanding(run, { now: context.now(), timeZone });
 }
 
-/** A table of runs, in words that need no log. */
+/** A table of runs, with what each is doing in words. */
 export function runTable(
   context: CliContext,
-  runs: readonly ExecutionSummary[],
-  nameOf: (run: ExecutionSummary) => string = ({ id }) => id,
+  runs: readonly ListedRun[],
+  nameOf: (run: ListedRun) => string = ({ id }) => id,
 ): string {
   const now = context.now();
   return tableLines({
@@ -47,14 +47,15 @@ export function runTable(
     rows: runs.map((run) => [
       nameOf(run),
       run.function,
-      { text: run.status, colour: statusColour(run.status) },
+      { text: run.standing.status, colour: statusColour(run.standing.status) },
       `${spokenDuration(now - run.createdAt)} ago`,
       {
-        text: standingText(context, { ...run, waits: [] }),
+        text: standingText(context, { ...run, ...run.standing }),
         colour: "dim",
       },
     ]),
     style: context.style,
     width: context.width,
+    stacks: true,
   }).join("\n");
 }

@@ -9,7 +9,19 @@ interface TimelineOptions {
   readonly style: Style;
   /** The width of the terminal; undefined for another program. */
   readonly width: number | undefined;
+  /** The instant since which the code has run without recording anything. */
+  readonly runningSince?: number | null;
 }
+
+/** A bar of the log, or the code that runs now. */
+type Bar =
+  | Span
+  | {
+      readonly kind: "running";
+      readonly version: number;
+      readonly began: number;
+      readonly ended: null;
+    };
 
 const rowsMax = 20;
 const nameColumnsMax = 28;
@@ -25,10 +37,14 @@ const gap = "  ";
  * time.
  */
 export function timelineLines(
-  spans: readonly Span[],
-  { now, style, width = usualWidth }: TimelineOptions,
+  recorded: readonly Span[],
+  { now, style, width = usualWidth, runningSince = null }: TimelineOptions,
 ): readonly string[] {
-  const endOf = ({ began, ended }: Pick<Span, "began" | "ended">): number =>
+  const spans: readonly Bar[] =
+    runningSince === null
+      ? recorded
+      : [...recorded, { kind: "running", version: 0, began: runningSince, ended: null }];
+  const endOf = ({ began, ended }: Pick<Bar, "began" | "ended">): number =>
     Math.max(began, ended ?? now);
   const from = spans.reduce((first, { began }) => Math.min(first, began), Infinity);
   const until = spans.reduce((last, span) => Math.max(last, endOf(span)), -Infinity);
@@ -65,9 +81,9 @@ export function timelineLines(
 }
 
 /** Bars that last come first, then the longest; in the order of their beginnings. */
-function longest(spans: readonly Span[], endOf: (span: Span) => number): readonly Span[] {
+function longest(spans: readonly Bar[], endOf: (span: Bar) => number): readonly Bar[] {
   if (spans.length <= rowsMax) return spans;
-  const rank = (span: Span): number =>
+  const rank = (span: Bar): number =>
     span.ended === null ? Number.MAX_VALUE : endOf(span) - span.began;
   const kept = new Set(spans.toSorted((a, b) => rank(b) - rank(a)).slice(0, rowsMax));
   return spans.filter((span) => kept.has(span));
@@ -80,7 +96,7 @@ interface Scale {
 }
 
 /** One line of the axis with a bar: at least one character, however short it is. */
-function drawn(span: Span, end: number, { from, columns, msPerColumn }: Scale): string {
+function drawn(span: Bar, end: number, { from, columns, msPerColumn }: Scale): string {
   const cells = Array.from({ length: columns }, () => " ");
   const fill = (began: number, ended: number, mark: string): void => {
     const first = Math.min(columns - 1, Math.floor((began - from) / msPerColumn));
@@ -94,11 +110,11 @@ function drawn(span: Span, end: number, { from, columns, msPerColumn }: Scale): 
 }
 
 /** True where the whole bar is work; a step draws its attempts. */
-function isRunning({ kind }: Span): boolean {
-  return kind === "child" || kind === "attempt";
+function isRunning({ kind }: Bar): boolean {
+  return kind === "child" || kind === "attempt" || kind === "running";
 }
 
-function nameOf(span: Span): string {
+function nameOf(span: Bar): string {
   switch (span.kind) {
     case "step":
     case "transaction":
@@ -112,6 +128,7 @@ function nameOf(span: Span): string {
       return `attempt ${span.attempt}`;
     case "death":
       return span.outcome === "ownerDied" ? "its process died" : "its worker was gone";
+    case "running":
     case "sleep":
     case "paused":
     case "cancelling":
@@ -123,7 +140,7 @@ function nameOf(span: Span): string {
 }
 
 /** The time that it took, and its end unless that is the usual one. */
-function wordsOf(span: Span, ms: number): string {
+function wordsOf(span: Bar, ms: number): string {
   const attempts = "attempts" in span ? span.attempts.length : 1;
   const ending = "outcome" in span ? unusual[span.outcome ?? ""] : undefined;
   return [
@@ -141,7 +158,7 @@ const unusual: Readonly<Partial<Record<string, string>>> = {
   died: "its process died",
 };
 
-function colourOf(span: Span): Colour {
+function colourOf(span: Bar): Colour {
   const ending = "outcome" in span ? span.outcome : undefined;
   if (ending === "failed" || ending === "died" || span.kind === "death") return "red";
   switch (span.kind) {
@@ -149,6 +166,7 @@ function colourOf(span: Span): Colour {
     case "transaction":
     case "child":
     case "attempt":
+    case "running":
       return "cyan";
     case "paused":
     case "cancelling":

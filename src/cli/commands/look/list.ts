@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { wholeNumberOption } from "../../options/option-values.ts";
 import { filterOf, withFilter, type FilterOptions } from "../../options/run-filter.ts";
+import { listedJson, withStandings } from "../../standings.ts";
 import { runTable } from "../../text/run-text.ts";
 
 interface ListOptions extends FilterOptions {
@@ -17,17 +18,18 @@ export function addList(program: Command, cli: Cli): void {
     .option("--after <cursor>", "continue after the previous page: its next cursor")
     .action(
       cli.action(async (context, options: ListOptions) => {
-        const { pages } = await context.openForReading();
-        const page = await pages.executions.list({
+        const opened = await context.openForReading();
+        const page = await opened.pages.executions.list({
           ...filterOf(options),
           ...(options.limit !== undefined && { limit: options.limit }),
           ...(options.after !== undefined && { after: options.after }),
           signal: context.stop,
         });
-        const { items, next, damaged, looked } = page;
+        const { next, damaged, looked } = page;
+        const items = await withStandings(opened, page.items, context.now());
         if (context.isJson)
           return context.printJson({
-            items,
+            items: items.map(listedJson),
             next: next ?? null,
             ...(looked !== undefined && { looked }),
             damaged,

@@ -1,5 +1,5 @@
 import { openWaits, type OpenWait } from "../../../model/execution/open-waits.ts";
-import type { LoggedEvent } from "../../../model/execution/event.ts";
+import type { LoggedEvent, LoggedResponse } from "../../../model/execution/event.ts";
 import type { Metadata } from "../../../model/execution/metadata.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { spokenStanding } from "../../../model/execution/spoken-standing.ts";
@@ -9,17 +9,13 @@ import type { ReadableHoldfast } from "../../../open/open-existing.ts";
 import type { Damaged } from "../../../stores/damage.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import type { Executions } from "../../../stores/execution/executions.ts";
-import { executionContext } from "../../../stores/execution/context.ts";
 import type { Question } from "../../../stores/execution/read/questions.ts";
 import type { ExecutionView } from "../../../stores/execution/read/read.ts";
-import type { ExecutionSummary } from "../../../stores/execution/read/summary.ts";
-import { findUnserved } from "../../../stores/execution/read/unserved.ts";
 import type { CliContext } from "../../context.ts";
 import { canBeRead } from "../can-be-read.ts";
 import { everyItem } from "../../../stores/every-page.ts";
+import { isDueBy, patienceMs, unservedOf, withStandings, type ListedRun } from "../../standings.ts";
 
-/** The time in milliseconds after which a due run may count as unserved, as in handles. */
-const patienceMs = 2_000;
 const childrenMax = 200;
 const questionsMax = 100;
 
@@ -41,16 +37,20 @@ export interface RunPicture {
   readonly events: readonly TimedEvent[];
   /** The calls, waits and attempts since its last start, as bars over time. */
   readonly spans: readonly Span[];
+  /** The instant since which its code has run without recording anything; null unless it runs now. */
+  readonly runningSince: number | null;
   /** The signals sent to it, received or not. */
   readonly signals: readonly SentSignal[];
-  readonly children: readonly ExecutionSummary[];
+  readonly children: readonly ListedRun[];
   readonly hasMoreChildren: boolean;
   /** Unreadable rows of the run and of the runs below it, which are missing here. */
   readonly damaged: readonly Damaged[];
 }
 
-interface TimedEvent extends LoggedEvent<unknown> {
+export interface TimedEvent extends LoggedEvent<unknown> {
   readonly tookMs?: number;
+  /** The end of the child that it requested. */
+  readonly answer?: ExecutionResult;
 }
 
 interface SentSignal {
@@ -86,21 +86,16 @@ export async function pictureOf(
   const isOverdue = isDueBy(run, now - patienceMs);
   const isReadable = !isOverdue || (await canBeRead(executions, id, wait));
   const isUnserved =
-    isOverdue && isReadable && (await isServedByNobody(opened, run, now - patienceMs));
+    isOverdue &&
+    isReadable &&
+    (await unservedOf(opened, [run], now - patienceMs)).has(run.function);
   const status = isUnserved ? "unserved" : run.status;
-  const answered = new Map(
-    responses.flatMap(({ at, response }) =>
-      response.kind === "child"
-        ? [[response.child as string, at]]
-        : response.kind === "delay"
-          ? [[response.delay as string, at]]
-          : [],
-    ),
-  );
+  const answered = answersOf(responses);
   const begun = events.findLast(
     ({ event }) => event.kind === "continued" || event.kind === "created",
   )?.event;
   const first = events[0]?.event;
+  const spans = spansOf(events, responses);
   return {
     run,
     status,
@@ -116,11 +111,16 @@ export async function pictureOf(
     result: await executions.result(id, wait),
     isReadable,
     events: events.map((logged) => timed(logged, answered)),
-    spans: spansOf(events, responses),
+    spans,
+    runningSince: runningSince(run, events, spans),
     signals: responses.flatMap(({ at, response }) =>
       response.kind === "signal" ? [{ at, signal: response.signal, value: response.value }] : [],
     ),
-    children: tree.items.filter((below) => below.id !== run.id),
+    children: await withStandings(
+      opened,
+      tree.items.filter((below) => below.id !== run.id),
+      now,
+    ),
     hasMoreChildren: tree.isCut,
     damaged: [log, answers, tree].flatMap(({ damaged }) => damaged),
   };
@@ -156,7 +156,37 @@ function withParked(
   return [...named.filter(isParked), ...named.filter((wait) => !isParked(wait))];
 }
 
-function timed(logged: LoggedEvent<unknown>, answered: ReadonlyMap<string, number>): TimedEvent {
+/** A step is recorded at its end, so the log shows the code that runs only by what came before. */
+function runningSince(
+  { state }: ExecutionView,
+  events: readonly LoggedEvent<unknown>[],
+  spans: readonly Span[],
+): number | null {
+  const isDrawn = spans.some(
+    ({ kind, ended }) => ended === null && ["step", "transaction", "attempt"].includes(kind),
+  );
+  return state.pending.kind === "locked" && !isDrawn ? (events.at(-1)?.at ?? null) : null;
+}
+
+interface Answer {
+  readonly at: number;
+  readonly result?: ExecutionResult;
+}
+
+/** The ends of children and delays, by their ids. */
+function answersOf(responses: readonly LoggedResponse<unknown>[]): ReadonlyMap<string, Answer> {
+  return new Map<string, Answer>(
+    responses.flatMap(({ at, response }) =>
+      response.kind === "child"
+        ? [[response.child as string, { at, result: response.result as ExecutionResult }]]
+        : response.kind === "delay"
+          ? [[response.delay as string, { at }]]
+          : [],
+    ),
+  );
+}
+
+function timed(logged: LoggedEvent<unknown>, answered: ReadonlyMap<string, Answer>): TimedEvent {
   const { event, at } = logged;
   const asked =
     event.kind === "childRequested"
@@ -164,20 +194,8 @@ function timed(logged: LoggedEvent<unknown>, answered: ReadonlyMap<string, numbe
       : event.kind === "delayRequested"
         ? event.delay
         : undefined;
-  const until = asked === undefined ? undefined : answered.get(asked);
-  return until === undefined ? logged : { ...logged, tookMs: until - at };
-}
-
-function isDueBy({ status, state: { pending } }: ExecutionView, instant: number): boolean {
-  return status === "pending" && pending.kind === "pending" && pending.dueAt <= instant;
-}
-
-/** Tells whether no worker runs the function of a run that has been due for a while, as `status()` of a handle does. */
-async function isServedByNobody(
-  { database }: ReadableHoldfast,
-  { function: name }: ExecutionView,
-  dueBy: number,
-): Promise<boolean> {
-  const find = findUnserved(executionContext(database, {}));
-  return (await database.read(find, { only: name, dueBy })).length > 0;
+  const answer = asked === undefined ? undefined : answered.get(asked);
+  if (answer === undefined) return logged;
+  const { result } = answer;
+  return { ...logged, tookMs: answer.at - at, ...(result !== undefined && { answer: result }) };
 }

@@ -2,20 +2,26 @@ import type { Command } from "commander";
 import type { Interruption } from "../../../model/execution/interruption.ts";
 import { isMetadata, type Metadata } from "../../../model/execution/metadata.ts";
 import type { ComparedCall, Mismatch } from "../../../model/execution/mismatch.ts";
-import { spokenEvent } from "../../../model/execution/spoken-event.ts";
-import { exactInstant, spokenDuration, spokenInstant } from "../../../model/time/spoken.ts";
+import { spokenDuration, spokenInstant } from "../../../model/time/spoken.ts";
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
 import { wholeNumberOption } from "../../options/option-values.ts";
+import { listedJson } from "../../standings.ts";
 import { runTable, statusColour } from "../../text/run-text.ts";
 import { barred, oneLine } from "../../text/style.ts";
 import { tableLines } from "../../text/table.ts";
 import { timelineLines } from "../../text/timeline.ts";
 import { errorLines, valueText } from "../../text/value-text.ts";
+import { eventLines } from "./event-lines.ts";
 import { questionLines } from "./question-lines.ts";
 import { pictureOf, type RunPicture } from "./run-picture.ts";
 
 const eventsShown = 50;
+
+interface ShowOptions {
+  readonly events?: number;
+  readonly values?: true;
+}
 
 type Parked = Extract<Interruption, { readonly kind: "parked" }>;
 
@@ -30,15 +36,21 @@ export function addShow(program: Command, cli: Cli): void {
       `the number of newest events (default: ${eventsShown}; with --json all)`,
       wholeNumberOption,
     )
+    .option("--values", "include the results of steps and children in the log")
     .action(
-      cli.action(async (context, options: { events?: number }, id: string) => {
+      cli.action(async (context, options: ShowOptions, id: string) => {
         const opened = await context.openForReading();
         const picture = await pictureOf(context, opened, id);
         const { events: all } = picture;
         const count = options.events ?? (context.isJson ? all.length : eventsShown);
         const events = count === 0 ? [] : all.slice(-count);
-        context.answer({ ...picture, events }, () =>
-          pictureText(context, { ...picture, events }, all.length),
+        const children = picture.children.map(listedJson);
+        context.answer({ ...picture, events, children }, () =>
+          pictureText(
+            context,
+            { ...picture, events },
+            { count: all.length, withValues: options.values === true },
+          ),
         );
         context.noteDamaged(picture.damaged);
         if (opened.sealed !== undefined)
@@ -47,7 +59,11 @@ export function addShow(program: Command, cli: Cli): void {
     );
 }
 
-function pictureText(context: CliContext, picture: RunPicture, eventCount: number): string {
+function pictureText(
+  context: CliContext,
+  picture: RunPicture,
+  log: Parameters<typeof eventLines>[2],
+): string {
   const { style } = context;
   const { run, status, words, children, hasMoreChildren } = picture;
   const head = `${style("bold", run.id)}  ${run.function}  ${style(statusColour(status), status)}`;
@@ -60,8 +76,9 @@ function pictureText(context: CliContext, picture: RunPicture, eventCount: numbe
       now: context.now(),
       style: context.style,
       width: context.width,
+      runningSince: picture.runningSince,
     }),
-    logLines(context, picture, eventCount),
+    eventLines(context, picture, log),
     children.length === 0
       ? []
       : [
@@ -210,65 +227,4 @@ function nextLines(
       : text;
     return style("dim", `  → ${oneLine(whole)}`);
   });
-}
-
-function logLines(
-  context: CliContext,
-  { events, signals }: RunPicture,
-  count: number,
-): readonly string[] {
-  if (events.length === 0) return [];
-  const { style, width } = context;
-  const { timeZone } = context.host;
-  const happened = withSignals(events, signals);
-  const rows = happened.map(({ version, at, words }, index) => {
-    const before = happened[index - 1]?.at;
-    return [
-      { text: version, colour: "dim" as const },
-      exactInstant(at, timeZone),
-      before === undefined ? "" : `+${spokenDuration(at - before)}`,
-      words,
-    ];
-  });
-  return [
-    style("bold", "Log") +
-      (count > events.length
-        ? style("dim", ` (the last ${events.length} of ${count}: --events ${count} shows all)`)
-        : ""),
-    ...tableLines({
-      headings: ["", "AT", "", "EVENT"],
-      rows,
-      style,
-      width,
-    }),
-  ];
-}
-
-interface Happening {
-  /** Empty for a signal: it is not an event of the log, so a fork cannot start there. */
-  readonly version: string;
-  readonly at: number;
-  readonly words: string;
-}
-
-/** The events, merged with the signals sent since the first of them. */
-function withSignals(
-  events: RunPicture["events"],
-  signals: RunPicture["signals"],
-): readonly Happening[] {
-  const from = events[0]?.at ?? 0;
-  const logged = events.map(({ version, at, event, tookMs }) => ({
-    version: String(version),
-    at,
-    words: `${spokenEvent(event, at)}${tookMs === undefined ? "" : `, took ${spokenDuration(tookMs)}`}`,
-  }));
-  const sent = signals
-    .filter(({ at }) => at >= from)
-    .map(({ at, signal, value }) => ({
-      version: "",
-      at,
-      words: `signal ${signal} arrived: ${valueText(value)}`,
-    }));
-  // Sorting is stable, so events precede signals of the same instant.
-  return [...logged, ...sent].toSorted((a, b) => a.at - b.at);
 }

@@ -95,17 +95,21 @@ const changes = [
 
 function scheduleTable(context: CliContext, items: readonly RunSchedule[]): string {
   const now = context.now();
-  const { timeZone } = context.host;
-  const instant = (at: number): string => spokenInstant(at, now, timeZone);
   return tableLines({
-    headings: ["NAME", "FUNCTION", "WHEN", "LAST", "NEXT"],
-    rows: items.map((schedule) => [
-      schedule.name,
-      schedule.function,
-      cadenceText(schedule),
-      schedule.lastAt === null ? "" : instant(schedule.lastAt),
-      schedule.isPaused ? { text: "paused", colour: "yellow" } : nextText(schedule, now, instant),
-    ]),
+    headings: ["NAME", "FUNCTION", "WHEN", "ZONE", "LAST", "NEXT"],
+    rows: items.map((schedule) => {
+      const { name, cadence, lastAt, isPaused } = schedule;
+      const timeZone = cadence.kind === "cron" ? cadence.timeZone : context.host.timeZone;
+      const instant = (at: number): string => spokenInstant(at, now, timeZone);
+      return [
+        name,
+        schedule.function,
+        cadenceText(schedule),
+        timeZone,
+        lastAt === null ? "" : instant(lastAt),
+        isPaused ? { text: "paused", colour: "yellow" } : nextText(schedule, now, instant),
+      ];
+    }),
     style: context.style,
     width: context.width,
   }).join("\n");
@@ -127,7 +131,5 @@ function nextText(
 }
 
 function cadenceText({ cadence }: RunSchedule): string {
-  return cadence.kind === "cron"
-    ? `${cadence.expression} (${cadence.timeZone})`
-    : `every ${spokenDuration(cadence.everyMs)}`;
+  return cadence.kind === "cron" ? cadence.expression : `every ${spokenDuration(cadence.everyMs)}`;
 }
