@@ -31,6 +31,7 @@ export type {
   StartOptions,
   StepContext,
   StepOptions,
+  TransactionOptions,
   WorkflowContext,
 } from "./runtime/definition/workflow-context.ts";
 export type { AnswerReply } from "./stores/execution/control/resolve.ts";

@@ -17,7 +17,7 @@ export function startedBody<O>(name: string, body: () => Tx<O>): Tx<O> {
 }
 
 /** Refuses an async function without calling it. @throws HoldfastError `OPERATION_INVALID` */
-function refuseAsync(name: string, body: () => unknown): void {
+export function refuseAsync(name: string, body: () => unknown): void {
   const tag = safely(() => Object.prototype.toString.call(body), "");
   if (asyncTags.has(tag)) throw asyncBody(name);
 }

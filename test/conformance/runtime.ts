@@ -36,6 +36,7 @@ import { runtimeReportsSuite } from "./runtime/reports.suite.ts";
 import { runtimeRetentionSuite } from "./runtime/retention.suite.ts";
 import { runtimeSchedulesSuite } from "./runtime/schedules.suite.ts";
 import { runtimeSpansSuite } from "./runtime/spans.suite.ts";
+import { storeTransactionsSuite } from "./runtime/store-transactions.suite.ts";
 import { runtimeSuspectsSuite } from "./runtime/suspects.suite.ts";
 import { runtimeAgentTurnsSuite } from "./runtime/agent-turns.suite.ts";
 import { runtimeTransactionsSuite } from "./runtime/transactions.suite.ts";
@@ -68,6 +69,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeTransactionsSuite(backend);
     runtimeAgentTurnsSuite(backend);
     assertedRunSuite(backend);
+    storeTransactionsSuite(backend);
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);
     runtimeClosingSuite(backend);

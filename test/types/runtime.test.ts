@@ -15,7 +15,7 @@ import {
   type Workflow,
   type WorkflowContext,
 } from "../../src/index.ts";
-import { row, run as execute, sql } from "../../src/kernel.ts";
+import { row, rows, run as execute, sql } from "../../src/kernel.ts";
 import type { Schema } from "../../src/runtime/definition/schema.ts";
 
 /** An interface, which has no index signature, with what JSON does not have. */
@@ -270,6 +270,15 @@ test("a step gives what its body gives, a transaction what its generator returns
         return found?.cents;
       }),
     ).toEqualTypeOf<Promise<number | undefined>>();
+    expectTypeOf(
+      ctx.transaction(
+        "count",
+        { isolation: "readCommitted", retry: { maxRetries: 1 } },
+        function* () {
+          return (yield* rows(sql`SELECT 1`)).length;
+        },
+      ),
+    ).toEqualTypeOf<Promise<number>>();
     return [
       // @ts-expect-error: what does it do?
       ctx.step("nothing"),
@@ -281,6 +290,14 @@ test("a step gives what its body gives, a transaction what its generator returns
       ctx.step("nested", (inner: WorkflowContext) => inner.id),
       // @ts-expect-error: a transaction cannot await.
       ctx.transaction("async", async () => 1),
+      // @ts-expect-error: nor with options.
+      ctx.transaction("async", { isolation: "readCommitted" }, async () => 1),
+      // @ts-expect-error: nor a generator that awaits.
+      ctx.transaction("async", async function* () {}),
+      // @ts-expect-error: there are two isolations.
+      ctx.transaction("dirty", { isolation: "readUncommitted" }, clear),
+      // @ts-expect-error: a transaction has no timeout of its own.
+      ctx.transaction("hasty", { timeout: 5 }, clear),
       // @ts-expect-error: `yield` without its star.
       ctx.transaction("starless", function* () {
         yield clear();

@@ -1,6 +1,7 @@
 import type { JsonSchema } from "../../model/json-schema/json-schema.ts";
 import type { Duration } from "../../model/time/durations.ts";
 import type { StartAt } from "../../model/time/instants.ts";
+import type { Isolation } from "../../sql/isolation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import type { DurableFunction, Signal } from "./definitions.ts";
 import type { RetryOptions } from "./retries.ts";
@@ -49,6 +50,18 @@ export interface StepOptions {
   readonly retry?: RetryOptions;
   /** The time limit of one attempt. An attempt that exceeds it is aborted and counts as failed. */
   readonly timeout?: Duration;
+}
+
+export interface TransactionOptions {
+  /**
+   * `"serializable"`, the default, decides by one snapshot and is retried when others interfere.
+   * `"readCommitted"` is for bodies that use parts of the stores, such as
+   * `executions.signal.prepare(…)`. Its statements see what others have committed in between, so
+   * lock the rows that you decide by with `lockRow`.
+   */
+  readonly isolation?: Isolation;
+  /** For attempts that the database interrupted. Defaults to 5 retries, the first after 100 ms. */
+  readonly retry?: RetryOptions;
 }
 
 /** The context of one attempt of a step. */
@@ -199,7 +212,8 @@ export interface WorkflowContext<Next = unknown> {
   /**
    * Writes to your own tables in the transaction that records the call, so the
    * writes happen exactly once. If the database interrupts it, it is retried
-   * like a step. An error that the body throws is its outcome.
+   * like a step. An error that the body throws is its outcome. Parts that the stores
+   * prepared run inside `{ isolation: "readCommitted" }`.
    * @throws HoldfastError `EXECUTION_CHANGED_INSIDE` when the body ends, cancels or pauses this run
    * @example
    * await ctx.transaction("book", function* () {
@@ -207,6 +221,7 @@ export interface WorkflowContext<Next = unknown> {
    * });
    */
   transaction<T>(name: string, body: () => Tx<T>): Promise<T>;
+  transaction<T>(name: string, options: TransactionOptions, body: () => Tx<T>): Promise<T>;
   /** Waits for a duration, from milliseconds to years. It holds no worker place and no connection. */
   sleep(time: Duration): Promise<void>;
   /** Waits until an instant: a Date, or milliseconds since 1970. */

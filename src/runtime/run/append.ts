@@ -121,8 +121,8 @@ export function transact(run: RunState): boolean {
   if (taken === undefined) return true;
   run.isAppending = true;
   const { seen } = run;
-  const { call, name, body } = taken.transaction;
-  void run.host.transact(run, { call, name, body, seen }).then((done) => {
+  const { call, name, isolation, body } = taken.transaction;
+  void run.host.transact(run, { call, name, isolation, body, seen }).then((done) => {
     if (done === undefined) return;
     if ("thrown" in done) {
       run.isAppending = false;

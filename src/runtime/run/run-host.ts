@@ -3,6 +3,7 @@ import type { ExecutionCodec } from "../../model/execution/codec.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { Clock } from "../../model/time/clock.ts";
+import type { Isolation } from "../../sql/isolation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import type {
   ExecutionDraft,
@@ -59,6 +60,7 @@ export interface TransactionDraft {
   readonly call: number;
   readonly name: string;
   readonly seen: number;
+  readonly isolation: Isolation;
   readonly body: () => Tx<unknown>;
 }
 

@@ -3,6 +3,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import { jittered, retryPauseMs, type RetryPolicy } from "../../model/time/retry-policy.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
+import type { Isolation } from "../../sql/isolation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
 import type { StepBody } from "../definition/workflow-context.ts";
@@ -22,11 +23,12 @@ export interface Step {
 }
 
 /** A call of `ctx.transaction`. */
-interface Transaction {
+export interface Transaction {
   readonly kind: "transaction";
   readonly call: number;
   readonly name: string;
   readonly body: () => Tx<unknown>;
+  readonly isolation: Isolation;
   readonly retry: RetryPolicy;
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { HoldfastError, isHoldfastError } from "../../../src/model/errors.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { activity, workflow } from "../../../src/runtime/definition/definitions.ts";
-import type { Database } from "../../../src/sql/database.ts";
+import type { Database, WriteOptions } from "../../../src/sql/database.ts";
 import { rollbackWith, row, run as execute, type Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { overlaid } from "../../../src/testing/overlaid.ts";
@@ -35,9 +35,9 @@ function meddlingWithAttempts(
   ) => Promise<unknown>,
 ): Database {
   const write = (...call: unknown[]): Promise<unknown> => {
-    const [name, body] = call as [unknown, () => Tx<unknown>];
+    const [name, body, options] = call as [unknown, () => Tx<unknown>, WriteOptions];
     return name === "transaction book"
-      ? through(body, (given) => database.write(name, given))
+      ? through(body, (given) => database.write(name, given, options))
       : database.write(...(call as Parameters<Database["write"]>));
   };
   return overlaid(database, { write } as Partial<Database>);
@@ -142,6 +142,34 @@ function interruptedTests(backend: Backend): void {
         }),
       );
   }
+
+  for (const isolation of ["serializable", "readCommitted"] as const)
+    test(
+      `[RN2] is attempted again as often as its retry says, ${isolation}`,
+      onRuntime(backend, async ({ database, another }) => {
+        await database.write("table", createNoteTable);
+        const tally = new Tally();
+        const meddled = await another(
+          {},
+          interrupting(database, () => tally.count("attempt") > 0),
+        );
+        const patient = workflow("patient", (ctx, maxRetries: number) =>
+          ctx.transaction("book", { isolation, retry: { maxRetries, backoff: 1 } }, function* () {
+            yield* execute(sql`INSERT INTO app_note (id, half, body) VALUES ('n', 1, 'x')`);
+          }),
+        );
+        await meddled.work([patient]);
+        for (const [maxRetries, attempts] of [
+          [0, 1],
+          [2, 4],
+        ] as const) {
+          const error = await rejection((await meddled.start(patient, maxRetries)).result());
+          expect(error.cause).toMatchObject({ code: "STATEMENT_INTERRUPTED" });
+          expect(tally.of("attempt")).toBe(attempts);
+        }
+        expect(await booked(database)).toEqual({ n: 0 });
+      }),
+    );
 
   test(
     "and that waits for its next attempt fails when its run is cancelled",

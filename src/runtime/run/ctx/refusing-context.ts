@@ -7,6 +7,7 @@ import type {
   StartOptions,
   StepBody,
   StepOptions,
+  TransactionOptions,
 } from "../../definition/workflow-context.ts";
 import { RunContext } from "./run-context.ts";
 import { ctxInStep, where } from "../step-context.ts";
@@ -48,9 +49,13 @@ export class RefusingContext extends RunContext {
     }
   }
 
-  override transaction<T>(name: string, body: () => Tx<T>): Promise<T> {
+  override transaction<T>(
+    name: string,
+    first: (() => Tx<T>) | TransactionOptions,
+    second?: () => Tx<T>,
+  ): Promise<T> {
     try {
-      return super.transaction(name, body);
+      return super.transaction(name, first, second);
     } catch (error) {
       return refusal(error, this, "transaction");
     }

@@ -2,12 +2,11 @@ import { childId } from "../../../model/ids/execution-id.ts";
 import { delayId } from "../../../model/ids/delay-id.ts";
 import type { Metadata } from "../../../model/execution/metadata.ts";
 import { oneOffJoinSet, type JoinSetId } from "../../../model/ids/join-set-id.ts";
-import { checkedText, givenInvalid, optionsOf } from "../../../model/shape.ts";
+import { checkedText, optionsOf } from "../../../model/shape.ts";
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { instantOfDate, resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { definitionOf, signalOf } from "../../definition/definitions.ts";
-import { retryPolicyOf } from "../../definition/retries.ts";
 import { runLog } from "../run-log.ts";
 import type {
   CallOptions,
@@ -20,6 +19,7 @@ import type {
   StartOptions,
   StepBody,
   StepOptions,
+  TransactionOptions,
   WorkflowContext,
 } from "../../definition/workflow-context.ts";
 import { callSite } from "./call-site.ts";
@@ -51,6 +51,7 @@ import { randomOf, runIdOf, uuidOf, type Draw } from "./draws.ts";
 import { JoinSetNames, RunJoinSet } from "./join-set.ts";
 import { questionFor } from "./question.ts";
 import type { RunState } from "../run-state.ts";
+import { stepDraft, transactionDraft, type TaskDraft } from "./task-drafts.ts";
 import { where } from "../step-context.ts";
 
 /** Implements the methods of a workflow's `ctx`: see `WorkflowContext` for the contract of each. Refusals are thrown. */
@@ -149,47 +150,24 @@ export class RunContext implements WorkflowContext {
     first: StepBody<unknown> | StepOptions,
     second?: StepBody<unknown>,
   ): Promise<never> {
-    const asked = shape("step", checkedText("A step's name", name));
-    const isBare = second === undefined && typeof first === "function";
-    const { retry, timeout } = isBare
-      ? noOptions
-      : optionsOf<StepOptions>(first as StepOptions, ["retry", "timeout"]);
-    const body = isBare ? first : second;
-    if (typeof body !== "function") throw givenInvalid(`step "${name}"`, "a function", body);
-    const run = this.#run;
-    // All arguments are checked before the call exists: a refused call would stay open.
-    const policy = retryPolicyOf(retry);
-    const timeoutMs = timeoutOf(timeout);
-    const call = takeCall(run, asked);
-    const promise = promiseOf(run, call, asked, false);
-    const { number } = call;
-    beginTask(run, call, {
-      kind: "step",
-      call: number,
-      name,
-      body,
-      retry: policy,
-      timeoutMs,
-    });
-    return promise as Promise<never>;
+    return this.#task(stepDraft(name, first, second)) as Promise<never>;
   }
 
-  transaction<T>(name: string, body: () => Tx<T>): Promise<T> {
-    if (typeof body !== "function")
-      throw givenInvalid(`transaction "${name}"`, "a generator function", body);
+  transaction<T>(
+    name: string,
+    first: (() => Tx<T>) | TransactionOptions,
+    second?: () => Tx<T>,
+  ): Promise<T> {
+    return this.#task(transactionDraft(name, first, second)) as Promise<T>;
+  }
+
+  #task(draft: TaskDraft): Promise<unknown> {
     const run = this.#run;
-    const asked = shape("transaction", checkedText("A transaction's name", name));
+    const asked = shape(draft.kind, draft.name);
     const call = takeCall(run, asked);
     const promise = promiseOf(run, call, asked, false);
-    const { number } = call;
-    beginTask(run, call, {
-      kind: "transaction",
-      call: number,
-      name,
-      body,
-      retry: retryPolicyOf(undefined),
-    });
-    return promise as Promise<T>;
+    beginTask(run, call, { ...draft, call: call.number });
+    return promise;
   }
 
   sleep(time: Duration): Promise<void> {
@@ -363,8 +341,6 @@ export class RunContext implements WorkflowContext {
     return { id, promise };
   }
 }
-
-const noOptions: StepOptions = {};
 
 function timeoutOf(timeout: Duration | undefined): number | undefined {
   return timeout === undefined ? undefined : durationMs(timeout, "timeout");

@@ -5,7 +5,10 @@ import type { Tx } from "../../../sql/operation.ts";
 import { startedBody } from "../../../sql/body.ts";
 import { appendEvents } from "../../../stores/execution/log/append.ts";
 import type { AppendOutcome } from "../../../stores/execution/log/append-to.ts";
-import { recordTransaction } from "../../../stores/execution/log/transaction.ts";
+import {
+  recordTransaction,
+  type TransactionOutcome,
+} from "../../../stores/execution/log/transaction.ts";
 import type { Entry } from "../../run/journal.ts";
 import type {
   AppendDraft,
@@ -135,7 +138,7 @@ export class Appends {
    */
   async transact(
     run: RunState,
-    { name, call, seen, body }: TransactionDraft,
+    { name, call, seen, isolation, body }: TransactionDraft,
   ): Promise<(Appended & { readonly entry: Entry }) | RolledBack | undefined> {
     const { database, store, clock } = this.#context;
     const at = clock.now();
@@ -146,11 +149,12 @@ export class Appends {
     const done = await this.#until(run, { version: run.version }, async (version) => {
       const input = { id: run.id, version, at, name, call, seen, fence: this.#fence };
       try {
-        const outcome = await database.write(`transaction ${name}`, () => {
+        const attempt = (): Tx<TransactionOutcome> => {
           // The database may run the body again. A refusal before its next start is not the user's error.
           place.isInBody = false;
           return recordTransaction(store, input, watched);
-        });
+        };
+        const outcome = await database.write(`transaction ${name}`, attempt, { isolation });
         return { ...appended(version, outcome), entry: outcome.entry };
       } catch (error) {
         rolledBack = place.rolledBackBy(error);
