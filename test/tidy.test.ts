@@ -51,8 +51,11 @@ const mayImport: ImportRules = {
   cli: ["model", "host", "sql", "stores", "runtime", "open", "http"],
 };
 
-/** Reached in November 2026 were 252, from 451; the runtime came with about thirty of its own, the test kit with fifteen. */
-const doorNamesMax = 300;
+/**
+ * Reached in November 2026 were 252, from 451. The runtime came with about thirty of its own, the
+ * test kit with fifteen, questions, live output and options of transactions with ten.
+ */
+const doorNamesMax = 310;
 
 describe("layout", () => {
   test("folders import only what the layout allows", () => {

@@ -29,6 +29,7 @@ import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
 import { runtimeQuestionsSuite } from "./runtime/questions.suite.ts";
 import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
 import { runtimeMetadataSuite } from "./runtime/metadata.suite.ts";
+import { announcedStepsSuite } from "./runtime/announced.suite.ts";
 import { assertedRunSuite } from "./runtime/asserted-run.suite.ts";
 import { runtimeMismatchSuite } from "./runtime/mismatch.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
@@ -70,6 +71,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeAgentTurnsSuite(backend);
     assertedRunSuite(backend);
     storeTransactionsSuite(backend);
+    announcedStepsSuite(backend);
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);
     runtimeClosingSuite(backend);

@@ -2,15 +2,12 @@ import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import {
   activity,
-  schedule,
   signal,
   workflow,
   type Activity,
   type Child,
   type Holdfast,
   type Run,
-  type RunSchedule,
-  type RunSchedules,
   type Signal,
   type Workflow,
   type WorkflowContext,
@@ -369,39 +366,4 @@ test("continueWith may be returned beside a result", () => {
     return "done";
   });
   expectTypeOf(poller).toEqualTypeOf<Workflow<number, string>>();
-});
-
-test("a schedule takes the input of its function", () => {
-  const calls = (holdfast: Holdfast) => {
-    const daily = { cron: "0 9 * * *" };
-    return holdfast.work([
-      fulfil,
-      schedule("a", daily, fulfil, order),
-      schedule("b", { ...daily, timeZone: "Europe/Berlin" }, plain),
-      schedule("c", { every: "1 hour", overlap: "queue" }, optional),
-      schedule("d", { every: 5_000, catchUp: "all" }, optional, 5),
-      schedule("e", daily, parsed, "5"),
-      // @ts-expect-error: the input is missing.
-      schedule("f", daily, fulfil),
-      // @ts-expect-error: it takes none.
-      schedule("g", daily, plain, 5),
-      // @ts-expect-error: the schema takes texts.
-      schedule("h", daily, parsed, 5),
-      schedule("i", daily, fulfil, {
-        ...order,
-        // @ts-expect-error: there is no such property.
-        odd: 1,
-      }),
-      // @ts-expect-error: it has neither cron nor every.
-      schedule("j", {}, plain),
-      // @ts-expect-error: there is no such overlap.
-      schedule("k", { ...daily, overlap: "replace" }, plain),
-      // @ts-expect-error: a function is made by `workflow` or `activity`.
-      schedule("l", daily, () => 1),
-    ]);
-  };
-  expectTypeOf(calls).returns.resolves.toBeVoid();
-  expectTypeOf<Holdfast["schedules"]>().toEqualTypeOf<RunSchedules>();
-  expectTypeOf<RunSchedule["next"]>().toEqualTypeOf<readonly number[]>();
-  expectTypeOf<Awaited<ReturnType<RunSchedules["fire"]>>>().toEqualTypeOf<Run<unknown>>();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Span } from "../../model/execution/spans.ts";
+import type { Span } from "../../model/execution/span.ts";
 import { timelineLines } from "./timeline.ts";
 
 const plain = (_: unknown, text: string): string => text;

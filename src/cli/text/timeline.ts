@@ -1,5 +1,5 @@
 import { unreachable } from "../../model/errors.ts";
-import type { Span } from "../../model/execution/spans.ts";
+import type { Span } from "../../model/execution/span.ts";
 import { spokenDuration } from "../../model/time/spoken.ts";
 import { oneLine, type Colour, type Style } from "./style.ts";
 import { clipped, fitted, widthOf } from "./text-width.ts";
@@ -104,7 +104,8 @@ function drawn(span: Bar, end: number, { from, columns, msPerColumn }: Scale): s
     cells.fill(mark, first, Math.min(columns, last + 1));
   };
   fill(span.began, end, isRunning(span) ? "=" : "-");
-  if ("attempts" in span) for (const { began, ended } of span.attempts) fill(began, ended, "=");
+  if ("attempts" in span)
+    for (const { began, ended } of span.attempts) fill(began, ended ?? end, "=");
   if (span.ended === null) cells[columns - 1] = ">";
   return cells.join("");
 }

@@ -68,6 +68,8 @@ function deathsInARow(
     if (counts === "death" || counts === "aloneDeath") deaths += 1;
     if (counts === "aloneDeath" && isOfCleanup) aloneDeaths += 1;
     if (event.kind === "cancellationRequested") isOfCleanup = false;
+    // A step that begins may be the one that kills.
+    if (event.kind === "stepBegan") continue;
     if (counts === "attempt" || endsDeaths.has(event.kind) || isHistoryEvent(event)) break;
   }
   return { deaths, aloneDeaths };

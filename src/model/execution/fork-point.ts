@@ -18,6 +18,8 @@ export function isKeptOnRetry({ kind, outcome }: Tried): boolean {
     case "joinNextTried":
     case "waiting":
     case "stepAttemptFailed":
+    // Its steps begin again.
+    case "stepBegan":
     // A retried run is not being cancelled.
     case "cancellationDelivered":
       return false;

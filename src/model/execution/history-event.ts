@@ -108,6 +108,8 @@ export type HistoryFact<V = Encoded> =
    * its cleanup.
    */
   | { readonly kind: "cancellationDelivered" }
+  /** An announced step begins this attempt. It is written once for each attempt, and shows no progress. */
+  | { readonly kind: "stepBegan"; readonly name: string; readonly attempt: number }
   | {
       readonly kind: "stepFinished";
       readonly name: string;
@@ -166,6 +168,7 @@ const historyKinds: Readonly<Record<HistoryKind, true>> = {
   receiveRequested: true,
   receiveTimedOut: true,
   cancellationDelivered: true,
+  stepBegan: true,
   stepFinished: true,
   stepAttemptFailed: true,
   transactionFinished: true,
@@ -174,6 +177,14 @@ const historyKinds: Readonly<Record<HistoryKind, true>> = {
 
 export function isHistoryKind(kind: string): kind is HistoryKind {
   return Object.hasOwn(historyKinds, kind);
+}
+
+/**
+ * False for a history event that only says that a body begins. A process may die of that body again
+ * and again, so the event clears no deaths.
+ */
+export function showsProgress({ kind }: { readonly kind: string }): boolean {
+  return kind !== "stepBegan";
 }
 
 export function isHistoryEvent<V>(

@@ -114,6 +114,7 @@ function note<V>(open: Map<string, OpenWait>, { event, at: since }: LoggedEvent<
     }
     case "receiveTimedOut":
     case "signalReceived":
+    case "stepBegan":
     case "stepFinished":
     case "transactionFinished":
       return void open.delete(call);

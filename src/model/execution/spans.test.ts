@@ -103,6 +103,48 @@ describe("[RN1] the bars of a run", () => {
     ]);
   });
 
+  test("[RN3] draw an announced step from its beginning, with the attempt that died and the one under way", () => {
+    const began = (call: number, name: string, number: number) => ({
+      kind: "stepBegan",
+      call,
+      name,
+      attempt: number,
+    });
+    const events = log(
+      [0, created],
+      [10, began(1, "pay", 1)],
+      [20, began(2, "mail", 1)],
+      [60, { kind: "ownerDied", owner: "o", dueAt: 60, counts: "death" }],
+      [90, stepDone(1, "pay", { ran: [-20, -5] })],
+      [95, { kind: "stepAttemptFailed", call: 2, name: "mail", attempt: 1, retryAt: 99 }],
+      [99, began(2, "mail", 2)],
+    );
+    const died = { attempt: 1, ended: 60, outcome: "died" };
+    expect(spansOf(events, []).filter(({ kind }) => kind === "step")).toMatchObject([
+      {
+        began: 10,
+        ended: 85,
+        name: "pay",
+        outcome: "completed",
+        attempts: [
+          { ...died, began: 10 },
+          { attempt: 1, began: 70, ended: 85, outcome: "completed" },
+        ],
+      },
+      {
+        began: 20,
+        ended: null,
+        name: "mail",
+        outcome: null,
+        attempts: [
+          { ...died, began: 20 },
+          { attempt: 1, began: 95, ended: 95, outcome: "failed" },
+          { attempt: 2, began: 99, ended: null, outcome: null },
+        ],
+      },
+    ]);
+  });
+
   test("join the attempts of a call, and one between two attempts is open", () => {
     const failed = (attempt: number, more: object) => ({
       kind: "stepAttemptFailed",

@@ -1,77 +1,7 @@
-import type { LoggedEvent, LoggedResponse, ResultKind } from "./event.ts";
+import type { LoggedEvent, LoggedResponse } from "./event.ts";
+import type { Span, SpanAttempt } from "./span.ts";
 import { externalFunction } from "./open-waits.ts";
 import { isRan } from "./ran.ts";
-
-/**
- * A run's log as bars over time: a call, a wait, a child, or a time in which the run could not continue.
- * Bars of calls that ran beside each other overlap.
- */
-export type Span = Bar & SpanFact;
-
-interface Bar {
-  /** The version of the event with which it begins in the log. */
-  readonly version: number;
-  readonly began: number;
-  /** Null while it lasts. */
-  readonly ended: number | null;
-}
-
-type SpanFact =
-  /** A step or a transaction, from its first attempt to its end, with the pauses between. */
-  | {
-      readonly kind: "step" | "transaction";
-      readonly call: number;
-      readonly name: string;
-      readonly outcome: "completed" | "failed" | null;
-      readonly attempts: readonly SpanAttempt[];
-    }
-  | {
-      readonly kind: "sleep";
-      readonly call: number;
-      readonly until: number;
-      readonly outcome: "expired" | "cancelled" | null;
-    }
-  | {
-      readonly kind: "receive";
-      readonly call: number;
-      readonly name: string;
-      readonly until: number | null;
-      readonly outcome: "received" | "timedOut" | null;
-    }
-  /** A run that this one called, from the request to its answer. */
-  | {
-      readonly kind: "child";
-      readonly call: number;
-      readonly name: string;
-      readonly child: string;
-      readonly outcome: ResultKind | null;
-    }
-  /** An answer from outside. */
-  | {
-      readonly kind: "external";
-      readonly call: number;
-      readonly child: string;
-      readonly outcome: ResultKind | null;
-    }
-  /** An attempt of an activity, from its lock on. */
-  | {
-      readonly kind: "attempt";
-      readonly attempt: number;
-      readonly outcome: ResultKind | "released" | "died" | null;
-    }
-  /** From the notice that a worker was gone to the next worker. */
-  | { readonly kind: "death"; readonly outcome: "ownerDied" | "leaseExpired" }
-  | { readonly kind: "paused" | "cancelling" }
-  /** The outcome is the code of the reason. */
-  | { readonly kind: "parked"; readonly outcome: string | null };
-
-/** One attempt of a step or a transaction: when its body ran. */
-interface SpanAttempt {
-  readonly attempt: number;
-  readonly began: number;
-  readonly ended: number;
-  readonly outcome: "completed" | "failed";
-}
 
 /**
  * Returns the bars of a run in the order of their beginnings. A log that was continued begins at
@@ -192,6 +122,9 @@ class Reading {
     const { kind, call, name, signal, child, delay, function: called } = event;
     if (!isCount(call)) return false;
     switch (kind) {
+      case "stepBegan":
+        if (isText(name)) this.#announce(logged, call, name);
+        return true;
       case "stepFinished":
       case "transactionFinished":
       case "stepAttemptFailed":
@@ -256,10 +189,33 @@ class Reading {
       );
     const isFailed = kind === "stepAttemptFailed" || event["outcome"] !== "completed";
     const outcome = isFailed ? "failed" : "completed";
-    const before = bar.attempts?.at(-1)?.attempt ?? 0;
-    const number = isCount(event["attempt"]) ? event["attempt"] : before + 1;
+    const last = bar.attempts?.at(-1);
+    const next = last === undefined ? 1 : isAnnounced(last) ? last.attempt : last.attempt + 1;
+    const number = isCount(event["attempt"]) ? event["attempt"] : next;
+    // The end of an announced attempt says when its body began.
+    if (last?.ended === null) bar.attempts?.pop();
     bar.attempts?.push({ attempt: number, began, ended, outcome });
     if (kind !== "stepAttemptFailed") this.#end(key, ended, outcome);
+  }
+
+  #announce(logged: SoundEvent, call: number, name: string): void {
+    const { event, at } = logged;
+    const key = `step ${call}`;
+    const bar =
+      this.#open.get(key) ??
+      this.#begin(key, logged, { kind: "step", call, name, outcome: null, attempts: [] });
+    const before = bar.attempts?.at(-1)?.attempt ?? 0;
+    const number = isCount(event["attempt"]) ? event["attempt"] : before + 1;
+    bar.attempts?.push({ attempt: number, began: at, ended: null, outcome: null });
+  }
+
+  /** Ends the announced attempts whose bodies are gone. */
+  #endAnnounced(at: number, outcome: "died" | null): void {
+    for (const { attempts } of this.#open.values()) {
+      const last = attempts?.at(-1);
+      if (last?.ended !== null) continue;
+      attempts?.splice(-1, 1, { ...last, ended: Math.max(last.began, at), outcome });
+    }
   }
 
   #readControl(logged: SoundEvent): void {
@@ -272,6 +228,7 @@ class Reading {
         this.#end(death, at);
         return this.#isActivity ? this.#lock(logged) : undefined;
       case "unlocked":
+        this.#endAnnounced(at, null);
         return this.#end(attempt, at, "released");
       case "attemptFailed":
         this.#failures += 1;
@@ -292,6 +249,7 @@ class Reading {
       case "finished":
         this.#answer(Number.POSITIVE_INFINITY);
         this.#end(attempt, at, event["resultKind"]);
+        this.#endAnnounced(at, null);
         return this.#endAll(at);
     }
   }
@@ -311,6 +269,7 @@ class Reading {
     const isDeath = event.kind === "ownerDied";
     if (event["counts"] !== "nothing") this.#failures += 1;
     this.#end(attempt, at, isDeath ? "died" : "timedOut");
+    this.#endAnnounced(at, "died");
     this.#end(death, at);
     // An attempt without a renewal in time has ended; its process may live.
     if (this.#isActivity && !isDeath) return;
@@ -330,6 +289,11 @@ class Reading {
         kind: event.kind === "paused" ? "paused" : "cancelling",
       });
   }
+}
+
+/** True for an attempt that may be the same as the next one: it began, and has no outcome. */
+function isAnnounced({ outcome }: SpanAttempt): boolean {
+  return outcome === null || outcome === "died";
 }
 
 function isWait(bar: Open | undefined): boolean {

@@ -77,6 +77,8 @@ function spokenHistory<V>(event: HistoryEvent<V>): string {
       return `waited for signal ${event.signal} until its timeout`;
     case "cancellationDelivered":
       return "cleans up";
+    case "stepBegan":
+      return `step "${event.name}" began, attempt ${event.attempt}`;
     case "stepFinished":
       return `step "${event.name}" ${event.outcome}`;
     case "transactionFinished":

@@ -17,7 +17,7 @@ import {
 } from "./pending.ts";
 import { isSleeping, lastHolder } from "./state.ts";
 import type { BlockedOn, ExecutionState, Lifecycle } from "./state.ts";
-import { isFound, isHistoryEvent, joinSetIn } from "./history-event.ts";
+import { isFound, isHistoryEvent, joinSetIn, showsProgress } from "./history-event.ts";
 import type { HistoryEvent } from "./history-event.ts";
 
 /** An event about to be appended, with facts that only the database knows. */
@@ -123,7 +123,7 @@ function afterHistory(
       "owner",
       `${joinSet} is not a set of its current run, which has been continued ${state.continuations} times. Name sets with that number.`,
     );
-  const moved = { ...state, ...noDeaths };
+  const moved = { ...state, ...(showsProgress(event) && noDeaths) };
   if (isFound(event) && answeredAt === null)
     throw eventsInvalid(
       id,

@@ -13,6 +13,7 @@ const askingKinds: readonly ExecutionEvent["kind"][] = [
   "receiveTimedOut",
   "signalReceived",
   "stepAttemptFailed",
+  "stepBegan",
 ];
 const asksMax = 200;
 const answersMax = 1_000;

@@ -9,6 +9,11 @@ export interface ActivityContext {
   /** The number of the attempt, from 1. */
   readonly attempt: number;
   /**
+   * True when the attempt before this one was interrupted, as by a death or a closing worker: its
+   * work may be done, in part or whole. False after an attempt that failed.
+   */
+  readonly isRepeat: boolean;
+  /**
    * Aborted when the run is cancelled, the attempt times out, or another worker
    * takes the run. Pass it to the calls that you make.
    */

@@ -50,6 +50,11 @@ export interface StepOptions {
   readonly retry?: RetryOptions;
   /** The time limit of one attempt. An attempt that exceeds it is aborted and counts as failed. */
   readonly timeout?: Duration;
+  /**
+   * Records each attempt before its body begins, so that `isRepeat` tells the body that it was
+   * interrupted. It costs one commit. The option may be added and removed while runs are open.
+   */
+  readonly announced?: boolean;
 }
 
 export interface TransactionOptions {
@@ -68,6 +73,11 @@ export interface TransactionOptions {
 export interface StepContext {
   /** The number of the attempt, from 1. */
   readonly attempt: number;
+  /**
+   * True when this attempt began before and was interrupted: its work may be done, in part or
+   * whole. Known only to steps that are `announced`, false for others.
+   */
+  readonly isRepeat: boolean;
   /** Aborted when the run is cancelled, the run loses its lock, or the attempt times out. */
   readonly abortSignal: AbortSignal;
   /**

@@ -71,6 +71,7 @@ export function readHistory(given: RunHistory, values: ExecutionCodec): LoadedEx
     holder: null,
     previousCodeVersion: document.codeVersion,
     attempt: 1,
+    isRepeat: false,
     failures: 0,
     deaths: 0,
     aloneDeaths: 0,

@@ -3,7 +3,7 @@ import type { Encoded } from "../../model/values/encoded.ts";
 import { lockWasLost } from "../failures.ts";
 import { broke } from "./broken.ts";
 import { heldBack } from "./cancellation.ts";
-import { beginUnstarted } from "./ctx/calls.ts";
+import { announced, beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome } from "./deliver.ts";
 import { isListening, isStale } from "./lease.ts";
 import type { Batch } from "./journal.ts";
@@ -35,7 +35,7 @@ export function append(run: RunState): boolean {
   const { host, journal } = run;
   const at = host.clock.now();
   const batch = heldBack(run, journal.take(run.seen, at));
-  const { outcomes, events } = batch;
+  const { outcomes, events, announced: begun } = batch;
   const waits =
     journal.isEmpty &&
     outcomes.length === 0 &&
@@ -65,6 +65,7 @@ export function append(run: RunState): boolean {
         const { acknowledged } = run;
         acknowledged.push(readOutcome(run, done, done.version + index, event));
       }
+      for (const call of begun) announced(run, call);
     });
     if (rests) rest(run);
   });

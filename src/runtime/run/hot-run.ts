@@ -202,7 +202,7 @@ function newState(
     definition,
     locked,
     id,
-    replay: new Replay(scriptOf(history, [...unreadSignals, ...responses]), differ),
+    replay: new Replay(scriptOf(history, [...unreadSignals, ...responses], locked.created), differ),
     steps: new Steps({
       id,
       // Passes of one run number their calls alike.

@@ -22,6 +22,8 @@ export interface Batch {
   readonly starts?: readonly NewExecution[];
   /** The indexes of the events that are to be delivered. */
   readonly outcomes: readonly number[];
+  /** The calls of the steps that it announces. */
+  readonly announced: readonly number[];
   /** Queues everything again but the timeouts of receives; missing when there are none. */
   readonly withoutTimeouts?: () => void;
 }
@@ -61,7 +63,7 @@ export class Journal {
     if (isExternal(child)) this.#externals += 1;
   }
 
-  /** Queues the end of a step, a failed attempt, or a timeout of a wait. */
+  /** Queues the end of a step, a failed attempt, a timeout of a wait, or the announcement of a step. */
   record(entry: Entry, times?: BodyTimes): void {
     this.#records.push({ entry, times });
   }
@@ -103,11 +105,12 @@ export class Journal {
   /** Takes a single record: most appends are one step. */
   #takeOne(outcome: Outcome, seen: number, at: number): Batch {
     this.#records.pop();
-    const { kind } = outcome.entry;
+    const { kind, call } = outcome.entry;
     const batch = {
       at,
       events: [eventOf(outcome, seen, at)],
-      outcomes: kind === "stepAttemptFailed" ? none : theFirst,
+      outcomes: isDelivered(kind) ? theFirst : none,
+      announced: kind === "stepBegan" ? [call] : none,
     };
     return kind === "receiveTimedOut"
       ? { ...batch, withoutTimeouts: () => this.#putBack([], []) }
@@ -119,6 +122,7 @@ export class Journal {
     const children: NewExecution[] = [];
     const starts: NewExecution[] = [];
     const outcomes: number[] = [];
+    const announced: number[] = [];
     let characters = 0;
     const fits = (size: number): boolean =>
       events.length < eventsMax - 1 && (events.length === 0 || characters + size <= charactersMax);
@@ -137,20 +141,21 @@ export class Journal {
     }
     const requests = this.#requests.slice(0, taken);
     this.#requests = this.#requests.slice(taken);
-    if (this.#requests.length > 0) return { at, events, children, starts, outcomes };
+    if (this.#requests.length > 0) return { at, events, children, starts, outcomes, announced };
     taken = 0;
     for (const outcome of this.#records) {
       const { entry } = outcome;
       const size = sizeOf(entry);
       if (!fits(size)) break;
       characters += size;
-      if (entry.kind !== "stepAttemptFailed") outcomes.push(events.length);
+      if (isDelivered(entry.kind)) outcomes.push(events.length);
+      if (entry.kind === "stepBegan") announced.push(entry.call);
       events.push(eventOf(outcome, seen, at));
       taken += 1;
     }
     const records = this.#records.slice(0, taken);
     this.#records = this.#records.slice(taken);
-    const batch = { at, events, children, starts, outcomes };
+    const batch = { at, events, children, starts, outcomes, announced };
     if (!records.some(isTimeout)) return batch;
     return { ...batch, withoutTimeouts: () => this.#putBack(requests, records) };
   }
@@ -165,6 +170,11 @@ export class Journal {
 
 function isTimeout({ entry }: Outcome): boolean {
   return entry.kind === "receiveTimedOut";
+}
+
+/** False for what is recorded of a step before its end. */
+function isDelivered(kind: Entry["kind"]): boolean {
+  return kind !== "stepAttemptFailed" && kind !== "stepBegan";
 }
 
 /** Copied field by field, a step's outcome takes 150 bytes; spread, it takes 500. */

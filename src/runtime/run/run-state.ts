@@ -10,7 +10,8 @@ import type { OpenCalls } from "./ctx/open-calls.ts";
 import type { Replay } from "./replay/replay.ts";
 import type { RunHost } from "./run-host.ts";
 import type { LoggedHistory } from "./replay/script.ts";
-import type { Steps, TransactionAttempt } from "./steps.ts";
+import type { Steps } from "./steps.ts";
+import type { TransactionAttempt } from "./tasks.ts";
 
 /** The end of the code of a run. */
 export type Settled =

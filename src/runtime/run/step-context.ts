@@ -64,13 +64,15 @@ export function keyOf({ id, created }: Pick<LoadedExecution, "id" | "created">):
 /** The context of one attempt of a step. Few bodies read the key, so it is made on first access. */
 export class AttemptContext implements StepContext {
   readonly attempt: number;
+  readonly isRepeat: boolean;
   readonly #pass: string;
   readonly #call: number;
   readonly #abort = new LateAbort();
   #isCancelled = false;
 
-  constructor(attempt: number, pass: string, call: number) {
+  constructor(attempt: number, pass: string, call: number, isRepeat: boolean) {
     this.attempt = attempt;
+    this.isRepeat = isRepeat;
     this.#pass = pass;
     this.#call = call;
   }

@@ -1,47 +1,23 @@
 import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Clock } from "../../model/time/clock.ts";
-import { jittered, retryPauseMs, type RetryPolicy } from "../../model/time/retry-policy.ts";
+import { jittered, retryPauseMs } from "../../model/time/retry-policy.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
-import type { Isolation } from "../../sql/isolation.ts";
-import type { Tx } from "../../sql/operation.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
-import type { StepBody } from "../definition/workflow-context.ts";
 import { ByCall } from "./by-call.ts";
 import type { BodyTimes } from "./journal.ts";
 import type { RolledBack } from "./run-host.ts";
+import type { Step, Task, TransactionAttempt } from "./tasks.ts";
 import { AttemptContext, outside, where, type Where } from "./step-context.ts";
 
-/** A call of `ctx.step`. */
-export interface Step {
-  readonly kind: "step";
-  readonly call: number;
-  readonly name: string;
-  readonly body: StepBody<unknown>;
-  readonly retry: RetryPolicy;
-  readonly timeoutMs: number | undefined;
-}
-
-/** A call of `ctx.transaction`. */
-export interface Transaction {
-  readonly kind: "transaction";
-  readonly call: number;
-  readonly name: string;
-  readonly body: () => Tx<unknown>;
-  readonly isolation: Isolation;
-  readonly retry: RetryPolicy;
-}
-
-export type Task = Step | Transaction;
-
-export interface TransactionAttempt {
-  readonly transaction: Transaction;
-  /** The number of the attempt, from 1. */
-  readonly attempt: number;
-}
-
-/** The outcome of a step or a transaction, or of a failed attempt, as it is recorded. */
+/** The outcome of a step or a transaction, or of a failed attempt, or the announcement of one, as it is recorded. */
 type StepRecord =
+  | {
+      readonly kind: "stepBegan";
+      readonly name: string;
+      readonly attempt: number;
+      readonly call: number;
+    }
   | {
       readonly kind: "stepFinished" | "transactionFinished";
       readonly name: string;
@@ -95,6 +71,14 @@ interface Pausing {
   readonly task: Task;
   readonly failures: number;
   readonly retryAt: number;
+  /** The last attempt that an earlier pass has announced; 0 for none. */
+  readonly begun: number;
+}
+
+/** An attempt whose announcement is being recorded. */
+interface Announced {
+  readonly step: Step;
+  readonly attempt: number;
 }
 
 /** The longest pause that is waited out in memory; the store remembers longer pauses. */
@@ -105,6 +89,7 @@ export class Steps {
   readonly #host: StepHost;
   readonly #running = new ByCall<Running>();
   readonly #pausing = new Map<number, Pausing>();
+  readonly #announced = new Map<number, Announced>();
   #isOver = false;
 
   constructor(host: StepHost) {
@@ -113,7 +98,7 @@ export class Steps {
 
   /** True while the run must not rest: a step is running or will run soon. */
   isBusy(now: number): boolean {
-    if (this.#running.size > 0) return true;
+    if (this.#running.size > 0 || this.#announced.size > 0) return true;
     if (this.#pausing.size === 0) return false;
     for (const { retryAt } of this.#pausing.values())
       if (retryAt - now <= shortPauseMs) return true;
@@ -140,18 +125,35 @@ export class Steps {
   }
 
   /** Starts the next attempt, or waits until it may start. */
-  start(task: Task, failures: number = 0, retryAt: number = 0): void {
-    if (retryAt > this.#host.clock.now()) this.#pausing.set(task.call, { task, failures, retryAt });
-    else this.#begin(task, failures + 1);
+  start(task: Task, failures: number = 0, retryAt: number = 0, begun: number = 0): void {
+    if (retryAt > this.#host.clock.now())
+      this.#pausing.set(task.call, { task, failures, retryAt, begun });
+    else this.#begin(task, failures + 1, begun);
+  }
+
+  /** Starts an attempt whose announcement is durable. */
+  beginAnnounced(call: number): void {
+    const announced = this.#announced.get(call);
+    if (announced === undefined) return;
+    this.#announced.delete(call);
+    this.#attempt(announced.step, announced.attempt, false);
+  }
+
+  /** Records that a step has failed whose attempt was announced and did not start. */
+  failAnnounced(call: number, error: unknown): void {
+    const announced = this.#announced.get(call);
+    if (announced === undefined) return;
+    this.#announced.delete(call);
+    this.fail(announced.step, error);
   }
 
   /** Starts the attempts whose pause is over. */
   startDue(now: number): void {
     if (this.#pausing.size === 0) return;
     const due = [...this.#pausing.values()].filter(({ retryAt }) => retryAt <= now);
-    for (const { task, failures } of due) {
+    for (const { task, failures, begun } of due) {
       this.#pausing.delete(task.call);
-      this.#begin(task, failures + 1);
+      this.#begin(task, failures + 1, begun);
     }
   }
 
@@ -189,6 +191,7 @@ export class Steps {
   drop(reasonOf: () => Error): void {
     this.#isOver = true;
     this.#pausing.clear();
+    this.#announced.clear();
     if (this.#running.size === 0) return;
     const reason = reasonOf();
     for (const running of this.#running.all()) {
@@ -201,15 +204,19 @@ export class Steps {
     this.#running.clear();
   }
 
-  #begin(task: Task, attempt: number): void {
-    if (task.kind === "step") this.#attempt(task, attempt);
-    else this.#host.transact({ transaction: task, attempt });
+  #begin(task: Task, attempt: number, begun: number): void {
+    if (task.kind === "transaction") return this.#host.transact({ transaction: task, attempt });
+    const isRepeat = attempt <= begun;
+    if (!task.isAnnounced || isRepeat) return this.#attempt(task, attempt, isRepeat);
+    const { name, call } = task;
+    this.#announced.set(call, { step: task, attempt });
+    this.#host.record({ kind: "stepBegan", name, attempt, call }, undefined);
   }
 
-  #attempt(step: Step, number: number): void {
+  #attempt(step: Step, number: number, isRepeat: boolean): void {
     const { id, pass, clock } = this.#host;
     const { name, call } = step;
-    const attempt = new AttemptContext(number, pass, call);
+    const attempt = new AttemptContext(number, pass, call, isRepeat);
     const inside: Where = { id, step: name, attempt: number };
     const running: Running = {
       call,
@@ -306,7 +313,7 @@ export class Steps {
     const pauseMs = mayRetry ? retryPauseMs(task.retry, attempt) : undefined;
     if (pauseMs === undefined) return this.#finish(task, "failed", stored, times);
     const retryAt = clock.now() + jittered(pauseMs, random());
-    this.#pausing.set(task.call, { task, failures: attempt, retryAt });
+    this.#pausing.set(task.call, { task, failures: attempt, retryAt, begun: 0 });
     const record: StepRecord = {
       kind: "stepAttemptFailed",
       name: task.name,

@@ -208,7 +208,7 @@ export class ActivityRuns {
       pages: { executions },
       tell,
     } = context;
-    const { id, attempt } = locked;
+    const { id, attempt, isRepeat } = locked;
     const { clock } = context;
     const lastHeartbeat =
       attempt === 1
@@ -218,6 +218,7 @@ export class ActivityRuns {
       id,
       metadata: Object.freeze(locked.created.metadata),
       attempt,
+      isRepeat,
       abortSignal: controller.signal,
       idempotencyKey: keyOf(locked),
       log: runLog((level, message, data) => writeLine(context, locked, level, message, data)),

@@ -260,6 +260,8 @@ function ownRecord(
       const outcome = flag ? "completed" : "failed";
       return { kind, name: "step", outcome, value: index, ...ran };
     }
+    case "stepBegan":
+      return { kind, name: "step", attempt: index };
     case "stepAttemptFailed": {
       const error = { message: "drafted" };
       const isTransaction = flag ? { isTransaction: true as const } : {};

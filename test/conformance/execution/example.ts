@@ -19,6 +19,7 @@ export const example: readonly Step[] = [
   append(
     "run-1",
     draft("stepFinished", { flag: true }),
+    draft("stepBegan"),
     draft("stepAttemptFailed"),
     draft("transactionFinished"),
     draft("patched"),

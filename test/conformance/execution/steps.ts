@@ -69,6 +69,7 @@ const eventWeights: Readonly<Record<ExecutionEvent["kind"], number>> = {
   receiveRequested: 1,
   receiveTimedOut: 1,
   cancellationDelivered: 1,
+  stepBegan: 3,
   stepFinished: 3,
   stepAttemptFailed: 2,
   transactionFinished: 1,

@@ -3,7 +3,8 @@ import type { LoggedEvent, LoggedResponse } from "../../../model/execution/event
 import type { Metadata } from "../../../model/execution/metadata.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { spokenStanding } from "../../../model/execution/spoken-standing.ts";
-import { spansOf, type Span } from "../../../model/execution/spans.ts";
+import type { Span } from "../../../model/execution/span.ts";
+import { spansOf } from "../../../model/execution/spans.ts";
 import type { ExecutionStatus } from "../../../model/execution/status.ts";
 import type { ReadableHoldfast } from "../../../open/open-existing.ts";
 import type { Damaged } from "../../../stores/damage.ts";

@@ -8,7 +8,7 @@ import { isToBeCancelled } from "../cancellation.ts";
 import type { RunState } from "../run-state.ts";
 import type { LoggedHistory } from "../replay/script.ts";
 import { ctxInStep, where } from "../step-context.ts";
-import type { Task } from "../steps.ts";
+import type { Task } from "../tasks.ts";
 
 /** A call of `ctx`, with its event in the log, if there is one. */
 export interface Call {
@@ -91,14 +91,23 @@ export function beginTask(run: RunState, call: Call, task: Task): void {
     const tooLate = cancelledBefore(run, call);
     if (tooLate !== undefined) return run.steps.fail(task, tooLate);
     const failed = run.replay.failedAttempts(task.call);
-    run.steps.start(task, failed?.count, failed?.retryAt);
+    run.steps.start(task, failed?.count, failed?.retryAt, run.replay.begunAttempt(task.call));
+  });
+}
+
+/** Lets an announced attempt start, now that its announcement is durable. */
+export function announced(run: RunState, call: number): void {
+  run.unstarted.set(call, () => {
+    const tooLate = cancelledBefore(run, { number: call });
+    if (tooLate === undefined) run.steps.beginAnnounced(call);
+    else run.steps.failAnnounced(call, tooLate);
   });
 }
 
 /** The reason not to start a call: the run was cancelled after it. */
 function cancelledBefore(
   { id, cancelledAt, cancellation }: RunState,
-  { number }: Call,
+  { number }: Pick<Call, "number">,
 ): HoldfastError | undefined {
   return cancelledAt !== undefined && number <= cancelledAt
     ? runCancelled(id, cancellation?.reason ?? null)

@@ -1,4 +1,4 @@
-import { checkedText, givenInvalid, optionsOf } from "../../../model/shape.ts";
+import { checkedText, givenFlag, givenInvalid, optionsOf } from "../../../model/shape.ts";
 import { durationMs } from "../../../model/time/durations.ts";
 import { refuseAsync } from "../../../sql/body.ts";
 import type { Tx } from "../../../sql/operation.ts";
@@ -9,7 +9,7 @@ import type {
   StepOptions,
   TransactionOptions,
 } from "../../definition/workflow-context.ts";
-import type { Step, Transaction } from "../steps.ts";
+import type { Step, Transaction } from "../tasks.ts";
 
 /** A step or a transaction whose call has no number yet. */
 export type TaskDraft = Omit<Step, "call"> | Omit<Transaction, "call">;
@@ -25,9 +25,9 @@ export function stepDraft(
 ): Omit<Step, "call"> {
   checkedText("A step's name", name);
   const isBare = second === undefined && typeof first === "function";
-  const { retry, timeout } = isBare
+  const { retry, timeout, announced } = isBare
     ? noOptions
-    : optionsOf<StepOptions>(first as StepOptions, ["retry", "timeout"]);
+    : optionsOf<StepOptions>(first as StepOptions, ["retry", "timeout", "announced"]);
   const body = isBare ? first : second;
   if (typeof body !== "function") throw givenInvalid(`step "${name}"`, "a function", body);
   return {
@@ -36,6 +36,7 @@ export function stepDraft(
     body,
     retry: retryPolicyOf(retry),
     timeoutMs: timeout === undefined ? undefined : durationMs(timeout, "timeout"),
+    isAnnounced: givenFlag("announced", announced) ?? false,
   };
 }
 

@@ -20,6 +20,7 @@ export type HasInput = (recorded: string) => boolean;
 type CallEvent = Extract<HistoryEvent<unknown>, { readonly kind: keyof typeof madeByCalls }>;
 
 const madeByCalls = {
+  stepBegan: true,
   stepFinished: true,
   stepAttemptFailed: true,
   transactionFinished: true,
@@ -38,6 +39,7 @@ export function isMadeByCall(event: HistoryEvent<unknown>): event is CallEvent {
 export function recordedShape(event: HistoryEvent<unknown>): CallShape | undefined {
   if (!isMadeByCall(event)) return undefined;
   switch (event.kind) {
+    case "stepBegan":
     case "stepFinished":
       return shape("step", event.name);
     case "stepAttemptFailed":

@@ -114,6 +114,11 @@ export class Replay {
     return this.#script.failed.get(call);
   }
 
+  /** The last attempt of a step that an earlier pass has announced; 0 for none. */
+  begunAttempt(call: number): number {
+    return this.#script.begun.get(call) ?? 0;
+  }
+
   /**
    * True if the code may take a new path: the log has no call after the calls made so far. The
    * log may still have deliveries for them. A process can be killed between two deliveries of

@@ -1,4 +1,4 @@
-import type { LoggedEvent, LoggedResponse } from "../../../model/execution/event.ts";
+import type { Created, LoggedEvent, LoggedResponse } from "../../../model/execution/event.ts";
 import { isHistoryEvent, type HistoryEvent } from "../../../model/execution/history-event.ts";
 import { isMadeByCall } from "./call-shape.ts";
 
@@ -21,6 +21,11 @@ export interface FailedAttempts {
   readonly retryAt: number;
 }
 
+/** The version up to which the log was copied from another run whose keys the run does not keep. */
+function foreignUpTo({ forkedFrom }: Pick<Created<unknown>, "forkedFrom">): number {
+  return forkedFrom === null || forkedFrom.isRetry ? 0 : forkedFrom.version;
+}
+
 /** The log of a run as its code sees it: see `scriptOf`. */
 export interface Script {
   readonly deliveries: readonly Delivery[];
@@ -29,6 +34,8 @@ export interface Script {
   /** The first event of each call. */
   readonly recorded: ReadonlyMap<number, LoggedHistory>;
   readonly failed: ReadonlyMap<number, FailedAttempts>;
+  /** The last attempt of each step that was announced by this run, or by the run that it retries. */
+  readonly begun: ReadonlyMap<number, number>;
   /** The highest call in the log. */
   readonly lastCall: number;
   /** The last call whose request, and every earlier request, is known to be appended: a later event counts these calls. */
@@ -58,11 +65,14 @@ const counting: ReadonlySet<string> = new Set(["waiting", "cancellationDelivered
 export function scriptOf(
   history: readonly LoggedEvent<unknown>[],
   responses: readonly LoggedResponse<unknown>[],
+  created: Pick<Created<unknown>, "forkedFrom">,
 ): Script {
   const deliveries: Delivery[] = [];
   const recorded = new Map<number, LoggedHistory>();
   const failed = new Map<number, FailedAttempts>();
+  const begun = new Map<number, number>();
   const patches = new Set<string>();
+  const foreign = foreignUpTo(created);
   let lastCall = 0;
   let requestedUpTo = 0;
   let next = 0;
@@ -85,6 +95,7 @@ export function scriptOf(
     if (event.kind === "patched") patches.add(event.patch);
     if (event.kind === "stepAttemptFailed")
       failed.set(event.call, { count: event.attempt, retryAt: event.retryAt });
+    if (event.kind === "stepBegan" && item.version > foreign) begun.set(event.call, event.attempt);
     if (outcomes.has(event.kind)) deliveries.push(item);
     if (isMadeByCall(event) && !recorded.has(event.call)) recorded.set(event.call, item);
   }
@@ -93,6 +104,7 @@ export function scriptOf(
     later: responses.slice(next),
     recorded,
     failed,
+    begun,
     lastCall,
     requestedUpTo,
     patches,

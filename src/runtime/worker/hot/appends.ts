@@ -1,5 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
 import { isControlKind } from "../../../model/execution/event.ts";
+import { showsProgress } from "../../../model/execution/history-event.ts";
 import type { Fence } from "../../../stores/execution/checks.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { startedBody } from "../../../sql/body.ts";
@@ -59,11 +60,12 @@ export class Appends {
   /** Undefined when the run could not append. The run has then received the reason. */
   append(run: RunState, draft: AppendDraft): Promise<Appended | TimeoutRefused | undefined> {
     const { version } = run;
+    const hasProgress = draft.events.some(showsProgress);
     // Nearly all appends succeed at once; a step has no more than these two promises.
     return this.#send(run, draft, version).then(
       (outcome) => {
         reportAppend(this.#context.reports, run, draft, outcome);
-        return this.#moved(run, appended(version, outcome));
+        return this.#moved(run, appended(version, outcome), hasProgress);
       },
       (error: unknown) => timeoutRefused(error) ?? this.#appendAgain(run, draft, error),
     );
@@ -79,7 +81,8 @@ export class Appends {
     let isAwake = false;
     let sent = draft;
     let refused: TimeoutRefused | undefined;
-    const done = await this.#until(run, { version, error }, async (next) => {
+    const hasProgress = draft.events.some(showsProgress);
+    const done = await this.#until(run, { version, error, hasProgress }, async (next) => {
       // Decided once per version: an append that may have been written there is repeated unchanged.
       if (next !== tried) {
         isAwake = isToBeCancelled(run) && run.settled === undefined;
@@ -146,29 +149,33 @@ export class Appends {
     const watched = (): Tx<unknown> =>
       place.during(() => insideStep({ id: run.id, step: name }, () => startedBody(name, body)));
     let rolledBack: RolledBack | undefined;
-    const done = await this.#until(run, { version: run.version }, async (version) => {
-      const input = { id: run.id, version, at, name, call, seen, fence: this.#fence };
-      try {
-        const attempt = (): Tx<TransactionOutcome> => {
-          // The database may run the body again. A refusal before its next start is not the user's error.
-          place.isInBody = false;
-          return recordTransaction(store, input, watched);
-        };
-        const outcome = await database.write(`transaction ${name}`, attempt, { isolation });
-        return { ...appended(version, outcome), entry: outcome.entry };
-      } catch (error) {
-        rolledBack = place.rolledBackBy(error);
-        if (rolledBack === undefined) throw error;
-        return undefined;
-      }
-    });
+    const done = await this.#until(
+      run,
+      { version: run.version, hasProgress: true },
+      async (version) => {
+        const input = { id: run.id, version, at, name, call, seen, fence: this.#fence };
+        try {
+          const attempt = (): Tx<TransactionOutcome> => {
+            // The database may run the body again. A refusal before its next start is not the user's error.
+            place.isInBody = false;
+            return recordTransaction(store, input, watched);
+          };
+          const outcome = await database.write(`transaction ${name}`, attempt, { isolation });
+          return { ...appended(version, outcome), entry: outcome.entry };
+        } catch (error) {
+          rolledBack = place.rolledBackBy(error);
+          if (rolledBack === undefined) throw error;
+          return undefined;
+        }
+      },
+    );
     return done ?? rolledBack;
   }
 
   /** Repeats a write until its outcome is known, starting with the first write or after a refusal. */
   async #until<T extends Appended>(
     run: RunState,
-    begun: { readonly version: number; readonly error?: unknown },
+    begun: { readonly version: number; readonly hasProgress: boolean; readonly error?: unknown },
     write: (version: number) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     let { version } = begun;
@@ -183,17 +190,21 @@ export class Appends {
         version = next.version;
       }
       try {
-        return this.#moved(run, await write(version));
+        return this.#moved(run, await write(version), begun.hasProgress);
       } catch (error) {
         refused = { error };
       }
     }
   }
 
-  #moved<T extends Appended>(run: RunState, done: T | undefined): T | undefined {
+  #moved<T extends Appended>(
+    run: RunState,
+    done: T | undefined,
+    hasProgress: boolean,
+  ): T | undefined {
     if (done === undefined) return undefined;
     run.version = done.nextVersion;
-    if (done.nextVersion > done.version) this.#alone.recorded(run.id);
+    if (hasProgress && done.nextVersion > done.version) this.#alone.recorded(run.id);
     return done;
   }
 

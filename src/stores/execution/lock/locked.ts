@@ -54,6 +54,11 @@ export interface LockedExecution {
    * worker count.
    */
   readonly attempt: number;
+  /**
+   * True for an activity that was locked before without an end of that attempt: its process died,
+   * its lock expired, or it was released.
+   */
+  readonly isRepeat: boolean;
   /** The number of attempts that used up a retry. */
   readonly failures: number;
   /** The number of workers that died in a row while they ran it, without progress in between. */
@@ -124,7 +129,8 @@ export function* loadLocked(
   inputs: LockedInputs | undefined,
   budget: ReadBudget,
 ): Tx<LockedExecution> {
-  const loaded = yield* load(context, record, version, inputs, budget);
+  const versions = { version, lockVersion: version };
+  const loaded = yield* load(context, record, versions, inputs, budget);
   return { ...loaded, ...held, nextVersion: version + 1 };
 }
 
@@ -154,6 +160,7 @@ export function newLocked(
     holder,
     previousCodeVersion: null,
     attempt: 1,
+    isRepeat: false,
     failures: 0,
     deaths: 0,
     aloneDeaths: 0,
@@ -182,8 +189,9 @@ export function* loadUnlocked(
   const { state } = record;
   const { pending, version } = state;
   const isFinished = pending.kind === "finished";
+  const lockVersion = pending.kind === "locked" ? pending.lockVersion : version + 1;
   return {
-    ...(yield* load(context, record, version, inputs, budget)),
+    ...(yield* load(context, record, { version, lockVersion }, inputs, budget)),
     nextVersion: isFinished ? version : version + 1,
     holder: lastHolder(pending),
     leaseUntil: isFinished ? null : pending.leaseUntil,
@@ -192,11 +200,14 @@ export function* loadUnlocked(
   };
 }
 
-/** The data that does not depend on the lock. The log is read, now or later, up to `version`. */
+/**
+ * The data that does not depend on the lock, which is, or would be, the event `lockVersion`. The
+ * log is read, now or later, up to `version`.
+ */
 function* load(
   context: ExecutionContext,
   record: ExecutionRecord,
-  version: number,
+  { version, lockVersion }: { readonly version: number; readonly lockVersion: number },
   inputs: LockedInputs | undefined,
   budget: ReadBudget,
 ): Tx<Omit<LockedExecution, keyof Held | "nextVersion">> {
@@ -224,7 +235,7 @@ function* load(
     startedAt: inputs.startedAt,
     seed: runSeed(inputs.created.forkedFrom?.original.execution ?? id, state.continuations),
     tags: inputs.created.tags,
-    attempt: yield* attemptOf(record),
+    ...(yield* attemptOf(record, lockVersion)),
     failures: state.failures,
     deaths: state.deaths,
     aloneDeaths: state.aloneDeaths,
@@ -242,18 +253,31 @@ function* load(
   };
 }
 
+const firstAttempt = { attempt: 1, isRepeat: false } as const;
+
 /**
  * Counts the attempts of an activity in its log, since an attempt that ended with a death uses up
- * no retry.
+ * no retry. An earlier lock behind the last attempt that failed was interrupted.
  */
-function* attemptOf({ key, state }: ExecutionRecord): Tx<number> {
-  if (state.role !== "activity" || state.failures + state.deaths + state.version < 2) return 1;
-  const ended = yield* row<{ readonly n: number }>(sql`
-    SELECT COUNT(*) AS n FROM holdfast_execution_event
-    WHERE execution = ${key} AND kind IN ('attemptFailed', 'attemptTimedOut', 'ownerDied')
+function* attemptOf(
+  { key, state: { role } }: ExecutionRecord,
+  lockVersion: number,
+): Tx<Pick<LockedExecution, "attempt" | "isRepeat">> {
+  if (role !== "activity" || lockVersion < 2) return firstAttempt;
+  const found = yield* row<{
+    readonly n: number;
+    readonly locked: number | null;
+    readonly failed: number | null;
+  }>(sql`
+    SELECT COUNT(CASE WHEN kind <> 'locked' THEN 1 END) AS n,
+      MAX(CASE WHEN kind = 'locked' AND version < ${lockVersion} THEN version END) AS locked,
+      MAX(CASE WHEN kind = 'attemptFailed' THEN version END) AS failed
+    FROM holdfast_execution_event
+    WHERE execution = ${key} AND kind IN ('attemptFailed', 'attemptTimedOut', 'ownerDied', 'locked')
       AND version > COALESCE((SELECT MAX(version) FROM holdfast_execution_event
         WHERE execution = ${key} AND kind = 'forked'), 0)`);
-  return 1 + (ended?.n ?? 0);
+  const { n = 0, locked = null, failed = null } = found ?? {};
+  return { attempt: 1 + n, isRepeat: locked !== null && locked > (failed ?? 0) };
 }
 
 /**

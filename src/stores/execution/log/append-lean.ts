@@ -1,4 +1,5 @@
 import type { ControlEvent, ExecutionEvent } from "../../../model/execution/event.ts";
+import { showsProgress } from "../../../model/execution/history-event.ts";
 import { announce, row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Fence } from "../checks.ts";
@@ -31,6 +32,7 @@ export function appendLean(
 
 /** Kinds that add only a row to the log. */
 const bareKinds: ReadonlySet<string> = new Set([
+  "stepBegan",
   "stepFinished",
   "stepAttemptFailed",
   "transactionFinished",
@@ -56,10 +58,18 @@ function* appendBare(
   fence: Fence,
   otherwise: () => Tx<AppendOutcome>,
 ): Tx<AppendOutcome> {
-  const changed = yield* run(sql`
+  // Spelled out twice: a nested statement would cost every step.
+  const changed = yield* run(
+    events.some(showsProgress)
+      ? sql`
     UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0, alone_deaths = 0
     WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
-      AND responses >= ${responsesSeen(events)} AND executor = ${fence.executor} AND run = ${fence.run}`);
+      AND responses >= ${responsesSeen(events)} AND executor = ${fence.executor} AND run = ${fence.run}`
+      : sql`
+    UPDATE holdfast_execution SET version = version + ${events.length}
+    WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
+      AND responses >= ${responsesSeen(events)} AND executor = ${fence.executor} AND run = ${fence.run}`,
+  );
   if (changed === 0) return yield* otherwise();
   let next = version;
   for (const event of events) {

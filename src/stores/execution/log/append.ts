@@ -34,6 +34,7 @@ import {
   assertCounts,
   assertKind,
   changesVersionAlone,
+  endOfDeaths,
   isFinish,
   isQuiet,
   responsesAtTimeout,
@@ -216,7 +217,7 @@ function* appendQuietly(
   const most = responsesAtTimeout(events);
   const inTime = most === null ? sql`1 = 1` : sql`responses <= ${most}`;
   const moved = yield* row<Moved>(sql`
-    UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0, alone_deaths = 0
+    UPDATE holdfast_execution SET version = version + ${events.length}${endOfDeaths(events)}
     WHERE ${which} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
       AND role <> 'external' AND responses >= ${responsesSeen(events)} AND ${inTime} AND ${ofRun} AND ${held}
     RETURNING key, responses`);

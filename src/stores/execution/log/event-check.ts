@@ -7,10 +7,12 @@ import {
   isHistoryEvent,
   isHistoryKind,
   joinSetIn,
+  showsProgress,
 } from "../../../model/execution/history-event.ts";
 import { continuationOf } from "../../../model/ids/join-set-id.ts";
 import { isRecord, spokenKind } from "../../../model/values/spoken-kind.ts";
 import type { AppendEvents } from "./append.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import { isDueAt } from "./delay-requests.ts";
 import { faultyField } from "./event-fields.ts";
 
@@ -178,6 +180,14 @@ export function changesVersionAlone({ at, events, withdraw }: AppendEvents): boo
     )
   );
 }
+
+/** A new event ends a row of deaths, unless it shows no progress. */
+export function endOfDeaths(events: readonly ExecutionEvent[]): Statement {
+  return events.some(showsProgress) ? withoutDeaths : deathsAsBefore;
+}
+
+const withoutDeaths = sql`, deaths = 0, alone_deaths = 0`;
+const deathsAsBefore = sql``;
 
 /** The number of the run that owns the sets of these events; null when they name no set. */
 export function runNamed(events: readonly ExecutionEvent[]): number | null {

@@ -254,6 +254,7 @@ const fieldsOfKind: Readonly<Record<AppendedKind, Readonly<Record<string, Field>
   receiveTimedOut: { signal: functionName },
   cancellationDelivered: {},
   stepFinished: stepOutcome,
+  stepBegan: { name, attempt: count },
   stepAttemptFailed: {
     name,
     isTransaction: trueOrNothing,

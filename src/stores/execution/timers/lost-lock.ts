@@ -9,9 +9,11 @@ import type { ExecutionRecord } from "../state-row.ts";
 
 /** Facts about the lock of a lost worker that its row does not hold. */
 
+const withoutProgress: readonly string[] = [...controlKinds, "stepBegan"];
+
 /**
  * True if the log has an event of the run's own since it was locked. Events from outside, such as a
- * pause, do not count.
+ * pause, and beginnings of steps do not count.
  */
 export function* hasRecorded({ key, state }: ExecutionRecord): Tx<boolean> {
   const { pending, version, role } = state;
@@ -19,7 +21,7 @@ export function* hasRecorded({ key, state }: ExecutionRecord): Tx<boolean> {
   if (version === pending.lockVersion) return false;
   const found = yield* row(sql`
     SELECT version FROM holdfast_execution_event
-    WHERE execution = ${key} AND version > ${pending.lockVersion} AND NOT kind IN ${textsOf(controlKinds)}
+    WHERE execution = ${key} AND version > ${pending.lockVersion} AND NOT kind IN ${textsOf(withoutProgress)}
     ORDER BY version LIMIT 1`);
   return found !== undefined;
 }
