@@ -560,9 +560,12 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         next: null,
       });
       expect((await run(["questions", "--function", "nap"])).stderr).toBe("No open questions.\n");
+      const sleeper = await holdfast.start(nap, undefined, { id: "nap-2" });
+      await until("nap-2", "blocked");
       expect(await json("questions", "--kind", "sleep", "--function", "nap")).toMatchObject({
-        items: [{ kind: "sleep", run: "nap-1" }],
+        items: [{ kind: "sleep", run: "nap-2" }],
       });
+      await sleeper.cancel({ force: true });
       expect((await run(["questions", "--kind", "signal"])).code).toBe(2);
       expect(await run(["answer", "ask-1.o:1_1", "7.5"])).toMatchObject({
         code: 2,

@@ -244,7 +244,6 @@ test("a function that takes anything is given anything", () => {
     holdfast.start(loose),
     holdfast.startMany(loose, [{ input: "5" }, {}]),
     ctx.call(loose, 5),
-    schedule("s", { every: "1 h" }, loose, [5]),
   ]);
 });
 
