@@ -2,7 +2,7 @@ import { HoldfastError } from "../model/errors.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import { isolationMismatch, mayRunInside } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
-import { isStoreOperation, operationInvalid } from "../sql/operation.ts";
+import { isStoreOperation, isUnflushedOperation, operationInvalid } from "../sql/operation.ts";
 import { startedBody } from "../sql/body.ts";
 import type { Change, Tx } from "../sql/operation.ts";
 import type { Callee } from "../sql/database.ts";
@@ -18,6 +18,8 @@ export interface Callable {
   readonly isCovered: boolean;
   /** True for our own operations, which lock in a known order. */
   readonly isOurs: boolean;
+  /** True when its answer need not be durable. */
+  readonly isUnflushed: boolean;
   /** The owner id of the database that runs it, when it writes. */
   readonly owner?: OwnerId | undefined;
 }
@@ -42,6 +44,7 @@ export function callable(what: Callee, how: unknown, asked?: Isolation, owner?: 
       isolation: asked ?? "serializable",
       isCovered: false,
       isOurs: false,
+      isUnflushed: false,
       owner,
     };
   }
@@ -64,6 +67,7 @@ export function callable(what: Callee, how: unknown, asked?: Isolation, owner?: 
     isolation,
     isCovered: what.snapshotSafe === true,
     isOurs,
+    isUnflushed: isOurs && isUnflushedOperation(what),
     owner,
   };
 }

@@ -15,6 +15,8 @@ import type { RuntimeContext } from "../runtime/runtime-context.ts";
 import type { Notice, RuntimeEvent } from "../runtime/runtime-event.ts";
 import { ParkedWaits } from "../runtime/client/parked-waits.ts";
 import { processPlaces } from "../runtime/worker/process-places.ts";
+import { RunStreams } from "../runtime/stream/run-stream.ts";
+import { StreamWriter } from "../runtime/stream/stream-writer.ts";
 import { UnservedFunctions } from "../runtime/client/unserved.ts";
 import { storePages } from "../runtime/client/store-pages.ts";
 import { checkStoreOptions, type StoreOptions } from "../stores/context.ts";
@@ -148,6 +150,8 @@ export async function runtimeContext(
       tell,
     }),
     places: processPlaces,
+    output: new StreamWriter({ store, clock, tell }),
+    streams: new RunStreams({ store, assertThere: (id) => executions.get(id) }),
     parked: new ParkedWaits({
       database,
       store,

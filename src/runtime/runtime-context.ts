@@ -8,6 +8,8 @@ import type { Reports } from "./reports.ts";
 import type { RunningBodies } from "./running-bodies.ts";
 import type { ParkedWaits } from "./client/parked-waits.ts";
 import type { ProcessPlaces } from "./worker/process-places.ts";
+import type { RunStreams } from "./stream/run-stream.ts";
+import type { StreamWriter } from "./stream/stream-writer.ts";
 import type { UnservedFunctions } from "./client/unserved.ts";
 import type { StorePages } from "./client/store-pages.ts";
 
@@ -30,6 +32,10 @@ export interface RuntimeContext {
   readonly unserved: UnservedFunctions;
   readonly parked: ParkedWaits;
   readonly places: ProcessPlaces;
+  /** Writes the live output of runs. */
+  readonly output: StreamWriter;
+  /** The readers of live output. */
+  readonly streams: RunStreams;
   /** The signal that told the process to end, once one has. */
   readonly ending: { by: NodeJS.Signals | undefined };
   /** Reports to the user's log hook. Never throws. */

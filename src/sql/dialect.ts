@@ -278,6 +278,18 @@ function rowsOfTexts(items: readonly string[]): Statement {
   return sql`(SELECT value FROM ${itemsStart}${JSON.stringify(items)}${itemsEnd})`;
 }
 
+const pairsStart: Statement = spelled({
+  sqlite: "json_each(",
+  postgres: "json_array_elements((",
+});
+
+/** Pairs of integers as rows with the columns `one` and `other`, for FROM. */
+export function pairRows(items: readonly (readonly [number, number])[]): Statement {
+  checkList("pairRows", items.flat(), "whole numbers within ±(2^53 − 1)", isInteger);
+  return sql`(SELECT CAST(value ->> 0 AS BIGINT) AS one, CAST(value ->> 1 AS BIGINT) AS other
+    FROM ${pairsStart}${JSON.stringify(items)}${itemsEnd})`;
+}
+
 const textsSaid = "strings without U+0000 or lone surrogates";
 
 function isInteger(item: unknown): boolean {

@@ -266,6 +266,7 @@ export function operation<I, O>(name: string, forms: OperationForms<I, O>): Oper
 }
 
 const storeOperations = new WeakSet<object>();
+const unflushed = new WeakSet<object>();
 
 /**
  * The forms of a store operation, whose body gets the context of its store. A set form gets none,
@@ -273,6 +274,11 @@ const storeOperations = new WeakSet<object>();
  */
 export interface StoreForms<C, I, O> extends Omit<OperationForms<I, O>, "one"> {
   readonly one: (context: C, input: I) => Tx<O>;
+  /**
+   * Declares that nothing acknowledged rests on what it writes or reads: live output of runs. On its
+   * own it does not wait for a flush. As a part of another call it is like any other operation.
+   */
+  readonly isUnflushed?: true;
 }
 
 /**
@@ -294,11 +300,12 @@ export function storeOperation<C extends object, I, O>(
   return (context) => {
     const known = made.get(context);
     if (known !== undefined) return known;
-    const { one, ...others } = forms;
+    const { one, isUnflushed, ...others } = forms;
     const inContext = plainOperation<I, O>(name, {
       ...others,
       one: (input) => one(context, input),
     });
+    if (isUnflushed) unflushed.add(inContext);
     made.set(context, inContext);
     return inContext;
   };
@@ -314,6 +321,11 @@ export function plainOperation<I, O>(name: string, forms: OperationForms<I, O>):
 /** False for a user's operation, whose lock order is unknown. */
 export function isStoreOperation(callee: object): boolean {
   return storeOperations.has(callee);
+}
+
+/** True for an operation that waits for no flush when it is called on its own. */
+export function isUnflushedOperation(callee: object): boolean {
+  return unflushed.has(callee);
 }
 
 const formNames: readonly string[] = [

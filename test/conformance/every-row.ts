@@ -10,6 +10,10 @@ import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import type { PayloadCodec } from "../../src/model/values/payload-codec.ts";
 import { artifacts, blobKinds, blobs } from "../../src/blobs.ts";
 import { awaitEvents, effects } from "../../src/effects.ts";
+import type { StreamWrite } from "../../src/model/execution/stream.ts";
+import { storeContext } from "../../src/stores/context.ts";
+import type { LockedExecution } from "../../src/stores/execution/lock/locked.ts";
+import { writeStream } from "../../src/stores/stream/write.ts";
 import { executions } from "../../src/executions.ts";
 import { processes } from "../../src/processes.ts";
 import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
@@ -102,6 +106,21 @@ async function writeExecutions(
   await log.addBacktraces("order", [{ from: 0, to: 1, stack: "at a.ts:1" }]);
   await log.append(order.id, nextVersion, [{ kind: "patched", patch: "p" }]);
   await log.fork("order", nextVersion - 1, { id: "copy" });
+  await writeOutput(database, environment, order, holder);
+}
+
+async function writeOutput(
+  database: Database,
+  environment: Environment,
+  { id, key: execution }: Pick<LockedExecution, "id" | "key">,
+  fence: StreamWrite["fence"],
+): Promise<void> {
+  const context = storeContext(database, environment);
+  const payload = context.encode(["a", "b"]);
+  const attempt = { continuation: 0, call: 1, step: "step", attempt: 1, isFirst: true };
+  const parts = [{ ...attempt, chunks: 2, size: payload.length, at: 1, payload }];
+  const input = { execution, id, fence, after: 0, lost: 0, parts, dropped: 0, folded: [] };
+  await database.write(writeStream(context), input);
 }
 
 /** A child, a delay that ends soon and one that does not, and a step. */

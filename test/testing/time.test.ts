@@ -22,6 +22,27 @@ describe("time in a test", () => {
     expect(kit.now()).toEqual(new Date(start + 30 * dayMs));
   });
 
+  test("[RN6] is neither moved nor blocked by live output", async () => {
+    const talks = workflow("talks", async (ctx) => {
+      await ctx.step("talk", async ({ stream }) => {
+        stream("a");
+        stream("b");
+      });
+      await ctx.sleep("1 day");
+      return ctx.step("more", ({ stream }) => stream("c"));
+    });
+    const kit = await open([talks]);
+    const run = await kit.start(talks, undefined, { id: "talks" });
+    await kit.idle();
+    expect(kit.now()).toEqual(new Date(start));
+    expect(await run.result()).toBe(true);
+    expect(kit.now()).toEqual(new Date(start + dayMs));
+    const said: unknown[] = [];
+    for await (const output of run.stream())
+      said.push(output.kind === "chunk" ? output.value : output.kind);
+    expect(said).toEqual(["a", "b", "c", "end"]);
+  });
+
   test("stands still until a result is awaited", async () => {
     const kit = await open([decide]);
     const run = await kit.start(decide);

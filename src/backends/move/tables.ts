@@ -12,6 +12,9 @@ export const localTables: ReadonlySet<string> = new Set([
   // Lists the app's tables in this database, which are not copied. With these rows in the target,
   // the app would not create them there.
   "holdfast_app_migration",
+  // Live output, which is no part of the record: a reader in the target gets a gap.
+  "holdfast_stream",
+  "holdfast_stream_part",
 ]);
 
 /**

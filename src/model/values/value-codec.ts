@@ -12,6 +12,8 @@ export interface ValueCodec {
    * that: a getter may answer otherwise when it is read a second time.
    */
   encodeOnce(value: unknown): { readonly stored: string; readonly read: unknown };
+  /** Passes a text that `clear.encode` made, or a JSON list of such texts, through the payload codec. */
+  encodeText(text: string): string;
   decode(stored: string): unknown;
   /**
    * Returns equal hashes for equal values of one domain and version. The hash reveals nothing else
@@ -75,6 +77,10 @@ export function valueCodec(options: ValueCodecOptions): ValueCodec {
       assertOpen("write");
       const text = encodeValue(value, limits);
       return { stored: storedText(text), read: isFixed(value) ? value : decodeValue(text) };
+    },
+    encodeText(text) {
+      assertOpen("write");
+      return storedText(text);
     },
     decode(stored) {
       if (isClear(stored)) return decodeValue(stored);

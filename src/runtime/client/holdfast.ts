@@ -30,6 +30,7 @@ import { runSchedulesOf, type RunSchedules } from "../schedules/run-schedules.ts
 import { givenWork, isScheduled, type Worked } from "../schedules/schedule.ts";
 import { WorkedSchedules } from "../schedules/worked-schedules.ts";
 import type { StorePages } from "./store-pages.ts";
+import { isDoneBy } from "../pauses.ts";
 import { holdfastClosed, Worker } from "../worker/worker.ts";
 import type { WorkerSettings } from "../worker/worker-parts.ts";
 import type { InputAnd, StartOf, StartOptions } from "../definition/workflow-context.ts";
@@ -45,6 +46,8 @@ export interface WorkOptions {
   readonly hotRunsMax?: number;
   /** The approximate limit on the bytes of recorded values that waiting runs hold together; defaults to 64 MiB. */
   readonly hotBytesMax?: number;
+  /** The time for which the live output of runs is kept after their end; defaults to 10 minutes. */
+  readonly keepStreams?: Duration;
 }
 
 export interface CloseOptions {
@@ -130,6 +133,7 @@ const defaultConcurrency = 100;
 const defaultLease: Duration = "30s";
 const defaultHotRuns = 1_000;
 const defaultHotBytes = 64 * 1024 * 1024;
+const defaultKeepStreams: Duration = "10m";
 const defaultClose: Duration = "10s";
 /** The least time for the last calls to get their answers, even if the close has used its time. */
 const lastMs = 1_000;
@@ -323,6 +327,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
       this.#scheduled.close(),
       ...this.#workers.map((worker) => worker.close(timeoutMs)),
     ]);
+    await isDoneBy(this.#context.background, by, this.#context.output.close());
     const isAnswering = answers.every((isAnswered) => isAnswered);
     const leftMs = by - this.#context.clock.now();
     this.#context.reports.close();
@@ -344,12 +349,14 @@ function settingsOf(given: WorkOptions | undefined): WorkerSettings {
     lease = defaultLease,
     hotRunsMax = defaultHotRuns,
     hotBytesMax = defaultHotBytes,
+    keepStreams = defaultKeepStreams,
   } = optionsOf<WorkOptions>(given, [
     "concurrency",
     "codeVersion",
     "lease",
     "hotRunsMax",
     "hotBytesMax",
+    "keepStreams",
   ]);
   return {
     concurrency: checkedCount("concurrency", concurrency, { min: 1 }),
@@ -357,6 +364,7 @@ function settingsOf(given: WorkOptions | undefined): WorkerSettings {
     leaseMs: leaseOf(lease),
     hotRunsMax: checkedCount("hotRunsMax", hotRunsMax),
     hotBytesMax: checkedCount("hotBytesMax", hotBytesMax),
+    keepStreamsMs: durationMs(keepStreams, "keepStreams"),
   };
 }
 

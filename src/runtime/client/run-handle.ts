@@ -9,6 +9,7 @@ import { runFailure } from "../failures.ts";
 import { untilEnd } from "./ending.ts";
 import { resultOf, runStatus } from "./run-result.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { LiveOutput, StreamOptions } from "../stream/live-output.ts";
 import { validated } from "../definition/schema.ts";
 
 /** A run, whichever process executes it. Made by `start`, `get` and `fork`. */
@@ -66,6 +67,17 @@ export interface Run<out Out> {
    * @example await writeFile("test/order-42.json", JSON.stringify(await run.history(), null, 2));
    */
   history(): Promise<RunHistory>;
+  /**
+   * Reads the run's live output: values that its steps show while they run. It begins at the
+   * beginning, or behind the cursor `after`, and ends with `{ kind: "end" }`. Any process may read,
+   * any number of times. It is kept for ten minutes after the end of the run (`keepStreams` of
+   * `work`).
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `CURSOR_INVALID`, `ABORTED`, `DATABASE_CLOSED`
+   * @example
+   * for await (const output of run.stream())
+   *   if (output.kind === "chunk") process.stdout.write(String(output.value));
+   */
+  stream(options?: StreamOptions): AsyncIterable<LiveOutput>;
   /** Copies the run; the copy continues from just after the given event. */
   fork(atVersion: number, options?: { readonly id?: string }): Promise<Run<Out>>;
   /**
@@ -106,6 +118,7 @@ export function runOf<Out>(context: RuntimeContext, name: string, id: string): R
     signal: (signal, ...[value = true, options]) =>
       ask(() => send(context, id, signal, { value, options })),
     events: ((options?: never) => ask(() => executions.events(id, options))) as never,
+    stream: (options) => context.streams.open(id, options),
     history: () => ask(() => historyOf(executions, id, context.payload)),
     fork: (atVersion, options) => copied(() => executions.fork(id, atVersion, options)),
     retry: (options) => copied(() => executions.retry(id, options)),
@@ -183,6 +196,10 @@ export function foundRunOf<Out>(context: RuntimeContext, name: string, id: strin
       value: (...args: unknown[]) => check().then(() => ask(...args)),
     });
   }
+  Object.defineProperty(run, "stream", {
+    enumerable: true,
+    value: (options?: StreamOptions) => context.streams.open(id, options, check),
+  });
   return run;
 }
 

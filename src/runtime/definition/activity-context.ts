@@ -31,4 +31,11 @@ export interface ActivityContext {
    * readers of the run see it as its progress.
    */
   heartbeat(details?: unknown): void;
+  /**
+   * Shows a value to readers of this run's live output, or of a run above it (`run.stream`). It may
+   * be lost in a crash. Returns false if it was dropped: too much waits to be written, or the
+   * attempt is over.
+   * @throws HoldfastError `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   */
+  readonly stream: (chunk: unknown) => boolean;
 }

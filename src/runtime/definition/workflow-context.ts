@@ -86,6 +86,14 @@ export interface StepContext {
    * the failed run. A run made by `fork` has its own.
    */
   readonly idempotencyKey: string;
+  /**
+   * Shows a value to readers of the run's live output (`run.stream`), such as a token of a model. It
+   * is no part of the record: it may be lost in a crash, and replay does not show it again. Returns
+   * false if it was dropped: too much waits to be written, or the attempt is over.
+   * @throws HoldfastError `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   * @example for await (const token of tokens) stream(token);
+   */
+  readonly stream: (chunk: unknown) => boolean;
 }
 
 /** A child that runs on its own and ends with its parent. */

@@ -69,6 +69,9 @@ export function replayLog(
         return never;
       },
       transact: () => never,
+      outputOf() {
+        throw new Error("A replay runs no step.");
+      },
       release: () => Promise.resolve(),
       renew: () => Promise.resolve(),
       lockedAgain: () => ({ kind: "locked" }) as never,

@@ -24,6 +24,7 @@ import { scriptOf } from "./replay/script.ts";
 import { keyOf, outside, where } from "./step-context.ts";
 import { continuationLost, isContinuationLost } from "./continuation.ts";
 import { Steps } from "./steps.ts";
+import type { RunOutput } from "../stream/run-output.ts";
 
 /**
  * A run whose code is in memory. Its code continues only after a delivery: an outcome that the
@@ -197,6 +198,7 @@ function newState(
     state.poison ??= nondeterminism(compared, difference, isOnlyReplayed);
     again();
   };
+  const outputOf = outputLater(host, locked);
   const state: RunState = {
     host,
     definition,
@@ -215,6 +217,7 @@ function newState(
         loop.took(ms, loop.toldMs, holders, step);
       },
       began: (key) => host.bodies.begin(key),
+      output: (call, step, attempt) => outputOf().step(call, step, attempt),
       broke: (error) => broke(state, error),
       record(record, times) {
         journal.record(record, times);
@@ -240,6 +243,12 @@ function newState(
     state.arrived.push(...state.replay.later);
   }
   return state;
+}
+
+/** The live output of a run, which few runs have. */
+function outputLater(host: RunHost, locked: LoadedExecution): () => RunOutput {
+  let output: RunOutput | undefined;
+  return () => (output ??= host.outputOf(locked));
 }
 
 /** The state of a run when its code starts. */

@@ -5,6 +5,7 @@ import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import type { Isolation } from "../../sql/isolation.ts";
 import type { Tx } from "../../sql/operation.ts";
+import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type {
   ExecutionDraft,
   NewExecution,
@@ -12,6 +13,7 @@ import type {
 } from "../../stores/execution/log/create.ts";
 import type { Drain } from "../drain.ts";
 import type { RunningBodies } from "../running-bodies.ts";
+import type { RunOutput } from "../stream/run-output.ts";
 import type { Speaker } from "./run-log.ts";
 import type { RunLog } from "../definition/workflow-context.ts";
 import type { BodyTimes, Entry } from "./journal.ts";
@@ -95,6 +97,8 @@ export interface RunHost {
   cancel(children: readonly ExecutionId[], force: boolean): void;
   log(speaker: Speaker, level: keyof RunLog, message: string, data: unknown): void;
   setProgress(run: RunState, value: unknown): void;
+  /** The live output of a run. */
+  readonly outputOf: (run: Pick<LoadedExecution, "id" | "key" | "continuations">) => RunOutput;
   /** Frees the place of a waiting run, which may be forgotten from now on. */
   rests(run: RunState): void;
   /** Resumes a run whose timer has come, if it still belongs to this worker. */

@@ -4,6 +4,7 @@ import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { Tx } from "../../sql/operation.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { StepContext } from "../definition/workflow-context.ts";
+import type { StepOutput } from "../stream/run-output.ts";
 import { LateAbort } from "./late-abort.ts";
 
 /** The run whose code is running, and the step if the code is inside one. */
@@ -68,13 +69,33 @@ export class AttemptContext implements StepContext {
   readonly #pass: string;
   readonly #call: number;
   readonly #abort = new LateAbort();
+  readonly #openOutput: () => StepOutput;
+  #output: StepOutput | undefined;
   #isCancelled = false;
 
-  constructor(attempt: number, pass: string, call: number, isRepeat: boolean) {
+  constructor(
+    attempt: number,
+    pass: string,
+    call: number,
+    isRepeat: boolean,
+    openOutput: () => StepOutput,
+  ) {
     this.attempt = attempt;
     this.isRepeat = isRepeat;
     this.#pass = pass;
     this.#call = call;
+    this.#openOutput = openOutput;
+  }
+
+  // A property, so that a body may take it out of its context.
+  get stream(): (chunk: unknown) => boolean {
+    const output = (this.#output ??= this.#openOutput());
+    return (chunk) => output.show(chunk);
+  }
+
+  /** The live output of the attempt, if the body has asked for it. */
+  get output(): StepOutput | undefined {
+    return this.#output;
   }
 
   get idempotencyKey(): string {

@@ -4,6 +4,7 @@ import type { Clock } from "../../model/time/clock.ts";
 import { jittered, retryPauseMs } from "../../model/time/retry-policy.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
+import type { StepOutput } from "../stream/run-output.ts";
 import { ByCall } from "./by-call.ts";
 import type { BodyTimes } from "./journal.ts";
 import type { RolledBack } from "./run-host.ts";
@@ -48,6 +49,8 @@ export interface StepHost {
   readonly took: (step: string, ms: number) => void;
   /** Reports that a body continues after its first await. Returns a function that reports its end. */
   readonly began: (idempotencyKey: string) => () => void;
+  /** The live output of an attempt. */
+  readonly output: (call: number, step: string, attempt: number) => StepOutput;
   /** Reports an error that prevents recording a step: the run cannot continue as it is. */
   readonly broke: (error: unknown) => void;
   /** Called as soon as there is something to record. */
@@ -199,6 +202,7 @@ export class Steps {
       running.cancelTimer();
       running.ended();
       inside.isStepOver = true;
+      attempt.output?.drop();
       attempt.abort(reason);
     }
     this.#running.clear();
@@ -216,7 +220,9 @@ export class Steps {
   #attempt(step: Step, number: number, isRepeat: boolean): void {
     const { id, pass, clock } = this.#host;
     const { name, call } = step;
-    const attempt = new AttemptContext(number, pass, call, isRepeat);
+    const attempt = new AttemptContext(number, pass, call, isRepeat, () =>
+      this.#host.output(call, name, number),
+    );
     const inside: Where = { id, step: name, attempt: number };
     const running: Running = {
       call,
@@ -235,17 +241,28 @@ export class Steps {
       result = outside(() => where.run(inside, () => step.body(attempt)));
       isLater = isThenable(result);
     } catch (error) {
-      return this.#failed(running, error);
+      return this.#afterOutput(running, () => this.#failed(running, error));
     } finally {
       this.#host.took(name, monotonicMs() - startedMs);
     }
-    if (!isLater) return this.#done(running, result);
+    if (!isLater) return this.#afterOutput(running, () => this.#done(running, result));
     running.ended = this.#host.began(attempt.idempotencyKey);
     this.#armTimeout(running);
     void Promise.resolve(result).then(
-      (value) => this.#done(running, value),
-      (error: unknown) => this.#failed(running, error),
+      (value) => this.#afterOutput(running, () => this.#done(running, value)),
+      (error: unknown) => this.#afterOutput(running, () => this.#failed(running, error)),
     );
+  }
+
+  /**
+   * Ends an attempt whose body has ended, once the output that it left is written. A reader of the
+   * run then gets all of it: nothing is written behind the end of a run.
+   */
+  #afterOutput(running: Running, end: () => void): void {
+    const written = running.attempt.output?.close();
+    if (written === undefined) return end();
+    running.cancelTimer();
+    void written.then(end);
   }
 
   #armTimeout(running: Running): void {
@@ -268,6 +285,7 @@ export class Steps {
     running.cancelTimer();
     running.ended();
     running.inside.isStepOver = true;
+    running.attempt.output?.fold();
     return true;
   }
 

@@ -22,6 +22,7 @@ import {
   type Attempt,
   type Ended,
 } from "./attempt.ts";
+import type { StepOutput } from "../stream/run-output.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 import { behindInterruptions, cancellationOf } from "./hot/history.ts";
 import { pauseBefore, repeated } from "../pauses.ts";
@@ -157,7 +158,10 @@ export class ActivityRuns {
       const { cancellation } = locked;
       if (cancellation === null) await this.#call(definition, attempt);
       else this.#cancel(attempt, cancellation, 0);
-      await this.#record(definition, attempt, await attempt.ended);
+      const ended = await attempt.ended;
+      if (ended.kind === "lost") attempt.output?.drop();
+      else await attempt.output?.close();
+      await this.#record(definition, attempt, ended);
     } finally {
       cancelTimer();
       attempt.cancelGrace();
@@ -202,14 +206,19 @@ export class ActivityRuns {
     }
   }
 
-  async #context({ locked, controller }: Attempt): Promise<ActivityContext> {
+  async #context(made: Attempt): Promise<ActivityContext> {
+    const { locked, controller } = made;
     const { holder, context } = this.#parts;
     const {
       pages: { executions },
       tell,
     } = context;
-    const { id, attempt, isRepeat } = locked;
+    const { id, key, attempt, isRepeat } = locked;
     const { clock } = context;
+    const outputOf = (): StepOutput =>
+      (made.output ??= context.output
+        .of({ id, execution: key, fence: holder, continuation: 0 })
+        .step(0, null, attempt));
     const lastHeartbeat =
       attempt === 1
         ? undefined
@@ -223,6 +232,7 @@ export class ActivityRuns {
       idempotencyKey: keyOf(locked),
       log: runLog((level, message, data) => writeLine(context, locked, level, message, data)),
       lastHeartbeat,
+      stream: (chunk) => outputOf().show(chunk),
       heartbeat(details) {
         executions.setProgress(id, details ?? null, { fence: holder }).catch((error: unknown) =>
           tell({

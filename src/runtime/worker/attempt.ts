@@ -2,6 +2,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { CancellationView } from "../../stores/execution/control/cancelling.ts";
 import type { HeldLockOf } from "../../stores/execution/lock/held.ts";
+import type { StepOutput } from "../stream/run-output.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 
 /** The outcome of an attempt. */
@@ -27,6 +28,8 @@ export interface Attempt {
   cancelGrace: () => void;
   /** The cancellation that told the attempt to stop, if there is one. */
   cancellation: CancellationView | null;
+  /** Its live output, once it has some. */
+  output: StepOutput | undefined;
 }
 
 export function newAttempt(locked: LockedExecution): Attempt {
@@ -42,6 +45,7 @@ export function newAttempt(locked: LockedExecution): Attempt {
     leaseUntil: locked.leaseUntil,
     cancelGrace: () => undefined,
     cancellation: null,
+    output: undefined,
   };
 }
 

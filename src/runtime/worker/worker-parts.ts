@@ -14,6 +14,8 @@ export interface WorkerSettings {
   readonly hotRunsMax: number;
   /** About the most bytes that the waiting runs may hold together. */
   readonly hotBytesMax: number;
+  /** The time for which the live output of a run is kept after its end. */
+  readonly keepStreamsMs: number;
 }
 
 /** The objects that the parts of a worker share. */

@@ -19,6 +19,7 @@ import { isDoneBy, pauseBefore } from "../pauses.ts";
 import { keepLocks } from "./renewals.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { removeOld } from "./retention.ts";
+import { removeOldStreams } from "./stream-retention.ts";
 import type { FoundRun } from "./shares.ts";
 import { Slots } from "./slots.ts";
 import { keepTime, reportNotes } from "./timers.ts";
@@ -134,6 +135,7 @@ export class Worker {
       keepLocks(this.#parts, () => [...this.#runs.running(), ...this.#activities.running()]),
       keepTime(this.#context, this.#stop.signal, onFinal),
       removeOld(this.#context, this.functions.values(), this.#stop.signal),
+      removeOldStreams(this.#context, this.#settings.keepStreamsMs, this.#stop.signal),
     ]);
   }
 

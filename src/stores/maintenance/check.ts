@@ -21,6 +21,7 @@ import { processChecks } from "../process/table-checks.ts";
 import { queueChecks } from "../queue/table-checks.ts";
 import { scheduleChecks } from "../schedule/table-checks.ts";
 import { sessionChecks } from "../session/table-checks.ts";
+import { streamChecks } from "../stream/table-checks.ts";
 import { unlessUnreadable } from "../damage.ts";
 import { sweepOptions, type SweepOptions } from "../removal.ts";
 import { tableCheck } from "../table-check.ts";
@@ -94,6 +95,7 @@ const payloadCodec = tableCheck<{ readonly id: number }>({
 /** All tables of Holdfast. Describe a new table beside its store and add it here. */
 const allChecks: readonly TableCheck[] = [
   ...executionChecks,
+  ...streamChecks,
   ...sessionChecks,
   ...leaseChecks,
   ...queueChecks(wakesOf),

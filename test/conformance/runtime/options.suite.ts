@@ -63,7 +63,7 @@ const anyText = [
 ];
 const starts = ["id", "startAt", "deadline", "tags", "concurrencyKey", "metadata"];
 const emptyStarts = ["tags: []", "metadata: {}"];
-const works = ["concurrency", "codeVersion", "lease", "hotRunsMax", "hotBytesMax"];
+const works = ["concurrency", "codeVersion", "lease", "hotRunsMax", "hotBytesMax", "keepStreams"];
 const pages = ["newerThan", "after", "limit", "timeout", "signal"];
 const asking = [
   "kind",

@@ -9,7 +9,13 @@ import { withPlace } from "../place.ts";
 import type { Place } from "../place.ts";
 
 /** What each database has for itself; every other table is moved. */
-const localTables: readonly string[] = ["holdfast_app_migration", "holdfast_move", "holdfast_tick"];
+const localTables: readonly string[] = [
+  "holdfast_app_migration",
+  "holdfast_move",
+  "holdfast_stream",
+  "holdfast_stream_part",
+  "holdfast_tick",
+];
 
 export const movedTables: readonly string[] = ownTableNames.filter(
   (name) => !localTables.includes(name),

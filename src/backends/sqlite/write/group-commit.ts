@@ -295,6 +295,8 @@ export class GroupCommit {
   }
 
   #makeDurable(batch: Ran): void {
+    // Live output of runs: nothing rests on it, and the next flush takes it along.
+    if (batch.calls.every(({ body }) => body.isUnflushed)) return this.#settle(batch);
     if (
       this.#unflushed === 0 &&
       this.#queue.length + batch.calls.length <= this.#flusher.inlineCallsMax

@@ -53,7 +53,8 @@ export class Reader {
       this.#options.operations.ran(body, takenMs - sinceMs, monotonicMs() - takenMs);
       const { version } = snapshot;
       // A failed read may also have failed because of what it saw.
-      if (version === undefined || version !== this.#durableVersion) {
+      const isOld = version !== undefined && version === this.#durableVersion;
+      if (!isOld && !body.isUnflushed) {
         if (!flusher.isFlushed()) await flusher.flush();
         // No commit followed the snapshot, or the flush began after it.
         this.#durableVersion = version;

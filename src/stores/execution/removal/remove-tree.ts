@@ -2,6 +2,7 @@ import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { lockRow, textsOf } from "../../../sql/dialect.ts";
 import { row, rows, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
+import { eraseStream, removeStream } from "../../stream/parts.ts";
 import type { ExecutionContext } from "../context.ts";
 import { idsBelow } from "../read/tree.ts";
 
@@ -111,7 +112,7 @@ function* removeRows(
       SELECT key FROM holdfast_execution
       WHERE id > ${low} AND id < ${high} ORDER BY id DESC LIMIT 1 ${lockRow}`);
     const key = last?.key ?? root;
-    removed += yield* removeRowsOf(key, rowsMax - removed);
+    removed += yield* removeRowsOf(key, rowsMax - removed, isErasure);
     if (removed >= rowsMax) break;
     if (last === undefined && isErasure) {
       yield* leaveTombstone(root);
@@ -135,8 +136,11 @@ function* leaveTombstone(root: number): Tx<void> {
 }
 
 /** Removes rows that belong to one execution; fewer than requested means that none is left. */
-function* removeRowsOf(execution: number, rowsMax: number): Tx<number> {
-  let removed = 0;
+function* removeRowsOf(execution: number, rowsMax: number, isErasure: boolean): Tx<number> {
+  // First: it is no part of the record, and need not be complete.
+  let removed = yield* isErasure
+    ? eraseStream(execution, rowsMax)
+    : removeStream(execution, rowsMax);
   for (const part of parts) {
     if (removed >= rowsMax) return removed;
     removed += yield* part(execution, rowsMax - removed);
