@@ -560,10 +560,10 @@ export function describeRuns(name: string, makePlace: () => Promise<CliPlace>): 
         next: null,
       });
       expect((await run(["questions", "--function", "nap"])).stderr).toBe("No open questions.\n");
-      const sleeper = await holdfast.start(nap, undefined, { id: "nap-2" });
-      await until("nap-2", "blocked");
+      const sleeper = await holdfast.start(nap, undefined, { id: "nap-asked" });
+      await until("nap-asked", "blocked");
       expect(await json("questions", "--kind", "sleep", "--function", "nap")).toMatchObject({
-        items: [{ kind: "sleep", run: "nap-2" }],
+        items: [{ kind: "sleep", run: "nap-asked" }],
       });
       await sleeper.cancel({ force: true });
       expect((await run(["questions", "--kind", "signal"])).code).toBe(2);

@@ -79,8 +79,7 @@ export class Connection {
   #askedMs = 0;
   #answeredMs = 0;
   /** Settles when the server has answered the beginning of a read. */
-  #begun: Promise<{ readonly error: unknown } | undefined> | undefined;
-  #isReadRefused = false;
+  #begun: Promise<HoldfastError | undefined> | undefined;
   /** The first statement failure of the current transaction. */
   failure: HoldfastError | undefined;
 
@@ -150,11 +149,6 @@ export class Connection {
     return this.#isPooled;
   }
 
-  /** True when the server refused to begin the read, whose statements then belong to no snapshot. */
-  get isReadRefused(): boolean {
-    return this.#isReadRefused;
-  }
-
   /** Our backend on the server, if the session is not shared. */
   get backend(): Backend | undefined {
     return this.#backend;
@@ -188,13 +182,11 @@ export class Connection {
         await this.#answered(template.postgres, () =>
           this.#session(asLiteral([template.postgres])).simple(),
         );
-        await this.#assertBegun();
         return { rows: [], count: 0 };
       }
       const result = await this.#answered(template.postgres, () =>
         this.#session(this.#templates.literalOf(template), ...parameters.map(bound)),
       );
-      await this.#assertBegun();
       checkRows(result, result.columns);
       return {
         rows: result.slice(),
@@ -212,22 +204,24 @@ export class Connection {
   }
 
   /**
-   * Begins a read without awaiting the answer, since the first statement follows at once. Should the
-   * server refuse, that statement fails instead. A write awaits its beginning, because a statement
-   * outside the transaction would commit.
+   * Begins a read without awaiting the answer, since the first statement follows at once. A write
+   * awaits its beginning, because a statement outside the transaction would commit.
    */
   beginRead(): void {
     this.failure = undefined;
     this.#access = "read";
-    this.#isReadRefused = false;
-    if (this.#lost) return;
-    const text = constant(this.#texts.begin.read);
-    this.#begun = this.#session(text)
+    const text = this.#texts.begin.read;
+    this.#begun = this.#session(constant(text))
       .simple()
       .then(
         () => undefined,
-        (error: unknown) => ({ error }),
+        (error: unknown) => this.#failed(error, text),
       );
+  }
+
+  /** The reason why the server refused to begin the read, whose statements then had no snapshot. */
+  async readRefusal(): Promise<HoldfastError | undefined> {
+    return this.#begun;
   }
 
   /**
@@ -328,15 +322,6 @@ export class Connection {
     if (isOurs && typeof found?.pid === "number" && typeof found.since === "string")
       this.#backend = { pid: found.pid, since: found.since };
     this.#limit?.settle(this.#backend);
-  }
-
-  /** The answers come in order, so that of the beginning is there. */
-  async #assertBegun(): Promise<void> {
-    const refused = await this.#begun;
-    this.#begun = undefined;
-    if (refused === undefined) return;
-    this.#isReadRefused = true;
-    throw refused.error;
   }
 
   async #answered<T>(text: string, ask: () => PromiseLike<T>): Promise<T> {

@@ -35,6 +35,11 @@ function connection(begin: () => Promise<void>): Connection {
     isLost: false,
     failure: undefined,
     begin,
+    beginRead: () => undefined,
+    readRefusal: () =>
+      begin()
+        .then(() => undefined)
+        .catch((error: unknown) => error),
     commit: () => Promise.resolve(undefined),
     rollback: () => Promise.resolve(),
     discard: () => (made.isLost = true),

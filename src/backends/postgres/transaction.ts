@@ -108,15 +108,19 @@ export async function transactLone<T>(
 export async function look<T>(connection: Connection, body: Body<T>): Promise<Ending<T>> {
   if (connection.isLost) return notBegun(connection, connectionLost());
   connection.beginRead();
+  const ending = await looked(connection, body);
+  const refusal = await connection.readRefusal();
+  return refusal === undefined ? ending : notBegun(connection, refusal);
+}
+
+async function looked<T>(connection: Connection, body: Body<T>): Promise<Ending<T>> {
   const fate = new Fate(body.name, undefined);
   try {
     const value = await drive(connection, body.start, fate);
     // A read has nothing to commit, so both verdicts have the same effect.
     fate.verdict(value);
-    if (connection.isReadRefused) return notBegun(connection, connection.failure);
     return judged(connection, { kind: "rolledBack", value });
   } catch (error) {
-    if (connection.isReadRefused) return notBegun(connection, connection.failure ?? error);
     const ending = judged<T>(connection, { kind: "failed", error });
     const { failure } = connection;
     // A read changes nothing, so it can be repeated on another connection. After a silence its

@@ -7,6 +7,9 @@ import { parseFunctionName, type FunctionName } from "./function-name.ts";
  */
 const own = "holdfast/";
 
+/** The signals that Holdfast sends: the request to a turn to stop. */
+export type OwnSignal = "holdfast/stop";
+
 export function isOwnSignal(name: string): boolean {
   return name.startsWith(own);
 }

@@ -1,8 +1,19 @@
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import type { OwnSignal } from "../../model/ids/own-signal.ts";
+import type { Database } from "../../sql/database.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import type { StoreOptions } from "../context.ts";
 import { undamaged } from "../damage.ts";
+import { writes, type Method } from "../method.ts";
+import { executionContext } from "./context.ts";
+import {
+  givenOwnSignal,
+  sendSignal,
+  type SendSignalOutcome,
+  type SignalOptions,
+} from "./control/signals.ts";
 import { eventOf, type EventRow } from "./event-row.ts";
 import { finishedResult, type FinishedResult } from "./result-row.ts";
 import { lockedRecord, type ExecutionRecord } from "./state-row.ts";
@@ -25,6 +36,17 @@ export {
   type ExecutionDraft,
   type NewExecution,
 } from "./log/create.ts";
+
+/** Sends a signal of Holdfast's own. */
+export function ownSignal(
+  database: Database,
+  options?: StoreOptions,
+): Method<
+  [id: string, signal: OwnSignal, value: unknown, options?: SignalOptions],
+  SendSignalOutcome
+> {
+  return writes(executionContext(database, options), sendSignal, givenOwnSignal);
+}
 
 /** Links a process to an execution: from now on the process ends with it. */
 export function* linkProcess(execution: number, process: number): Tx<void> {

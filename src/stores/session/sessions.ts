@@ -59,6 +59,7 @@ import { usageOf } from "./read/usage.ts";
 import { assignAgent, givenAssign } from "./assign.ts";
 import { stopOpenTurn, type StopOptions, type StopOutcome } from "./stop.ts";
 import { executions } from "../execution/executions.ts";
+import { ownSignal } from "../execution/parts.ts";
 import { lockSession, type LockedSession } from "./lock.ts";
 import {
   eraseSession,
@@ -309,6 +310,7 @@ export interface Sessions {
 export function sessions(database: Database, options?: SessionOptions): Sessions {
   const context = sessionContext(database, options);
   const runs = executions(database, sharedOptions(options));
+  const signalRun = ownSignal(database, sharedOptions(options));
   return {
     durability: database.durability,
     create: writes(context, createSession, givenCreate),
@@ -318,7 +320,7 @@ export function sessions(database: Database, options?: SessionOptions): Sessions
     meta: reads(context, loadMeta, givenSession),
     lock: writes(context, lockSession, givenSession),
     assign: writes(context, assignAgent, givenAssign),
-    stop: (session, given) => stopOpenTurn(context, runs, session, given),
+    stop: (session, given) => stopOpenTurn(context, signalRun, session, given),
     saveMeta: writes(context, saveMeta, givenSaveMeta),
     list: lists(context, sessionList),
     head: reads(context, readHead, givenSession, shownHead),

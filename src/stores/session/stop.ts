@@ -4,7 +4,7 @@ import { checkedText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { rollbackWith, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { Executions } from "../execution/executions.ts";
+import type { ownSignal } from "../execution/parts.ts";
 import { optionsAndWait } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { livingSession, lockedSession, type SessionRef } from "../session-row.ts";
@@ -41,7 +41,7 @@ interface StopTurn {
  */
 export async function stopOpenTurn(
   context: SessionContext,
-  runs: Pick<Executions, "signal">,
+  signalRun: ReturnType<typeof ownSignal>,
   session: SessionName,
   given: StopOptions | undefined,
 ): Promise<StopOutcome> {
@@ -54,7 +54,7 @@ export async function stopOpenTurn(
     const turn = await context.database.read(openTurnOf(context), ref, wait);
     if (only !== undefined && turn !== only) return "tooLate";
     if (turn === null) return "idle";
-    const signal = runs.signal.prepare(turn, stopSignal, value, { key: "stop" });
+    const signal = signalRun.prepare(turn, stopSignal, value, { key: "stop" });
     try {
       const input = { session: ref, turn, signal };
       if (await context.database.write(stopTurn(context), input, wait)) return "stopping";

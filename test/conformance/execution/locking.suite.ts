@@ -66,6 +66,7 @@ export function executionLockingSuite(backend: Backend): void {
             deaths: 0,
             aloneDeaths: 0,
             isAlone: false,
+            isRepeat: false,
             cancellation: null,
             continuations: 0,
             historyFrom: 0,

@@ -154,9 +154,8 @@ export function executionRaces(arena: () => Arena): void {
         { do: "expireLock", id, at },
       ]);
       const isInTime = finished.code === undefined;
-      expect([finished.code, expired.value]).toEqual(
-        isInTime ? [undefined, "notExpired"] : ["EXECUTION_FINISHED", "expired"],
-      );
+      expect(finished.code).toBe(isInTime ? undefined : "EXECUTION_FINISHED");
+      expect(expired.value).toMatchObject({ outcome: isInTime ? "notExpired" : "expired" });
       expect(await told(database, names)).toEqual({
         responses: [`${id} ${isInTime ? "completed" : "timedOut"}`],
         ends: 1,

@@ -43,7 +43,7 @@ export function valuesReadOnceSuite(backend: Backend): void {
         const { version } = await log.lastEvent("a");
         const ended = { kind: "completed", value: lively() } as const;
         await log.finish("a", version + 1, ended);
-        expect(await log.result("a")).toEqual({ kind: "completed", value: stored });
+        expect(await log.result("a")).toEqual({ kind: "completed", value: stored, unread: 1 });
       }),
     );
 

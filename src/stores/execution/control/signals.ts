@@ -3,8 +3,8 @@ import { corruptRow } from "../../../model/corrupt-row.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import { executionFinished } from "../../../model/execution/errors.ts";
 import { parseExecutionId, type ExecutionId } from "../../../model/ids/execution-id.ts";
-import { parseFunctionName } from "../../../model/ids/function-name.ts";
-import { parseSignalName } from "../../../model/ids/own-signal.ts";
+import { parseFunctionName, type FunctionName } from "../../../model/ids/function-name.ts";
+import { parseSignalName, type OwnSignal } from "../../../model/ids/own-signal.ts";
 import { checkedCount, checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { row, storeOperation, type Tx } from "../../../sql/operation.ts";
@@ -35,17 +35,38 @@ export interface SendSignal {
 }
 
 export function givenSendSignal(
-  { clock, values, ids }: ExecutionContext,
+  context: ExecutionContext,
   id: string,
   signal: string,
   value: unknown,
   options?: SignalOptions,
 ): Call<SendSignal> {
+  return newSignal(context, id, parseSignalName(signal), value, options);
+}
+
+/** The same for a signal of Holdfast's own, which no user may send. */
+export function givenOwnSignal(
+  context: ExecutionContext,
+  id: string,
+  signal: OwnSignal,
+  value: unknown,
+  options?: SignalOptions,
+): Call<SendSignal> {
+  return newSignal(context, id, parseFunctionName(signal), value, options);
+}
+
+function newSignal(
+  { clock, values, ids }: ExecutionContext,
+  id: string,
+  signal: FunctionName,
+  value: unknown,
+  options: SignalOptions | undefined,
+): Call<SendSignal> {
   const { options: given, wait } = optionsAndWait(options, ["key"]);
   const { text, hash } = values.hashed(value);
   const input = {
     id: parseExecutionId(id),
-    signal: parseSignalName(signal),
+    signal,
     signalKey:
       given.key === undefined ? ids.nextId("Run") : checkedText("A signal's key", given.key),
     at: clock.now(),
@@ -55,7 +76,7 @@ export function givenSendSignal(
   return { input, wait };
 }
 
-interface SendSignalOutcome {
+export interface SendSignalOutcome {
   readonly seq: number;
   /** True if it was already sent under the same key with an equal value. */
   readonly existed: boolean;
