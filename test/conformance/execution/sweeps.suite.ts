@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { HoldfastError } from "../../../src/model/errors.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
-import type { Backend } from "../backend.ts";
+import { rejection, type Backend } from "../backend.ts";
 import { delayRequested, joinNext, step } from "./execution-events.ts";
 import { T0, byAnn, onExecutions, standing } from "./fixture.ts";
 import type { ExecutionFixture } from "./fixture.ts";
@@ -42,6 +43,39 @@ export function executionSweepsSuite(backend: Backend): void {
           hasMore: false,
         });
         expect(await kindOf(fixture, "c")).toBe("finished");
+      }),
+    );
+
+    test(
+      "[RN4] reports what it recorded although the database failed at another timer",
+      onExecutions(backend, async ({ store, clock, database }) => {
+        for (const id of ["a", "b"]) await store.create({ id, function: "f", deadline: 10 });
+        clock.advance(100);
+        let failures = 2;
+        const failing = new Proxy(database, {
+          get(target, name) {
+            const value: unknown = Reflect.get(target, name, target);
+            if (typeof value !== "function") return value;
+            if (name !== "write") return value.bind(target) as unknown;
+            return (operation: { name: string }, input: { id?: string }, ...rest: unknown[]) => {
+              if (operation.name !== "expireDeadline" || input.id !== "a" || failures === 0)
+                return (value as (...given: unknown[]) => unknown).call(
+                  target,
+                  operation,
+                  input,
+                  ...rest,
+                );
+              failures -= 1;
+              return Promise.reject(new HoldfastError("DATABASE_BUSY", "It is busy.", {}));
+            };
+          },
+        });
+        const sweeping = executions(failing, { clock });
+        const b = { id: "b", function: "f", result: { kind: "timedOut" } };
+        expect(await sweeping.expireTimers()).toMatchObject({ ended: [b], hasMore: true });
+        expect(await rejection(sweeping.expireTimers())).toMatchObject({ code: "DATABASE_BUSY" });
+        const a = { ...b, id: "a" };
+        expect(await sweeping.expireTimers()).toMatchObject({ ended: [a], hasMore: false });
       }),
     );
 

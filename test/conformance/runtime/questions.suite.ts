@@ -246,6 +246,30 @@ export function runtimeQuestionsSuite(backend: Backend): void {
     );
 
     test(
+      "[RN7] is refused again on replay where the code caught the refusal",
+      onRuntime(backend, async ({ holdfast }) => {
+        const careful = workflow("careful", async (ctx) => {
+          const refusals: string[] = [];
+          for (const options of [{ schema: { type: "nonsense" } }, { timeout: "soon" }])
+            try {
+              ctx.external(options as never);
+            } catch (error) {
+              refusals.push((error as { code: string }).code);
+            }
+          const made = await ctx.step("made", () => 1);
+          await ctx.sleep(1);
+          return [...refusals, made];
+        });
+        await holdfast.work([careful], { hotRunsMax: 0 });
+        expect(await (await holdfast.start(careful)).result()).toEqual([
+          "OPTION_INVALID",
+          "DURATION_INVALID",
+          1,
+        ]);
+      }),
+    );
+
+    test(
       "[RN7] takes plain JSON Schema, a failure in place of an answer, and fails by a value that is too large",
       onRuntime(backend, async ({ holdfast }) => {
         const asking = workflow("asking", async (ctx) => {

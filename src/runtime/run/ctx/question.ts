@@ -15,8 +15,9 @@ const askingFunction = parseFunctionName(externalFunction);
 /** The child that stands for a question. Its input is the question, and its deadline the timeout. */
 export function questionFor(run: RunState, options: ExternalOptions | undefined): ChildDraft {
   const bare = { function: askingFunction, role: "external", input: undefined } as const;
-  // The recorded question stands: other words in newer code must not park a run that waits.
-  if (!run.replay.isOver && run.replay.hasCall(run.calls + 1)) return bare;
+  // The recorded question stands: other words in newer code must not park a run that waits. Options
+  // that were refused left no question, and are refused again.
+  if (!run.replay.isOver && run.replay.childOf(run.calls + 1) === askingFunction) return bare;
   const { about, schema, timeout, tags } = optionsOf<ExternalOptions>(options, [
     "about",
     "schema",

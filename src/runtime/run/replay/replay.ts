@@ -95,9 +95,10 @@ export class Replay {
     return found;
   }
 
-  /** True if the log has this call, of any kind. */
-  hasCall(call: number): boolean {
-    return this.#script.recorded.has(call);
+  /** The function of the child that this call requested, if the log has such a call. */
+  childOf(call: number): string | undefined {
+    const event = this.#script.recorded.get(call)?.event;
+    return event?.kind === "childRequested" ? event.function : undefined;
   }
 
   /** Stops comparing inputs, since they may depend on unknown values from here on. */

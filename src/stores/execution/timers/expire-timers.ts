@@ -71,15 +71,19 @@ export async function expireTimers(
   const notes = noNotes();
   const damaged: Damaged[] = [];
   let after: TimerPlace | undefined;
+  let failed: Failure | undefined;
   do {
-    const page: ExpiredTimers = await context.database.read(
-      expiredTimers(context),
-      { at, limit: left, after },
-      wait,
-    );
+    const looking = context.database.read(expiredTimers(context), { at, limit: left, after }, wait);
+    const page: ExpiredTimers | Failure = await looking.catch((failure: unknown) => ({ failure }));
+    if (isFailure(page)) {
+      failed = page;
+      break;
+    }
     damaged.push(...page.damaged);
-    for (const outcome of await expirePage(context, page.timers, at))
-      if (outcome === undefined) continue;
+    const outcomes = await expirePage(context, page.timers, at);
+    failed = outcomes.find(isFailure);
+    for (const outcome of outcomes)
+      if (outcome === undefined || isFailure(outcome)) continue;
       else if (typeof outcome === "object" && "table" in outcome) damaged.push(outcome);
       else {
         const { kind, note } = typeof outcome === "object" ? outcome : { kind: outcome };
@@ -88,14 +92,17 @@ export async function expireTimers(
         left -= 1;
       }
     after = page.next;
-  } while (after !== undefined && left > 0);
+  } while (failed === undefined && after !== undefined && left > 0);
+  // Whatever was recorded is reported here or never. The next call meets the failure again.
+  const handled = counts.delay + counts.lock + counts.deadline;
+  if (failed !== undefined && handled === 0) throw failed.failure;
   return {
     delays: counts.delay,
     locks: counts.lock,
     deadlines: counts.deadline,
     ...notes,
     damaged,
-    hasMore: after !== undefined,
+    hasMore: failed !== undefined || after !== undefined,
   };
 }
 
@@ -103,7 +110,16 @@ export async function expireTimers(
  * The kind of a handled timer, with a note to report, or the row that cannot be
  * handled; undefined when another process handled it.
  */
-type Expired = ExpiredTimer["kind"] | NotedTimer | Damaged | undefined;
+type Expired = ExpiredTimer["kind"] | NotedTimer | Damaged | Failure | undefined;
+
+/** A timer that is left, since the database did not handle it. */
+interface Failure {
+  readonly failure: unknown;
+}
+
+function isFailure(outcome: object | string | undefined): outcome is Failure {
+  return typeof outcome === "object" && "failure" in outcome;
+}
 
 interface NotedTimer {
   readonly kind: ExpiredTimer["kind"];
@@ -163,6 +179,7 @@ async function expireSome(
   let left = delays;
   while (left.length > 0) {
     const page = await answered(context, left, at);
+    if (isFailure(page)) return [...outcomes, page];
     // Answering each delay by itself shows which one is damaged.
     if (page === undefined) return [...outcomes, ...(await expireInOrder(context, left, at))];
     for (let count = 0; count < page.answered; count += 1) outcomes.push("delay");
@@ -181,14 +198,15 @@ async function answered(
   context: ExecutionContext,
   delays: readonly ExpiredDelay[],
   at: number,
-): Promise<{ readonly answered: number; readonly left: ReadonlySet<string> } | undefined> {
+): Promise<
+  { readonly answered: number; readonly left: ReadonlySet<string> } | Failure | undefined
+> {
   const input = { delays: delays.map(({ id }) => id), at };
   try {
     const outcome = await context.database.write(answerDueDelays(context), input);
     return { answered: outcome.answered, left: new Set(outcome.left) };
   } catch (error) {
-    if (!isHoldfastError(error) || error.retryable) throw error;
-    return undefined;
+    return !isHoldfastError(error) || error.retryable ? { failure: error } : undefined;
   }
 }
 
@@ -200,14 +218,14 @@ async function expireInOrder(
   timers: readonly ExpiredTimer[],
   at: number,
 ): Promise<readonly Expired[]> {
-  const before = new Map<string, Promise<unknown>>();
+  const before = new Map<string, Promise<Expired>>();
   return Promise.all(
     timers.map((timer) => {
       const turn = before.get(timer.execution);
       const outcome =
         turn === undefined
           ? expireOne(context, timer, at)
-          : turn.then(() => expireOne(context, timer, at));
+          : turn.then((last) => (isFailure(last) ? last : expireOne(context, timer, at)));
       before.set(timer.execution, outcome);
       return outcome;
     }),
@@ -248,7 +266,11 @@ async function expireOne(
     }
   } catch (error) {
     const key = timer.kind === "delay" ? timer.id : timer.execution;
-    return unlessGone(error, { table: timerTables[timer.kind], key });
+    try {
+      return unlessGone(error, { table: timerTables[timer.kind], key });
+    } catch (failure) {
+      return { failure };
+    }
   }
 }
 

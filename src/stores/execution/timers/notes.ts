@@ -61,12 +61,16 @@ export function addNote(notes: Notes, note: Note): void {
   else cancelled.push(note);
 }
 
-/** The note of appended events; undefined when there is nothing to report. */
+/**
+ * The note of appended events; undefined when there is nothing to report. A question without an
+ * answer in time has not failed: the run that asked is told.
+ */
 export function noteOf(
   { id, function: name, state: { role } }: ExecutionRecord,
   events: readonly ExecutionEvent[],
   { unread }: Effects,
 ): Note | undefined {
+  if (role === "external") return undefined;
   const of = { id, function: name };
   const last = events.at(-1);
   switch (last?.kind) {
