@@ -24,7 +24,7 @@ export interface SessionRoot {
   readonly agent: string | null;
   /** The number of its last turn. */
   readonly turns: number;
-  /** The run of its open turn, and the instant from which that run may begin. */
+  /** The run of its open turn, and the instant from which that run may begin; 0 for at once. */
   readonly open_turn: ExecutionId | null;
   readonly turn_due_at: number | null;
   /** The key of the last batch that was queued when the turn was opened; null once it has committed. */
@@ -79,6 +79,7 @@ export function turnsOf(
 export interface OpenTurn {
   readonly turn: number;
   readonly id: ExecutionId;
+  /** The instant from which it may begin; 0 for at once. */
   readonly dueAt: number;
   /** The key of the last batch in the queue. */
   readonly batch: number;

@@ -28,7 +28,10 @@ import { queueWork } from "./topics.ts";
  * which comes first.
  */
 
-/** Begins a turn of a locked session when it has an agent and no turn that may begin by then. */
+/**
+ * Begins a turn of a locked session when it has an agent and no turn that may begin by then. A turn
+ * that may have begun by this clock is never replaced, whatever instant the caller read before.
+ */
 export function* beginTurn(
   context: TurnContext,
   session: SessionRoot,
@@ -36,15 +39,16 @@ export function* beginTurn(
 ): Tx<void> {
   const { key, agent, open_turn: open, turn_due_at: openFrom } = session;
   if (agent === null) return;
-  const from = Math.max(at, dueAt);
   if (open !== null) {
-    if ((openFrom ?? 0) <= from) return;
+    const opensAt = openFrom ?? 0;
+    if (opensAt <= Math.max(at, dueAt)) return;
+    if (opensAt <= instantOf(() => context.clock.now())) return;
     // Another clock may have begun it. Its claims return to the queue, and it can commit nothing.
     yield* returnClaims(key, open, false);
   }
   const last = yield* row<{ readonly key: number }>(sql`
     SELECT key FROM holdfast_queue_batch WHERE ${keysOf(key, 0)} ORDER BY session DESC, key DESC LIMIT 1`);
-  yield* openTurn(context, session, agent, { at, dueAt: from, batch: last?.key ?? 0 });
+  yield* openTurn(context, session, agent, { at, dueAt, batch: last?.key ?? 0 });
 }
 
 /** Begins a turn of a locked session without an open one, if work waits for it. */

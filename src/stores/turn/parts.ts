@@ -4,8 +4,11 @@ import type { StoreContext } from "../context.ts";
 import { createTurn } from "../execution/turn-row.ts";
 import { writeOpenTurn, type OpenTurn, type SessionRoot } from "../session-row.ts";
 
-/** The context of whatever may start a turn: a hash names its run. */
-export type TurnContext = Pick<StoreContext, "database">;
+/**
+ * The context of all calls that may start a turn. A hash names its run, and the clock tells whether
+ * a delayed one may have begun.
+ */
+export type TurnContext = Pick<StoreContext, "database" | "clock">;
 
 /**
  * Opens the next turn of a locked session: creates a run of the agent's function. No run is locked,
@@ -13,7 +16,7 @@ export type TurnContext = Pick<StoreContext, "database">;
  * `queue/turn-row.ts` decides when a turn begins and ends.
  */
 export function* openTurn(
-  { database: { sha256Hex } }: TurnContext,
+  { database: { sha256Hex } }: Pick<TurnContext, "database">,
   { key, id: session, generation, turns }: SessionRoot,
   agent: string,
   { at, dueAt, batch }: { readonly at: number } & Pick<OpenTurn, "dueAt" | "batch">,
@@ -27,10 +30,10 @@ export function* openTurn(
       session: key,
       function: agentFunction(agent),
       at,
-      dueAt,
+      dueAt: Math.max(at, dueAt),
     });
     // A taken id cannot be this turn's: the next number is tried.
     if (!isCreated) continue;
-    return yield* writeOpenTurn(key, { turn, id, dueAt, batch });
+    return yield* writeOpenTurn(key, { turn, id, dueAt: dueAt > at ? dueAt : 0, batch });
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { rows } from "../../../src/sql/operation.ts";
+import { rows, type Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
@@ -10,6 +10,8 @@ import { expectSound } from "../sound.ts";
 import { ann } from "../execution/fixture.ts";
 import {
   changed,
+  claimed,
+  committed,
   finishedTurn,
   onAgents,
   openTurn,
@@ -350,6 +352,37 @@ function delayTests(backend: Backend): void {
         { fence: ann },
       );
       expect(await sessions.head("chat")).toMatchObject({ openTurn: expectedId(3), turns: 3 });
+      await expectSound(database);
+    }),
+  );
+
+  test(
+    "[RN15] are not replaced once they may have begun, by work that was prepared before",
+    onAgents(backend, async (fixture) => {
+      const { queue, clock, database } = fixture;
+      const prepared = (text: string): (() => Tx<unknown>) =>
+        queue.enqueue.prepare("chat", { items: [{ kind: "message", payload: text }] });
+      const sent = (enqueue: () => Tx<unknown>): Promise<unknown> =>
+        database.write("sent", enqueue, { isolation: "readCommitted" });
+      const early = prepared("early");
+      const earlier = prepared("earlier");
+      clock.advance(10);
+      await say(fixture, "now");
+      const turn = await takenTurn(fixture);
+      const work = await claimed(fixture, turn);
+      await sent(early);
+      expect(await openTurn(fixture)).toBe(turn.id);
+      expect(await queued(fixture)).toEqual(["now claimed", "early"]);
+      const draft = { claims: work === undefined ? [] : [work.ref], release: true };
+      await committed(fixture, turn, { turn: "t", ...draft });
+      await queue.cancel("chat", (await queue.list("chat")).items[0]?.id ?? "");
+      await finishedTurn(fixture);
+      await say(fixture, "later", { availableAt: clock.now() + 5_000 });
+      const delayed = await openTurn(fixture);
+      clock.advance(5_000);
+      expect((await takenTurn(fixture)).id).toBe(delayed);
+      await sent(earlier);
+      expect(await openTurn(fixture)).toBe(delayed);
       await expectSound(database);
     }),
   );

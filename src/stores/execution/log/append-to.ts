@@ -115,8 +115,8 @@ export function effectsOf({
   };
 }
 
-/** What the end of an execution needs besides its rows: the turn that it may start has a hashed id. */
-type EndContext = Pick<ExecutionContext, "database">;
+/** The context of the end of an execution, which may start a turn. */
+type EndContext = Pick<ExecutionContext, "database" | "clock">;
 
 /**
  * Appends events to an execution whose record the transaction has locked. It moves the state,
