@@ -34,7 +34,9 @@ export async function removeSession(
   options: SweepOptions<RemovalReport> | undefined,
 ): Promise<RemovalReport> {
   const removal = new Removal(context, sweepOptions(options));
-  await removal.delete(sessionNamed(session), (key, wait) => cancelTurns(context, runs, key, wait));
+  await removal.delete(sessionNamed(session), ({ key }, wait) =>
+    cancelTurns(context, runs, key, wait),
+  );
   return removal.report;
 }
 
@@ -79,8 +81,8 @@ async function eraseWith(removal: Removal, erasing: Erasing, ref: SessionRef): P
   const { context, runs, options } = erasing;
   const wait = { signal: options.signal };
   let below = { ...nothingRemoved };
-  await removal.delete(ref, async () => {
-    const turnRows = await eraseTurns(context, runs, ref.id, wait);
+  await removal.delete(ref, async (deleted) => {
+    const turnRows = await eraseTurns(context, runs, deleted, wait);
     below = { ...below, rows: below.rows + turnRows };
     for (const id of await subSessions(context, ref.id, wait)) {
       const sub = new Removal(context, options);
@@ -150,7 +152,10 @@ class Removal {
   /** Deletes a session. `before` runs once it is deleted, and before any of its rows is removed. */
   async delete(
     session: SessionRef,
-    before: (key: number, wait: { readonly signal: AbortSignal | undefined }) => Promise<void>,
+    before: (
+      deleted: DeletedSession,
+      wait: { readonly signal: AbortSignal | undefined },
+    ) => Promise<void>,
   ): Promise<void> {
     const { database, clock } = this.#context;
     const deleted = await database.write(
@@ -161,7 +166,7 @@ class Removal {
     if (deleted === undefined) return;
     const { key, generation, isReclaimed } = deleted;
     this.#report = { ...this.#report, existed: true, generation };
-    await before(key, this.#wait);
+    await before(deleted, this.#wait);
     await (isReclaimed ? this.#forgetProcesses(key) : this.reclaim(key));
   }
 

@@ -1,10 +1,11 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids/session-id.ts";
+import type { SessionHandle } from "../../model/session/session.ts";
 import { row, rows, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Executions } from "../execution/executions.ts";
 import { turnsOfSession, type TurnRun } from "../execution/turn-row.ts";
-import { generationKeys, type SessionRef } from "../session-row.ts";
+import type { SessionRef } from "../session-row.ts";
 import type { SessionContext } from "./context.ts";
 
 /**
@@ -53,16 +54,26 @@ export async function cancelTurns(
       await unlessGone(runs.cancel(id, { reason: "its session was deleted", ...given(wait) }));
 }
 
-/** Ends the turns of all generations of a deleted session by force, and erases their runs. Returns the removed rows. */
+/**
+ * Ends the turns of a deleted session and of the generations before it by force, and erases their
+ * runs. A later generation keeps its own. Returns the removed rows.
+ */
 export async function eraseTurns(
   context: SessionContext,
   runs: Runs,
-  session: SessionId,
+  { id: session, generation }: SessionHandle,
   wait: SignalOption,
 ): Promise<number> {
-  const keys = await context.database.read("generationKeys", () => generationKeys(session), wait);
+  const found = await context.database.read(
+    "deletedGenerations",
+    () =>
+      rows<{ readonly key: number }>(sql`
+        SELECT key FROM holdfast_session
+        WHERE id = ${session} AND generation > 0 AND generation <= ${generation} AND deleted_at IS NOT NULL`),
+    wait,
+  );
   let removed = 0;
-  for (const key of keys)
+  for (const { key } of found)
     for await (const { id, isFinished } of turnsOf(context, key, wait)) {
       if (!isFinished) await unlessGone(runs.cancel(id, { force: true, ...given(wait) }));
       const erased = await unlessGone(runs.erase(id, given(wait)));
@@ -87,7 +98,10 @@ async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
 
 const gone: ReadonlySet<string> = new Set(["EXECUTION_NOT_FOUND", "EXECUTION_ERASED"]);
 
-/** The live sessions that name this one as their parent, by id. */
+/**
+ * The live sessions that name this one as their parent, by id. They belong to the session that
+ * lives under its id, if there is one.
+ */
 export async function subSessions(
   { database }: SessionContext,
   parent: SessionId,
@@ -98,7 +112,9 @@ export async function subSessions(
     function* () {
       const found = yield* rows<{ readonly id: SessionId }>(sql`
         SELECT id FROM holdfast_session
-        WHERE deleted_at IS NULL AND parent IS NOT NULL AND parent = ${parent} AND id <> ${parent} ORDER BY id`);
+        WHERE deleted_at IS NULL AND parent IS NOT NULL AND parent = ${parent} AND id <> ${parent}
+          AND NOT EXISTS (SELECT 1 FROM holdfast_session p WHERE p.id = ${parent} AND p.deleted_at IS NULL)
+        ORDER BY id`);
       return found.map(({ id }) => id);
     },
     wait,

@@ -12,6 +12,7 @@ import {
   openTurn,
   say,
   takenTurn,
+  textsOf,
   type AgentFixture,
 } from "./agents.ts";
 
@@ -104,6 +105,31 @@ export function turnErasingSuite(backend: Backend): void {
           expect(left).toMatchObject({ erased: 1, events: 0 });
         expect(await sessions.open("sub")).toBeUndefined();
         await expectSound(fixture.database);
+      }),
+    );
+
+    test(
+      "[RN17] spares a later generation, with its turns and the sessions below it",
+      onAgents(backend, async (fixture) => {
+        const { sessions, database } = fixture;
+        await say(fixture, "a");
+        const before = await openTurn(fixture);
+        await sessions.delete("chat");
+        await sessions.create("chat", { agent: "support" });
+        await sessions.create("sub", { relation: { kind: "child", of: "chat" } });
+        await say(fixture, "b");
+        const turn = await takenTurn(fixture);
+        await sessions.erase({ id: "chat", generation: 1 });
+        expect(await leftOfRuns(fixture)).toMatchObject([
+          { id: before, erased: 1, events: 0 },
+          { id: turn.id, erased: null },
+        ]);
+        expect(await sessions.open("sub")).toMatchObject({ generation: 1 });
+        const work = await claimed(fixture, turn);
+        expect(textsOf(work?.batches)).toEqual(["b"]);
+        await sessions.erase({ id: "chat", generation: 2 });
+        expect(await sessions.open("sub")).toBeUndefined();
+        await expectSound(database);
       }),
     );
 
