@@ -16,7 +16,13 @@ import { sweep, sweepOptions, type SweepOptions, type SweptSlice } from "../remo
 import type { SessionContext } from "./context.ts";
 import { addedRemovals, nothingRemoved, type RemovalReport } from "./parts.ts";
 import type { Executions } from "../execution/executions.ts";
-import { cancelTurns, eraseTurns, refuseSubSession, subSessions } from "./turn-removal.ts";
+import {
+  cancelTurns,
+  eraseTurns,
+  forgetParent,
+  refuseSubSession,
+  subSessions,
+} from "./turn-removal.ts";
 import { importIdleMs, reclaimSlice, type ReclaimedSlice } from "./reclaim.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { generationKeys, type SessionRef } from "../session-row.ts";
@@ -57,7 +63,7 @@ export async function eraseSession(
   const wait = { signal: known.signal };
   await refuseSubSession(context, ref, wait);
   const removal = new Removal(context, known);
-  await eraseWith(removal, { context, runs, options: known }, ref);
+  await eraseWith(removal, { context, runs, options: known, passed: new Set() }, ref);
   await files.removeForgotten({
     ...(known.signal && { signal: known.signal }),
   });
@@ -71,26 +77,33 @@ interface Erasing {
   readonly context: SessionContext;
   readonly runs: Executions;
   readonly options: SweepOptions<RemovalReport> & { readonly rowsPerSlice: number };
+  /** The keys of the sessions that were begun with. Two may name each other as their parent. */
+  readonly passed: Set<number>;
 }
 
 /**
  * Erases a session: first it is deleted, so that nothing begins any more, then come the runs of its
- * turns, the sessions below it, and its rows.
+ * turns, the sessions below it, and its rows. Its parent is forgotten last: until then an
+ * interrupted call finds it again.
  */
 async function eraseWith(removal: Removal, erasing: Erasing, ref: SessionRef): Promise<void> {
-  const { context, runs, options } = erasing;
+  const { context, runs, options, passed } = erasing;
   const wait = { signal: options.signal };
   let below = { ...nothingRemoved };
   await removal.delete(ref, async (deleted) => {
+    passed.add(deleted.key);
     const turnRows = await eraseTurns(context, runs, deleted, wait);
     below = { ...below, rows: below.rows + turnRows };
-    for (const id of await subSessions(context, ref.id, wait)) {
+    for (const { key, id, generation } of await subSessions(context, ref.id, wait)) {
+      if (passed.has(key)) continue;
       const sub = new Removal(context, options);
-      await eraseWith(sub, erasing, { id });
+      await eraseWith(sub, erasing, { id, generation });
       below = addedRemovals(below, sub.report);
     }
   });
   await removal.reclaimAll(ref.id);
+  const { generation } = removal.report;
+  if (generation !== undefined) await forgetParent(context, { id: ref.id, generation }, wait);
   removal.add(below);
 }
 
@@ -283,8 +296,8 @@ interface TombstoneRow extends SessionHandle {
 
 /**
  * Turns a session into a tombstone. From now on its handles are fenced, and its id can be used
- * again. Its data is removed in slices afterwards. May be repeated; undefined when no such session
- * ever existed.
+ * again. Its data is removed in slices afterwards. Its parent stays known until it is erased, so
+ * that erasing the parent finds it. May be repeated; undefined when no such session ever existed.
  */
 export const deleteSession = storeOperation("deleteSession", {
   key: (input) => input.session.id,
@@ -305,7 +318,7 @@ export const deleteSession = storeOperation("deleteSession", {
     if (found === undefined) return undefined;
     if (found.deleted_at === null) {
       yield* run(sql`
-        UPDATE holdfast_session SET deleted_at = ${at}, name = NULL, model = NULL, cwd = NULL, parent = NULL,
+        UPDATE holdfast_session SET deleted_at = ${at}, name = NULL, model = NULL, cwd = NULL,
           caused_by = NULL, origin = NULL, config = NULL, current_frame = NULL, leaf = NULL, agent = NULL,
           open_turn = NULL, turn_due_at = NULL, turn_batch = NULL, stop_turn = NULL, fork_node = NULL, fork_top = NULL,
           node_count = 0, user_message_count = 0, first_user_message = NULL

@@ -1,7 +1,7 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/ids/session-id.ts";
 import type { SessionHandle } from "../../model/session/session.ts";
-import { row, rows, storeOperation, type Tx } from "../../sql/operation.ts";
+import { row, rows, run, storeOperation, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Executions } from "../execution/executions.ts";
 import { turnsOfSession, type TurnRun } from "../execution/turn-row.ts";
@@ -98,27 +98,48 @@ async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
 
 const gone: ReadonlySet<string> = new Set(["EXECUTION_NOT_FOUND", "EXECUTION_ERASED"]);
 
+/** A session of any generation. */
+interface SubSession extends SessionHandle {
+  readonly key: number;
+}
+
 /**
- * The live sessions that name this one as their parent, by id. They belong to the session that
- * lives under its id, if there is one.
+ * The sessions that name this one as their parent, by id. Those that were deleted are among them
+ * until they are erased: an interrupted call may have left turns of them. All belong to the session
+ * that lives under the id of the parent, if there is one.
  */
 export async function subSessions(
   { database }: SessionContext,
   parent: SessionId,
   wait: SignalOption,
-): Promise<readonly SessionId[]> {
+): Promise<readonly SubSession[]> {
   return database.read(
     "subSessions",
-    function* () {
-      const found = yield* rows<{ readonly id: SessionId }>(sql`
-        SELECT id FROM holdfast_session
-        WHERE deleted_at IS NULL AND parent IS NOT NULL AND parent = ${parent} AND id <> ${parent}
+    () =>
+      rows<SubSession>(sql`
+        SELECT key, id, generation FROM holdfast_session
+        WHERE parent IS NOT NULL AND parent = ${parent} AND id <> ${parent} AND generation > 0
           AND NOT EXISTS (SELECT 1 FROM holdfast_session p WHERE p.id = ${parent} AND p.deleted_at IS NULL)
-        ORDER BY id`);
-      return found.map(({ id }) => id);
-    },
+        ORDER BY id, generation`),
     wait,
   );
+}
+
+/** Forgets the parent of an erased session and of the generations before it. */
+const forgetParentOf = storeOperation("forgetParent", {
+  key: (input) => input.id,
+  one: (_: SessionContext, { id, generation }: SessionHandle) =>
+    run(sql`
+      UPDATE holdfast_session SET parent = NULL
+      WHERE id = ${id} AND generation > 0 AND generation <= ${generation} AND deleted_at IS NOT NULL AND parent IS NOT NULL`),
+});
+
+export async function forgetParent(
+  context: SessionContext,
+  session: SessionHandle,
+  wait: SignalOption,
+): Promise<void> {
+  await context.database.write(forgetParentOf(context), session, wait);
 }
 
 /**
@@ -144,6 +165,10 @@ interface Relation {
   readonly parent: SessionId | null;
 }
 
+/**
+ * The session at the top of those that a session is below. One that is below itself has none: it
+ * would keep all of them from being erased.
+ */
 function* rootAbove(id: SessionId, generation: number | undefined): Tx<SessionId | undefined> {
   const own = yield* parentOf(id);
   if (own === undefined || (generation ?? own.generation) !== own.generation) return undefined;
@@ -152,6 +177,7 @@ function* rootAbove(id: SessionId, generation: number | undefined): Tx<SessionId
   for (let next = own.parent; next !== null && !passed.has(next);) {
     const above: Relation | undefined = yield* parentOf(next);
     if (above === undefined) break;
+    if (above.parent === id) return undefined;
     passed.add(next);
     root = next;
     next = above.parent;

@@ -4,7 +4,9 @@ import { sql } from "../../../src/sql/statement.ts";
 import { rejection, type Backend } from "../backend.ts";
 import { ann } from "../execution/fixture.ts";
 import { expectSound } from "../sound.ts";
+import { Meddling } from "../runtime/meddling.ts";
 import {
+  agentFixture,
   claimed,
   committed,
   finishedTurn,
@@ -129,6 +131,55 @@ export function turnErasingSuite(backend: Backend): void {
         expect(textsOf(work?.batches)).toEqual(["b"]);
         await sessions.erase({ id: "chat", generation: 2 });
         expect(await sessions.open("sub")).toBeUndefined();
+        await expectSound(database);
+      }),
+    );
+
+    test(
+      "[RN17] goes on in a session below that had been deleted, even one whose rows are gone",
+      onAgents(backend, async (fixture) => {
+        const { sessions, queue, database } = fixture;
+        const names = ["sub", "leaf"];
+        await sessions.create("sub", { agent: "support", relation: { kind: "child", of: "chat" } });
+        await sessions.create("leaf", { agent: "support", relation: { kind: "child", of: "sub" } });
+        for (const name of names)
+          await queue.enqueue(name, { items: [{ kind: "message", payload: name }] });
+        const meddling = new Meddling(database);
+        meddling.on("deletedGenerations", async (go) => {
+          if ((await sessions.open("leaf")) === undefined) throw new Error("The process died.");
+          return go();
+        });
+        const dying = agentFixture(fixture.place, meddling.database, fixture.clock).sessions;
+        await expect(dying.erase("chat")).rejects.toThrow("died");
+        for (const name of names) expect(await sessions.open(name)).toBeUndefined();
+        expect(await leftOfRuns(fixture)).toMatchObject([{ erased: 1 }, { erased: null }]);
+        await sessions.reclaim();
+        await sessions.erase("chat");
+        expect(await leftOfRuns(fixture)).toMatchObject([{ erased: 1 }, { erased: 1 }]);
+        const parents = await database.read("parents", () =>
+          rows(sql`SELECT id FROM holdfast_session WHERE parent IS NOT NULL`),
+        );
+        expect(parents).toEqual([]);
+        await expectSound(database);
+      }),
+    );
+
+    test(
+      "[RN17] may begin with any of two sessions that name each other as their parent",
+      onAgents(backend, async (fixture) => {
+        const { sessions, database } = fixture;
+        await sessions.create("sub", { relation: { kind: "child", of: "chat" } });
+        await sessions.create("leaf", { relation: { kind: "child", of: "sub" } });
+        const meta = await sessions.meta("chat");
+        const relation = { kind: "child", of: "sub" as never, causedBy: null } as const;
+        await sessions.saveMeta("chat", { ...meta, relation });
+        expect(await rejection(sessions.erase("leaf"))).toMatchObject({
+          code: "SESSION_OWNED",
+          details: { root: "chat" },
+        });
+        expect(await sessions.erase("sub")).toMatchObject({ existed: true });
+        for (const id of ["chat", "sub", "leaf"]) expect(await sessions.open(id)).toBeUndefined();
+        expect(await sessions.erase("chat")).toMatchObject({ existed: true, rows: 0 });
         await expectSound(database);
       }),
     );

@@ -1,14 +1,15 @@
 -- Sessions. A deleted session stays as a tombstone without content; its id may
--- be used again, as the next generation. A session that is being imported looks
+-- be used again, as the next generation. Its parent stays until it is erased, so
+-- that erasing the parent finds it. A session that is being imported looks
 -- deleted until it is complete: its generation is below 0 and unique, and
 -- `importing_at` is the time of the import's last write. `origin` identifies the
 -- imported copy, so that importing it again finds the session.
 -- A fork shares the nodes on the path from `fork_top` down to `fork_node`.
 -- `agent` takes the turns of the session. `turns` is the number of the last turn,
 -- and `open_turn` the id of its run until it ends or gives the turn up.
--- `turn_due_at` is the instant from which that run may begin, and `turn_batch` the
--- last batch that was queued for it, until it commits. `stop_turn` equals
--- `open_turn` when it was asked to stop.
+-- `turn_due_at` is the instant from which that run may begin, 0 for at once, and
+-- `turn_batch` the last batch that was queued for it, until it commits.
+-- `stop_turn` equals `open_turn` when it was asked to stop.
 CREATE TABLE holdfast_session (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,
@@ -48,7 +49,7 @@ CREATE INDEX holdfast_session_active ON holdfast_session (active_at, id) WHERE d
 CREATE INDEX holdfast_session_agent ON holdfast_session (agent, active_at, id)
   WHERE deleted_at IS NULL AND agent IS NOT NULL;
 CREATE INDEX holdfast_session_parent ON holdfast_session (parent, active_at, id)
-  WHERE deleted_at IS NULL AND parent IS NOT NULL;
+  WHERE parent IS NOT NULL;
 CREATE INDEX holdfast_session_forks ON holdfast_session (forked_from) WHERE forked_from IS NOT NULL;
 CREATE INDEX holdfast_session_fork_node ON holdfast_session (fork_node) WHERE fork_node IS NOT NULL;
 CREATE INDEX holdfast_session_unreclaimed ON holdfast_session (deleted_at)
