@@ -40,7 +40,8 @@ import { eventTypesOf, type ProcessRoot } from "./process-row.ts";
  * Callers append events of types that the registration of the process declares. A type declares the
  * schema of the payload, whether the event ends the process, and whether and with what it wakes the
  * session. All of that happens in one transaction. A wake is a queue batch whose source is
- * (process, number of the event). Under a dedupe key it joins a queued, unclaimed batch.
+ * (process, number of the event). Under a dedupe key it joins a queued batch that is neither claimed
+ * nor held back.
  */
 
 /** An event of a declared type, ready to be appended. */

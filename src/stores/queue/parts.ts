@@ -101,14 +101,14 @@ function* queueBatch(session: SessionRoot, input: EnqueueBatch): Tx<NewlyEnqueue
 }
 
 /**
- * The unclaimed batches under a dedupe key. A claim whose lease has expired by this clock still
- * counts. Its holder may have read its own clock earlier, and complete the batch afterwards
- * together with items that joined it.
+ * The unclaimed batches under a dedupe key. One that is held back is left out, since no turn begins
+ * for it. A claim whose lease has expired by this clock still counts. Its holder may have read its
+ * own clock earlier, and complete the batch afterwards together with items that joined it.
  */
 function* waitingUnder(session: SessionRoot, dedupeKey: string): Tx<readonly BatchRow[]> {
   const found = yield* row<BatchRow>(sql`
     SELECT ${batchColumns} FROM holdfast_queue_batch
-    WHERE session = ${session.key} AND dedupe_key = ${dedupeKey} AND claim IS NULL
+    WHERE session = ${session.key} AND dedupe_key = ${dedupeKey} AND claim IS NULL AND is_held_back = 0
     ORDER BY key LIMIT 1`);
   return found === undefined ? [] : [found];
 }

@@ -313,6 +313,40 @@ function returnTests(backend: Backend): void {
   );
 
   test(
+    "[RN16] that are held back stand for no wake: it begins a turn of its own",
+    onAgents(backend, async (fixture) => {
+      const { runs, queue, processes } = fixture;
+      const constant = (value: string): { kind: "constant"; value: string } => ({
+        kind: "constant",
+        value,
+      });
+      await processes.register({
+        id: "p",
+        kind: "k",
+        wakeTarget: "chat",
+        eventTypes: [
+          { name: "built", wake: { input: constant("woken"), dedupe: constant("all") } },
+        ],
+      });
+      const woken = async (): Promise<unknown> =>
+        (await processes.append("p", { type: "built" })).wake?.delivery;
+      expect(await woken()).toMatchObject({ kind: "queued" });
+      expect(await woken()).toMatchObject({ kind: "coalesced" });
+      const first = await takenTurn(fixture);
+      await claimed(fixture, first);
+      await runs.cancel(first.id, { force: true });
+      expect(await woken()).toMatchObject({ kind: "queued" });
+      expect(await openTurn(fixture)).not.toBe(first.id);
+      expect(await woken()).toMatchObject({ kind: "coalesced" });
+      expect((await queue.list("chat")).items).toMatchObject([
+        { isHeldBack: true },
+        { isHeldBack: false },
+      ]);
+      await expectSound(fixture.database);
+    }),
+  );
+
+  test(
     "[RN16] stay while the turn is parked or paused",
     onAgents(backend, async (fixture) => {
       const { runs } = fixture;
