@@ -27,7 +27,10 @@ export interface SessionRoot {
   /** The run of its open turn, and the instant from which that run may begin; 0 for at once. */
   readonly open_turn: ExecutionId | null;
   readonly turn_due_at: number | null;
-  /** The key of the last batch that was queued when the turn was opened; null once it has committed. */
+  /**
+   * The key of the last batch that was queued when the turn was opened. Null once the turn has
+   * consumed work, or another agent was assigned.
+   */
   readonly turn_batch: number | null;
   /** Equals `open_turn` when that turn was asked to stop. */
   readonly stop_turn: ExecutionId | null;

@@ -20,7 +20,8 @@ import { queueWork } from "./topics.ts";
  *   a turn is open      it may claim the work; its end looks again
  *   its run ends        claims return to the queue and count a failed turn; they are held back.
  *                       If other work waits, the next turn begins
- *   a commit gives up   the same, but claims that it did not consume count nothing
+ *   a commit gives up   the same, but claims that it did not consume count nothing if the turn has
+ *                       consumed anything
  *   work is sent        batches that were held back are claimed with it. After three failed turns
  *                       they are set aside: the next turn only reports them
  *
@@ -98,8 +99,10 @@ export function* closeTurn(
 ): Tx<void> {
   const { key, open_turn: open } = session;
   if (open === null) return;
-  const returned = yield* returnClaims(key, open, !hasCommitted);
-  if (returned === 0 && !hasCommitted) yield* holdBackUnclaimed(session, at);
+  // A turn that has consumed nothing would be followed by another one for the same work forever.
+  const hasFailed = !hasCommitted || session.turn_batch !== null;
+  const returned = yield* returnClaims(key, open, hasFailed);
+  if (returned === 0) yield* holdBackUnclaimed(session, at);
   yield* clearOpenTurn(key);
   yield* restartIntents(key, at);
   yield* beginWaitingTurn(context, { ...session, open_turn: null, turn_due_at: null }, at);
@@ -117,7 +120,8 @@ function* returnClaims(session: number, turn: ExecutionId, hasFailed: boolean): 
 
 /**
  * Holds back the work that a turn was begun for, and that it left in the queue. Otherwise a turn
- * that fails before it claims anything would be followed by another one without end.
+ * that fails before it claims anything would be followed by another one without end. Does nothing
+ * after a turn that has consumed work.
  */
 function* holdBackUnclaimed({ key, turn_batch: last }: SessionRoot, at: number): Tx<void> {
   if (last === null) return;

@@ -38,7 +38,10 @@ export const assignAgent = storeOperation("assignAgent", {
   key: (input) => input.session.id,
   *one(context: SessionContext, { session: ref, agent }: AssignAgent): Tx<SessionTurns> {
     const session = yield* lockedSession(ref);
-    yield* run(sql`UPDATE holdfast_session SET agent = ${agent} WHERE key = ${session.key}`);
+    // Work that an open turn leaves to another agent is not held back: that one has not tried yet.
+    const batch = agent === session.agent ? session.turn_batch : null;
+    yield* run(sql`
+      UPDATE holdfast_session SET agent = ${agent}, turn_batch = ${batch} WHERE key = ${session.key}`);
     const at = instantOf(() => context.clock.now());
     if (session.open_turn === null) yield* beginWaitingTurn(context, { ...session, agent }, at);
     return turnsOf(yield* lockedSession(ref));

@@ -313,6 +313,56 @@ function returnTests(backend: Backend): void {
   );
 
   test(
+    "[RN16] return marked when the turn gives up and has consumed nothing, claimed or not",
+    onAgents(backend, async (fixture) => {
+      const { runs, queue, sessions } = fixture;
+      const idle = async (): Promise<readonly string[]> => {
+        expect(await sessions.head("chat")).toMatchObject({ openTurn: null });
+        return queued(fixture);
+      };
+      await say(fixture, "a");
+      const first = await takenTurn(fixture);
+      await claimed(fixture, first);
+      await committed(fixture, first, { turn: "1", nodes: reply, release: true });
+      expect(await idle()).toEqual(["a failed 1 held back"]);
+      await say(fixture, "b");
+      const second = await takenTurn(fixture);
+      await committed(fixture, second, { turn: "2", nodes: reply, release: true });
+      expect(await idle()).toEqual(["a failed 2 held back", "b failed 1 held back"]);
+      await queue.retry("chat");
+      const third = await takenTurn(fixture);
+      await committed(fixture, third, { turn: "3", nodes: reply });
+      await runs.finish(third.id, third.version, { kind: "completed", value: 1 }, { fence: ann });
+      expect(await idle()).toEqual(["a failed 3 held back", "b failed 2 held back"]);
+      // Work that it leaves behind it is not marked once it has consumed some.
+      await say(fixture, "c");
+      const last = await takenTurn(fixture);
+      const work = await claimed(fixture, last, { limit: 1 });
+      await committed(fixture, last, { turn: "4", claims: [work?.ref ?? never()] });
+      await claimed(fixture, last, { key: "more" });
+      await committed(fixture, last, { turn: "5", nodes: reply, release: true });
+      expect(await openTurn(fixture)).not.toBe(last.id);
+      expect(await queued(fixture)).toEqual(["c"]);
+      await expectSound(fixture.database);
+    }),
+  );
+
+  test(
+    "[RN16] return unmarked when the turn hands the session to another agent",
+    onAgents(backend, async (fixture) => {
+      const { runs, sessions } = fixture;
+      await say(fixture, "a");
+      const turn = await takenTurn(fixture);
+      await claimed(fixture, turn);
+      await inTurn(fixture, turn, sessions.assign.prepare("chat", "billing"));
+      await committed(fixture, turn, { turn: "1", nodes: reply, release: true });
+      expect(await runs.get(await openTurn(fixture))).toMatchObject({ function: "agent/billing" });
+      expect(await queued(fixture)).toEqual(["a"]);
+      await expectSound(fixture.database);
+    }),
+  );
+
+  test(
     "[RN16] that are held back stand for no wake: it begins a turn of its own",
     onAgents(backend, async (fixture) => {
       const { runs, queue, processes } = fixture;

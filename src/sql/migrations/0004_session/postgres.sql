@@ -8,8 +8,9 @@
 -- `agent` takes the turns of the session. `turns` is the number of the last turn,
 -- and `open_turn` the id of its run until it ends or gives the turn up.
 -- `turn_due_at` is the instant from which that run may begin, 0 for at once, and
--- `turn_batch` the last batch that was queued for it, until it commits.
--- `stop_turn` equals `open_turn` when it was asked to stop.
+-- `turn_batch` the last batch that was queued for it, until it consumes work or
+-- another agent is assigned. `stop_turn` equals `open_turn` when it was asked to
+-- stop.
 CREATE TABLE holdfast_session (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,

@@ -202,10 +202,13 @@ function* holderOf(
 function* settleTurn(
   context: SessionContext,
   head: SessionHeadRow,
-  { release, at }: CommitTurn,
+  { release, at, claims }: CommitTurn,
 ): Tx<void> {
-  if (release) return yield* closeTurn(context, head, { at, hasCommitted: true });
-  yield* run(sql`UPDATE holdfast_session SET turn_batch = NULL WHERE key = ${head.key}`);
+  const batch = claims.length > 0 ? null : head.turn_batch;
+  if (release)
+    return yield* closeTurn(context, { ...head, turn_batch: batch }, { at, hasCommitted: true });
+  if (batch !== head.turn_batch)
+    yield* run(sql`UPDATE holdfast_session SET turn_batch = NULL WHERE key = ${head.key}`);
 }
 
 function* recordedResult(
