@@ -50,8 +50,10 @@ export async function stopOpenTurn(
   const ref = sessionNamed(session);
   const only = named === undefined ? undefined : parseExecutionId(named);
   const value = reason === undefined ? null : checkedText("A reason", reason, 4_096);
+  const openTurnNow = (): Promise<ExecutionId | null> =>
+    context.database.read(openTurnOf(context), ref, wait);
   for (let before: ExecutionId | undefined; ;) {
-    const turn = await context.database.read(openTurnOf(context), ref, wait);
+    const turn = await openTurnNow();
     if (only !== undefined && turn !== only) return "tooLate";
     if (turn === null) return "idle";
     const signal = signalRun.prepare(turn, stopSignal, value, { key: "stop" });
@@ -60,10 +62,13 @@ export async function stopOpenTurn(
       if (await context.database.write(stopTurn(context), input, wait)) return "stopping";
     } catch (error) {
       if (!isHoldfastError(error)) throw error;
-      // It was asked before, and the first reason stays.
-      if (error.code === "SIGNAL_CONFLICT") return "stopping";
-      // Its run has ended since, and another turn may be open.
-      if (!gone.has(error.code) || turn === before) throw error;
+      if (error.code === "SIGNAL_CONFLICT") {
+        // It was asked before, and the first reason stays. Its run may have given the turn up since.
+        if ((await openTurnNow()) === turn) return "stopping";
+      } else if (!gone.has(error.code) || turn === before) {
+        // Else its run has ended since, and another turn may be open.
+        throw error;
+      }
     }
     before = turn;
   }

@@ -2,7 +2,17 @@ import { describe, expect, test } from "vitest";
 import { attachments } from "../../../src/stores/attachment/attachments.ts";
 import { rejection, type Backend } from "../backend.ts";
 import { ann } from "../execution/fixture.ts";
-import { claimed, committed, inTurn, onAgents, openTurn, say, takenTurn } from "./agents.ts";
+import { Meddling } from "../runtime/meddling.ts";
+import {
+  agentFixture,
+  claimed,
+  committed,
+  inTurn,
+  onAgents,
+  openTurn,
+  say,
+  takenTurn,
+} from "./agents.ts";
 
 export function turnStopsSuite(backend: Backend): void {
   describe("an open turn", () => {
@@ -63,6 +73,30 @@ export function turnStopsSuite(backend: Backend): void {
             ending,
           ]);
           expect(stopped).toBe(wasStopping ? "stopping" : "tooLate");
+        }
+      }),
+    );
+
+    test(
+      "[RN15] is stopped instead of the one before it, which was asked to stop and gave up since",
+      onAgents(backend, async (fixture) => {
+        const { place, database, clock, sessions } = fixture;
+        const meddling = new Meddling(database);
+        const late = agentFixture(place, meddling.database, clock).sessions;
+        for (const named of [false, true]) {
+          await say(fixture, `first ${String(named)}`);
+          const turn = await takenTurn(fixture);
+          const work = await claimed(fixture, turn);
+          await say(fixture, `second ${String(named)}`);
+          expect(await sessions.stop("chat", { reason: "one" })).toBe("stopping");
+          const held = meddling.holdNext("stopTurn", "call");
+          const stopping = late.stop("chat", { reason: "two", ...(named && { turn: turn.id }) });
+          await held.reached;
+          const claims = work === undefined ? [] : [work.ref];
+          await committed(fixture, turn, { turn: turn.id, claims, release: true });
+          held.release();
+          expect(await stopping).toBe(named ? "tooLate" : "stopping");
+          expect(await sessions.head("chat")).toMatchObject({ isStopping: !named });
         }
       }),
     );
