@@ -1,4 +1,11 @@
-import { batchesPerClaimMax, commandPrefix, turnPrefix, type Boundary } from "../../model/queue.ts";
+import {
+  batchesPerClaimMax,
+  commandPrefix,
+  isPolicy,
+  turnPrefix,
+  type Boundary,
+  type QueuePolicy,
+} from "../../model/queue.ts";
 import { failedTurnsMax } from "../../model/session/agent.ts";
 import { checkedCount, checkedText } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
@@ -69,7 +76,7 @@ export function givenClaimFor(
  * that ends, and not before: a parked turn keeps it.
  *
  * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for
- *   an unreadable payload: then nothing is claimed.
+ *   an unreadable payload, or an unreadable batch at the front: then nothing is claimed.
  */
 export const claimForTurn = storeOperation("claimForTurn", {
   snapshotSafe: true,
@@ -106,9 +113,18 @@ function* claimableForTurn(
     SELECT ${batchColumns} FROM holdfast_queue_batch
     WHERE ${keysOf(session, 0)} AND available_at <= ${at} AND turn IS NULL AND is_held_back = 0
     ORDER BY session, key LIMIT ${limit}`);
-  const policies = line.map(policyOf);
+  const policies = frontOf(line);
   const command = boundary === "idle" ? commandPrefix(policies) : 0;
   return line.slice(0, command || turnPrefix(policies, boundary, limit));
+}
+
+/**
+ * The policies of the line up to a batch whose policy is unreadable. The claim ends before it.
+ * @throws HoldfastError `CORRUPT_ROW` when it is the first
+ */
+function frontOf(line: readonly BatchRow[]): readonly QueuePolicy[] {
+  const unreadable = line.findIndex((batch) => !isPolicy(batch));
+  return line.slice(0, unreadable > 0 ? unreadable : undefined).map(policyOf);
 }
 
 function* asideFor(session: number, taken: number): Tx<readonly BatchRow[]> {

@@ -1,4 +1,5 @@
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import { isPolicy } from "../../model/queue.ts";
 import { failedTurnsMax } from "../../model/session/agent.ts";
 import { turnLost } from "../../model/session/errors.ts";
 import { instantOf } from "../../model/time/clock.ts";
@@ -11,6 +12,7 @@ import { restartIntents } from "../attachment/attachment-row.ts";
 import { liveFence } from "../lease/parts.ts";
 import { clearOpenTurn, lockedByKey, type SessionRoot } from "../session-row.ts";
 import { openTurn, type TurnContext } from "../turn/parts.ts";
+import type { BatchRow } from "./batch-row.ts";
 import { queueWork } from "./topics.ts";
 
 /**
@@ -125,10 +127,19 @@ function* returnClaims(session: number, turn: ExecutionId, hasFailed: boolean): 
  */
 function* holdBackUnclaimed({ key, turn_batch: last }: SessionRoot, at: number): Tx<void> {
   if (last === null) return;
+  const waits = sql`available_at <= ${at} AND turn IS NULL AND is_held_back = 0`;
+  const first = yield* row<PolicyRow>(sql`
+    SELECT key, class, delivery, slot FROM holdfast_queue_batch
+    WHERE ${keysOf(key, 0, last)} AND ${waits} ORDER BY session, key LIMIT 1`);
+  if (first === undefined) return;
+  // No turn can claim anything behind a batch whose policy is unreadable: that one alone has failed.
+  const until = isPolicy(first) ? last : first.key;
   yield* run(sql`
     UPDATE holdfast_queue_batch SET failed_turns = failed_turns + 1, is_held_back = 1
-    WHERE ${keysOf(key, 0, last)} AND available_at <= ${at} AND turn IS NULL AND is_held_back = 0`);
+    WHERE ${keysOf(key, 0, until)} AND ${waits}`);
 }
+
+type PolicyRow = Pick<BatchRow, "key" | "class" | "delivery" | "slot">;
 
 /** Lets the next turn claim batches that were held back. Those that are set aside stay so. */
 export function* releaseHeldBack(session: number): Tx<number> {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sql } from "../../../src/sql/statement.ts";
 import { rejection, type Backend } from "../backend.ts";
+import { pastChecks } from "../past-checks.ts";
 import { annLater, ann } from "../execution/fixture.ts";
 import { expectSound } from "../sound.ts";
 import {
@@ -25,6 +26,7 @@ export function turnClaimsSuite(backend: Backend): void {
     claimTests(backend);
     fenceTests(backend);
     returnTests(backend);
+    damageTests(backend);
     borderTests(backend);
   });
 }
@@ -432,6 +434,35 @@ function returnTests(backend: Backend): void {
       expect(textsOf(work?.batches)).toEqual(["b"]);
       expect(work?.setAside).toMatchObject([{ failedTurns: 3, items: [] }]);
       await committed(fixture, turn, { turn: "t", claims: [work?.ref ?? never()], release: true });
+      expect(await sessions.head("chat")).toMatchObject({ openTurn: null });
+    }),
+  );
+}
+
+function damageTests(backend: Backend): void {
+  test(
+    "[RN16] end before a batch whose policy is unreadable, which fails its turns alone",
+    onAgents(backend, async (fixture) => {
+      const { runs, sessions, database } = fixture;
+      for (const text of ["a", "b", "broken", "c"]) await say(fixture, text);
+      await database.write("damage", () =>
+        pastChecks(
+          database,
+          sql`UPDATE holdfast_queue_batch SET slot = 'odd' WHERE source_key = 'id:broken'`,
+        ),
+      );
+      const turn = await takenTurn(fixture);
+      const work = await claimed(fixture, turn);
+      expect(textsOf(work?.batches)).toEqual(["a", "b"]);
+      await committed(fixture, turn, { turn: "1", claims: [work?.ref ?? never()], release: true });
+      const next = await takenTurn(fixture);
+      expect(await rejection(claimed(fixture, next))).toMatchObject({ code: "CORRUPT_ROW" });
+      await runs.cancel(next.id, { force: true });
+      expect(await queued(fixture)).toEqual(["c"]);
+      const last = await takenTurn(fixture);
+      const rest = await claimed(fixture, last);
+      expect(textsOf(rest?.batches)).toEqual(["c"]);
+      await committed(fixture, last, { turn: "2", claims: [rest?.ref ?? never()], release: true });
       expect(await sessions.head("chat")).toMatchObject({ openTurn: null });
     }),
   );
