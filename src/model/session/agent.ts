@@ -69,14 +69,19 @@ export function turnInput(
   };
 }
 
-/** Refuses ids and functions of turns to everyone but the queue of the session. @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID` */
-export function refuseTurn(id: string, name: string): void {
+/** Refuses ids of turns to everyone but the queue of the session. @throws HoldfastError `ID_MALFORMED` */
+export function refuseTurnId(id: string): void {
   if (id.startsWith(turnPrefix))
     throw malformedId(
       `an id that does not start with "${turnPrefix}", which ids of turns do: they start with work in the queue of their session`,
       id,
       "prefix",
     );
+}
+
+/** Does the same for their ids and functions. @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID` */
+export function refuseTurn(id: string, name: string): void {
+  refuseTurnId(id);
   if (!name.startsWith(functionPrefix)) return;
   throw new HoldfastError(
     "NAME_INVALID",

@@ -502,4 +502,31 @@ function borderTests(backend: Backend): void {
       expect(await rowsOf(database)).toEqual(before);
     }),
   );
+
+  test(
+    "[RN15] are neither retried nor the ids of copies",
+    onAgents(backend, async (fixture) => {
+      const { runs, queue, database } = fixture;
+      await runs.create({ id: "plain", function: "plain" });
+      await runs.cancel("plain", { force: true });
+      const before = await rowsOf(database);
+      for (const copied of [
+        runs.retry("plain", { id: "turn:1" }),
+        runs.fork("plain", 0, { id: expectedId(1) }),
+      ])
+        expect(await rejection(copied)).toMatchObject({ code: "ID_MALFORMED" });
+      expect(await rowsOf(database)).toEqual(before);
+      await say(fixture, "a");
+      const turn = await openTurn(fixture);
+      await runs.cancel(turn, { force: true });
+      expect(await rejection(runs.retry(turn))).toMatchObject({
+        code: "FORK_POINT_INVALID",
+        message: expect.stringContaining('queue.retry("chat")'),
+        details: { id: turn, session: "chat" },
+      });
+      expect(await queue.retry("chat")).toBe(1);
+      expect(await openTurn(fixture)).toBe(expectedId(2));
+      await expectSound(database);
+    }),
+  );
 }

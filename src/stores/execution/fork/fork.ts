@@ -1,4 +1,5 @@
 import type { ControlEvent, Created, ForkOrigin } from "../../../model/execution/event.ts";
+import { HoldfastError } from "../../../model/errors.ts";
 import { copyIdTaken, idTakenByRemoved } from "../../../model/execution/errors.ts";
 import {
   lineOf,
@@ -7,10 +8,12 @@ import {
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
+import { refuseTurnId } from "../../../model/session/agent.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { row, run, storeOperation, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
+import { sessionByKey } from "../../session-row.ts";
 import { checkedVersion } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
 import { eventColumns, eventOf, insertEvent, type EventRow } from "../event-row.ts";
@@ -62,11 +65,9 @@ export function givenRetry(
   options?: ForkOptions,
 ): Call<ForkExecution> {
   const { options: given, wait } = optionsAndWait(options, ["id"]);
-  const input = {
-    source: parseExecutionId(source),
-    id: given.id === undefined ? ids.nextId("E") : parseOwnExecutionId(given.id),
-    at: clock.now(),
-  };
+  const id = given.id === undefined ? ids.nextId("E") : parseOwnExecutionId(given.id);
+  refuseTurnId(id);
+  const input = { source: parseExecutionId(source), id, at: clock.now() };
   return { input, wait };
 }
 
@@ -85,6 +86,7 @@ export const forkExecution = storeOperation("forkExecution", {
     const earlier = yield* earlierFork(input);
     if (earlier !== undefined) return earlier;
     const record = yield* lockedSource(source);
+    if (input.version === undefined) yield* refuseTurnRetry(record);
     const { prunedBefore } = yield* standing(source);
     const version = yield* forkVersion(record, input.version, prunedBefore);
     const created = yield* createdOf(record, at, {
@@ -101,6 +103,20 @@ export const forkExecution = storeOperation("forkExecution", {
     return { ...outcome, id, nextVersion: from.version + 2 };
   },
 });
+
+/**
+ * Refuses to retry a turn of a session: the copy would not be its open turn and could claim nothing.
+ * @throws HoldfastError `FORK_POINT_INVALID`
+ */
+function* refuseTurnRetry({ id, session: key }: ExecutionRecord): Tx<void> {
+  if (key === null) return;
+  const session = (yield* sessionByKey(key))?.id ?? "";
+  throw new HoldfastError(
+    "FORK_POINT_INVALID",
+    `Run ${id} took a turn of session "${session}", so it cannot be retried. Call queue.retry("${session}"), which gives the work that is held back to the next turn.`,
+    { id, session },
+  );
+}
 
 /** The earlier copy, if it exists and is the same. */
 function* earlierFork({ id, source, version }: ForkExecution): Tx<CreatedExecution | undefined> {
