@@ -21,7 +21,7 @@ const digestCharacters = 26;
 /** Leaves room for the prefix in the name of a function. */
 const agentName = /^[A-Za-z0-9_/-]{1,122}$/;
 
-/** The number of turns that may end on a batch without a commit. Then it is set aside. */
+/** The number of turns that may end on a batch without consuming it. Then it is set aside. */
 export const failedTurnsMax = 3;
 
 /** The name of an agent: its function is `agent/<name>`. @throws HoldfastError `NAME_INVALID` */

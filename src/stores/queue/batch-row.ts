@@ -45,7 +45,7 @@ export interface QueueBatch<P = CheckedText> extends QueuePolicy {
   readonly source: QueueSource | null;
   readonly availableAt: number;
   readonly enqueuedAt: number;
-  /** The number of turns that ended on it without a commit. After three it is set aside. */
+  /** The number of turns that ended on it without consuming it. After three it is set aside. */
   readonly failedTurns: number;
   /** True while it waits for a further `enqueue`, or for `retry`, before another turn gets it. */
   readonly isHeldBack: boolean;

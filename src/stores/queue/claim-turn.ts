@@ -40,8 +40,8 @@ export interface TurnWork {
   readonly ref: QueueClaimRef;
   readonly batches: readonly QueueBatch<unknown>[];
   /**
-   * Batches on which three turns have ended without a commit. They are not to be worked on again:
-   * the turn reports them and consumes them. Unreadable items are left out.
+   * Batches on which three turns have ended without consuming them. They are not to be worked on
+   * again: the turn reports them and consumes them. Unreadable items are left out.
    */
   readonly setAside: readonly QueueBatch<unknown>[];
 }

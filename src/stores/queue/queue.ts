@@ -95,8 +95,8 @@ export interface Queue {
   /**
    * Claims work for the open turn of a session with an agent, inside a transaction of the run that
    * takes that turn: the front of the queue, which is turn work or, at the boundary `idle`, one
-   * command. Batches on which three turns have ended without a commit come separately. Claims
-   * are consumed by `sessions.commit`. They return to the queue when the run ends, and not before.
+   * command. Batches that three turns have not consumed come separately. Claims are consumed by
+   * `sessions.commit`. They return to the queue when the run ends, and not before.
    * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, or `CORRUPT_ROW` for an unreadable payload: then nothing is claimed
    * @example
    * const begin = queue.claimFor.prepare("chat-7");
@@ -110,7 +110,7 @@ export interface Queue {
     TurnWork | undefined
   >;
   /**
-   * Lets the next turn claim the batches that are held back after a turn without a commit, as
+   * Lets the next turn claim the batches that are held back after a turn did not consume them, as
    * sending work does, and starts that turn unless one is open. Returns the number of batches.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */

@@ -19,7 +19,7 @@ CREATE TABLE holdfast_session_lease (
 -- of batches in the claim, so that it can only be completed as a whole. A claim of
 -- a turn has the id of its run in `turn` instead of a fence, and is valid until
 -- that turn ends. `failed_turns` counts the turns that had the batch and ended
--- without a commit. Such a batch is held back until more work is sent.
+-- without consuming it. Such a batch is held back until more work is sent.
 CREATE TABLE holdfast_queue_batch (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT COLLATE "C" NOT NULL,
