@@ -17,6 +17,7 @@ import { runtimeLargeSuite } from "./runtime/large.suite.ts";
 import { runtimeLateAnswersSuite } from "./runtime/late-answers.suite.ts";
 import { runtimeLifeSuite } from "./runtime/life.suite.ts";
 import { runtimeLogSuite } from "./runtime/log.suite.ts";
+import { failingOutputSuite } from "./runtime/failing-output.suite.ts";
 import { runtimeLiveOutputSuite } from "./runtime/live-output.suite.ts";
 import { runtimeLocksSuite } from "./runtime/locks.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
@@ -70,6 +71,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeUnknownOutcomesSuite(backend);
     runtimeSpansSuite(backend);
     runtimeLiveOutputSuite(backend);
+    failingOutputSuite(backend);
     storedOutputSuite(each);
     runtimeTransactionsSuite(backend);
     runtimeAgentTurnsSuite(backend);

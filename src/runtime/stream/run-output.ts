@@ -34,7 +34,10 @@ export class RunOutput {
   #lost = 0;
   #dropped = 0;
   #position = 0;
-  #isWriting = false;
+  /** The attempts whose chunks are being written. */
+  #writing: ReadonlySet<StepOutput> | undefined;
+  #begun = 0;
+  #hasFailed = false;
   #isOver = false;
 
   constructor(writer: StreamWriter, run: OutputRun) {
@@ -46,9 +49,17 @@ export class RunOutput {
     return new StepOutput(this, { call, name, attempt });
   }
 
-  /** True until everything is written that was shown so far. */
-  get isWaiting(): boolean {
-    return this.#isWriting || this.#waiting.size > 0 || this.#dropped > 0;
+  /** The number of writes that were begun, and of those that are over. */
+  get writes(): { readonly begun: number; readonly over: number } {
+    return {
+      begun: this.#begun,
+      over: this.#writing === undefined ? this.#begun : this.#begun - 1,
+    };
+  }
+
+  /** True if a gap is still to be written for chunks that were lost. */
+  get hasLost(): boolean {
+    return this.#lost > 0;
   }
 
   /** Nothing more is written: the worker no longer has the run. */
@@ -63,6 +74,8 @@ export class RunOutput {
     const { store, clock } = this.#writer.parts;
     const text = store.codec.clear.encode(value);
     if (text.length >= runWaitingMax) throw chunkTooLarge(text.length);
+    const isFirst = !step.hasBegun;
+    step.hasBegun = true;
     const size = text.length + 1;
     const hasRoom = this.#size + size <= runWaitingMax && this.#writer.hasRoomFor(size);
     if (this.#dropped > 0 || !hasRoom) {
@@ -78,14 +91,19 @@ export class RunOutput {
     chunks.texts.push(text);
     chunks.size += size;
     this.#resize(size);
-    this.#writer.ask(this, !step.hasBegun);
-    step.hasBegun = true;
+    this.#writer.ask(this, isFirst);
     return true;
   }
 
-  /** Resolves when everything that waits is written; undefined if nothing does. */
-  settled(): Promise<void> | undefined {
-    return this.isWaiting ? this.#writer.written(this) : undefined;
+  /**
+   * Resolves when the chunks are written that an attempt has shown; undefined if none wait. Other
+   * attempts of the run may go on showing chunks: these are not waited for.
+   */
+  settled(step: StepOutput): Promise<void> | undefined {
+    const isWaiting = this.#waiting.has(step) || this.#dropped + this.#lost > 0;
+    if (isWaiting) return this.#writer.written(this, this.#begun + 1);
+    if (this.#writing?.has(step) !== true) return undefined;
+    return this.#writer.written(this, this.#begun);
   }
 
   /** Notes that a step is recorded: what it wrote is complete. */
@@ -105,9 +123,10 @@ export class RunOutput {
     this.#lost = 0;
     this.#dropped = 0;
     this.#folded = [];
+    this.#begun += 1;
     if (taken.length === 0 && lost + dropped === 0 && folded.length === 0) return;
     const size = taken.reduce((sum, chunks) => sum + chunks.size, 0);
-    this.#isWriting = true;
+    this.#writing = new Set(taken.map(({ step }) => step));
     try {
       const { store } = this.#writer.parts;
       const parts = taken.map((chunks) => this.#partOf(chunks));
@@ -116,15 +135,24 @@ export class RunOutput {
       const input = { execution, id, fence, after, lost, parts, dropped, folded };
       const { position, isFull } = await store.database.write(writeStream(store), input);
       this.#writer.succeeded();
+      this.#hasFailed = false;
       if (position !== null) this.#wrote(taken, position, isFull);
       else if (taken.length + lost + dropped > 0) this.drop();
     } catch (error) {
-      this.#lost += lost + dropped + taken.reduce((sum, { texts }) => sum + texts.length, 0);
       this.#writer.failed(error);
+      if (!this.#isOver) this.#notWrote(taken, lost + dropped, folded);
     } finally {
-      this.#isWriting = false;
+      this.#writing = undefined;
       this.#resize(-size);
     }
+  }
+
+  /** Keeps what the next write makes up for, and asks for that write once. */
+  #notWrote(taken: readonly WaitingChunks[], missing: number, folded: readonly FoldedStep[]): void {
+    this.#lost += missing + taken.reduce((sum, { texts }) => sum + texts.length, 0);
+    this.#folded = [...folded, ...this.#folded];
+    if (!this.#hasFailed) this.#writer.ask(this, false);
+    this.#hasFailed = true;
   }
 
   #wrote(taken: readonly WaitingChunks[], position: number, isFull: boolean): void {
@@ -185,7 +213,7 @@ export class StepOutput {
   /** Ends the output: later chunks are refused. Returns a promise if some wait to be written. */
   close(): Promise<void> | undefined {
     this.#isOver = true;
-    return this.hasBegun ? this.#run.settled() : undefined;
+    return this.hasBegun ? this.#run.settled(this) : undefined;
   }
 
   /** Nothing more of the run is written. */

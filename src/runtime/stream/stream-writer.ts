@@ -57,17 +57,27 @@ export class StreamWriter {
     this.#cancelTimer = realLater(leftMs, () => this.#write());
   }
 
-  /** Resolves when the write is over that is being made, or comes next. */
-  async written(output: RunOutput): Promise<void> {
-    while (output.isWaiting) {
-      this.ask(output, true);
+  /**
+   * Resolves when a write of a run is over. If chunks were lost, one more write shows the gap, since
+   * nothing is written behind the end of the run.
+   */
+  async written(output: RunOutput, write: number): Promise<void> {
+    await this.#over(output, write);
+    if (output.hasLost) await this.#over(output, output.writes.begun + 1);
+  }
+
+  async #over(output: RunOutput, write: number): Promise<void> {
+    while (output.writes.over < write) {
+      if (output.writes.begun < write) this.ask(output, true);
       await (this.#writing ?? new Promise<void>((resolve) => realSoon(resolve)));
     }
   }
 
   /** Writes what waits. */
   async close(): Promise<void> {
-    await Promise.all([...this.#waiting].map((output) => this.written(output)));
+    await this.#writing;
+    const waiting = [...this.#waiting];
+    await Promise.all(waiting.map((output) => this.written(output, output.writes.begun + 1)));
     await this.#writing;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
