@@ -86,7 +86,7 @@ export class RunStreams {
           yield output;
           refuseAborted(id, signal);
         }
-        if (isNew) continue;
+        if (isNew || !isWhole) continue;
         if (hasEnded) return yield { kind: "end" };
         await feed.changed(version, signal);
       }

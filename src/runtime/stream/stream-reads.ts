@@ -44,7 +44,7 @@ export class StreamReads {
     return (await this.#runs?.result)?.find((run) => run.id === id);
   }
 
-  /** What follows a place in the output of one run. */
+  /** What follows a place in the output of one run. It has parts if any follow. */
   async page(place: StreamPlace): Promise<StreamPage> {
     const { execution } = place;
     const isFull = (this.#pages?.keys.size ?? sharedMax) >= sharedMax;
@@ -54,7 +54,11 @@ export class StreamReads {
         return this.#store.database.read(readStreams(this.#store), places).then(byRun);
       });
     this.#pages?.keys.set(execution, place);
-    return (await this.#pages?.result)?.(execution) ?? { newest: [], parts: [], isCut: false };
+    const page = (await this.#pages?.result)?.(execution);
+    // The runs before it filled the page.
+    if (page?.isCut === true && page.parts.length === 0)
+      return this.#store.database.read(readStreams(this.#store), [place]);
+    return page ?? { newest: [], parts: [], isCut: false };
   }
 
   /** What follows some places in the output of a run and of all runs below it. */
@@ -70,10 +74,14 @@ export class StreamReads {
   }
 }
 
-/** Divides a page by run. */
+/** Divides a page by run. A cut concerns the run of the last part, and the runs behind it. */
 function byRun({ newest, parts, isCut }: StreamPage): (execution: number) => StreamPage {
   const runs = new Map<number, { newest: NewestChunk[]; parts: StoredPart[] }>();
   for (const head of newest) runs.set(head.execution, { newest: [head], parts: [] });
   for (const part of parts) runs.get(part.execution)?.parts.push(part);
-  return (execution) => ({ ...(runs.get(execution) ?? { newest: [], parts: [] }), isCut });
+  const last = parts.at(-1)?.execution ?? 0;
+  return (execution) => ({
+    ...(runs.get(execution) ?? { newest: [], parts: [] }),
+    isCut: isCut && execution >= last,
+  });
 }

@@ -2,9 +2,11 @@ import { describe, expect, test } from "vitest";
 import { activity, signal, workflow, type Run } from "../../../src/index.ts";
 import type { LiveOutput } from "../../../src/runtime/stream/live-output.ts";
 import { isHoldfastError } from "../../../src/model/errors.ts";
-import { row } from "../../../src/sql/operation.ts";
+import { row, rows } from "../../../src/sql/operation.ts";
 import { textsOf } from "../../../src/sql/dialect.ts";
 import { sql } from "../../../src/sql/statement.ts";
+import { StreamReads } from "../../../src/runtime/stream/stream-reads.ts";
+import { storeContext } from "../../../src/stores/context.ts";
 import { sweepStreams } from "../../../src/runtime/worker/stream-retention.ts";
 import { runtimeContext } from "../../../src/open/open-holdfast.ts";
 import type { Database } from "../../../src/sql/database.ts";
@@ -117,6 +119,38 @@ function readingTests(backend: Backend): void {
         if (output.kind === "chunk") cursors.add(output.cursor);
       expect(cursors.size).toBe(found.length);
       expect((await holdfast.maintenance.check()).damaged).toEqual([]);
+    }),
+  );
+
+  test(
+    "[RN6] of several large runs that are read at once is read whole by each reader",
+    onRuntime(backend, async ({ holdfast, database }) => {
+      const large = workflow("large", async (ctx, name: string) => {
+        for (let n = 1; n <= 3; n += 1)
+          await ctx.step("say", ({ stream }) => void stream(name.repeat(900_000) + n));
+      });
+      await holdfast.work([large]);
+      const names = ["a", "b", "c"];
+      const runs = await holdfast.startMany(
+        large,
+        names.map((name) => ({ input: name })),
+      );
+      await Promise.all(runs.map((run) => run.result()));
+      const found = await Promise.all(runs.map((run) => allOf(run.stream())));
+      for (const [index, name] of names.entries())
+        expect(found[index]?.map((text) => text.replace(/^(.)\1+/, "$1"))).toEqual([
+          `${name}1`,
+          `${name}2`,
+          `${name}3`,
+          "end",
+        ]);
+      const reads = new StreamReads(storeContext(database, undefined));
+      const executions = await executionsOf(database);
+      const pages = await Promise.all(
+        executions.map((execution) => reads.page({ execution, runVersion: 0, position: 0 })),
+      );
+      // A page takes 2 MiB: of the first run alone.
+      expect(pages.map(({ parts }) => parts.length)).toEqual([3, 3, 3]);
     }),
   );
 
@@ -465,6 +499,13 @@ function lateTests(backend: Backend): void {
       expect(told.filter(({ message }) => message.startsWith("Live output"))).toHaveLength(1);
     }),
   );
+}
+
+async function executionsOf(database: Database): Promise<readonly number[]> {
+  const found = await database.read("executions", () =>
+    rows<{ execution: number }>(sql`SELECT execution FROM holdfast_stream ORDER BY execution`),
+  );
+  return found.map(({ execution }) => execution);
 }
 
 async function outputsOf(run: Run<unknown>): Promise<readonly LiveOutput[]> {
