@@ -1,5 +1,5 @@
 import { lockToEnd } from "../../sql/dialect.ts";
-import { row, run, type Tx } from "../../sql/operation.ts";
+import { row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
 /** The live output of an execution as a part of its removal. */
@@ -15,12 +15,17 @@ export function* removeStream(execution: number, rowsMax: number): Tx<number> {
   const past = yield* row<{ readonly position: number }>(sql`
     SELECT position FROM holdfast_stream_part WHERE execution = ${execution}
     ORDER BY position LIMIT 1 OFFSET ${rowsMax}`);
-  const removed = yield* run(sql`
+  const removed = yield* rows<{ readonly size: number }>(sql`
     DELETE FROM holdfast_stream_part
-    WHERE execution = ${execution} AND position < ${past?.position ?? Number.MAX_SAFE_INTEGER}`);
-  if (removed >= rowsMax) return removed;
-  yield* run(sql`DELETE FROM holdfast_stream WHERE execution = ${execution}`);
-  return removed + 1;
+    WHERE execution = ${execution} AND position < ${past?.position ?? Number.MAX_SAFE_INTEGER}
+    RETURNING size`);
+  if (removed.length < rowsMax) {
+    yield* run(sql`DELETE FROM holdfast_stream WHERE execution = ${execution}`);
+    return removed.length + 1;
+  }
+  const size = removed.reduce((sum, part) => sum + part.size, 0);
+  yield* run(sql`UPDATE holdfast_stream SET size = size - ${size} WHERE execution = ${execution}`);
+  return removed.length;
 }
 
 /**

@@ -12,6 +12,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import { storeContext } from "../../../src/stores/context.ts";
 import { maintenance } from "../../../src/stores/maintenance/maintenance.ts";
 import { readStreams } from "../../../src/stores/stream/read.ts";
+import { removeStreamSlice } from "../../../src/stores/stream/sweep.ts";
 import { writeStream } from "../../../src/stores/stream/write.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -172,6 +173,25 @@ function boundTests(backend: Backend): void {
       );
       expect(head?.size).toBeLessThanOrEqual(runStoredMax);
       expect((await maintenance(database).check()).damaged).toEqual([]);
+    }),
+  );
+
+  test(
+    "[RN6] that is removed in slices is whole between them",
+    onExecutions(backend, async (fixture) => {
+      const { database } = fixture;
+      const { execution, write } = await lockedRun(fixture);
+      for (const value of ["a", "bb", "ccc"]) await write([part(value, { isFirst: false })]);
+      const context = storeContext(database, undefined);
+      const remove = (): Promise<number> =>
+        database.write(removeStreamSlice(context), { execution, rowsMax: 1 });
+      for (const left of [2, 1, 0]) {
+        expect(await remove()).toBe(1);
+        expect(await stored(database, execution)).toHaveLength(left);
+        expect((await maintenance(database).check()).damaged).toEqual([]);
+      }
+      expect(await remove()).toBe(1);
+      expect(await remove()).toBe(0);
     }),
   );
 }
