@@ -9,7 +9,7 @@ import {
   type StreamWritten,
 } from "../../model/execution/stream.ts";
 import { done, row, rows, run, type Done, type Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
 
 /**
  * The set form of `writeStream`: a few statements for the output of up to 256 runs, twenty times a
@@ -21,8 +21,9 @@ export function* writeStreamsOnPostgres(
   inputs: readonly StreamWrite[],
 ): Tx<readonly (Done<StreamWritten> | undefined)[]> {
   yield* row(sql`SELECT set_config('synchronous_commit', 'off', TRUE) AS off`);
+  const heads = yield* lockHeads(inputs);
+  // Read behind the locks of the heads: a worker that lost its run meanwhile must not write.
   const locks = yield* heldLocks(inputs);
-  const heads = yield* lockHeads(inputs, locks);
   const answers = inputs.map((input) => answerOf(input, heads, locks));
   const written = answers.flatMap((answer) => answer?.written ?? []);
   if (written.length > 0) yield* writeAll(written);
@@ -62,41 +63,41 @@ function answerOf(
   return { result: { position: written.head.position, isFull: false }, written: [written] };
 }
 
+/** Joins the runs that the writing workers hold, `x`, to what is given of them. */
+function held(inputs: readonly StreamWrite[]): Statement {
+  return sql`
+    FROM unnest(
+      ${inputs.map(({ execution }) => execution)}::bigint[],
+      ${inputs.map(({ id }) => id)}::text[],
+      ${inputs.map(({ fence }) => fence.executor)}::text[],
+      ${inputs.map(({ fence }) => fence.run)}::text[]
+    ) AS given (execution, id, executor, run)
+      JOIN holdfast_execution x ON x.key = given.execution AND x.state <> 'finished' AND x.lease_until IS NOT NULL
+        AND x.executor = given.executor AND x.run = given.run`;
+}
+
 /** The versions of the runs that the writing workers hold. The rows are not locked. */
 function* heldLocks(inputs: readonly StreamWrite[]): Tx<ReadonlyMap<number, number>> {
   const found = yield* rows<{ readonly key: number; readonly runVersion: number }>(sql`
-    SELECT x.key, x.version AS "runVersion"
-    FROM unnest(
-      ${inputs.map(({ execution }) => execution)}::bigint[],
-      ${inputs.map(({ fence }) => fence.executor)}::text[],
-      ${inputs.map(({ fence }) => fence.run)}::text[]
-    ) AS given (execution, executor, run)
-      JOIN holdfast_execution x ON x.key = given.execution AND x.state <> 'finished' AND x.lease_until IS NOT NULL
-        AND x.executor = given.executor AND x.run = given.run`);
+    SELECT x.key, x.version AS "runVersion" ${held(inputs)}`);
   return new Map(found.map(({ key, runVersion }) => [key, runVersion]));
 }
 
-/** Locks the heads of the runs, and adds those that are missing in the order of their keys. */
-function* lockHeads(
-  inputs: readonly StreamWrite[],
-  locks: ReadonlyMap<number, number>,
-): Tx<ReadonlyMap<number, StreamHead>> {
+/**
+ * Locks the heads of the runs. Adds those that are missing of runs that the writing workers hold, in
+ * the order of their keys.
+ */
+function* lockHeads(inputs: readonly StreamWrite[]): Tx<ReadonlyMap<number, StreamHead>> {
   const found = yield* rows<StreamHead>(sql`
     SELECT execution, run_version AS "runVersion", position, size FROM holdfast_stream
     WHERE execution = ANY(${inputs.map(({ execution }) => execution)}::bigint[])
     ORDER BY execution FOR NO KEY UPDATE SKIP LOCKED`);
   const heads = new Map(found.map((head) => [head.execution, head]));
-  const missing = inputs.filter(
-    (input) => hasChunks(input) && !heads.has(input.execution) && locks.has(input.execution),
-  );
+  const missing = inputs.filter((input) => hasChunks(input) && !heads.has(input.execution));
   if (missing.length === 0) return heads;
   const added = yield* rows<StreamHead>(sql`
     INSERT INTO holdfast_stream (execution, id, run_version, position, size)
-    SELECT given.execution, given.id, 0, 0, 0
-    FROM unnest(
-      ${missing.map(({ execution }) => execution)}::bigint[],
-      ${missing.map(({ id }) => id)}::text[]
-    ) AS given (execution, id)
+    SELECT given.execution, given.id, 0, 0, 0 ${held(missing)}
     ORDER BY given.execution
     ON CONFLICT (execution) DO NOTHING
     RETURNING execution, run_version AS "runVersion", position, size`);
