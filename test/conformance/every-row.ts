@@ -119,7 +119,8 @@ async function writeOutput(
   const payload = context.encode(["a", "b"]);
   const attempt = { continuation: 0, call: 1, step: "step", attempt: 1, isFirst: true };
   const parts = [{ ...attempt, chunks: 2, size: payload.length, at: 1, payload }];
-  const input = { execution, id, fence, after: 0, lost: 0, parts, dropped: 0, folded: [] };
+  const nothing = { lockVersion: 1, after: 0, lost: 0, dropped: 0, folded: [] };
+  const input = { execution, id, fence, ...nothing, parts };
   await database.write(writeStream(context), input);
 }
 

@@ -26,7 +26,7 @@ interface StreamedAttempt {
 
 /** Chunks of one attempt that are written together. */
 export interface StreamPart extends StreamedAttempt {
-  /** True if nothing of this attempt was written before. */
+  /** True until a write of this attempt is known to be stored. */
   readonly isFirst: boolean;
   readonly chunks: number;
   readonly size: number;
@@ -47,6 +47,8 @@ export interface StreamWrite {
   readonly id: ExecutionId;
   /** The worker that must hold the run's lock. */
   readonly fence: Pick<Holder, "executor" | "run">;
+  /** The version of the log with that lock: what has a lower one is of an earlier owner. */
+  readonly lockVersion: number;
   /** The last position that the process was told: a database that lost some does not use them again. */
   readonly after: number;
   /** The number of chunks that were lost before the parts, and dropped behind them. */

@@ -98,7 +98,9 @@ export interface RunHost {
   log(speaker: Speaker, level: keyof RunLog, message: string, data: unknown): void;
   setProgress(run: RunState, value: unknown): void;
   /** The live output of a run. */
-  readonly outputOf: (run: Pick<LoadedExecution, "id" | "key" | "continuations">) => RunOutput;
+  readonly outputOf: (
+    run: Pick<LoadedExecution, "id" | "key" | "nextVersion" | "continuations">,
+  ) => RunOutput;
   /** Frees the place of a waiting run, which may be forgotten from now on. */
   rests(run: RunState): void;
   /** Resumes a run whose timer has come, if it still belongs to this worker. */

@@ -10,7 +10,7 @@ import { writeStream } from "../../stores/stream/write.ts";
 import type { StreamWriter } from "./stream-writer.ts";
 
 /** A run and the worker that holds it. */
-export type OutputRun = Pick<StreamWrite, "id" | "execution" | "fence"> & {
+export type OutputRun = Pick<StreamWrite, "id" | "execution" | "fence" | "lockVersion"> & {
   readonly continuation: number;
 };
 
@@ -130,9 +130,9 @@ export class RunOutput {
     try {
       const { store } = this.#writer.parts;
       const parts = taken.map((chunks) => this.#partOf(chunks));
-      const { execution, id, fence } = this.run;
-      const after = this.#position;
-      const input = { execution, id, fence, after, lost, parts, dropped, folded };
+      const { execution, id, fence, lockVersion } = this.run;
+      const held = { execution, id, fence, lockVersion };
+      const input = { ...held, after: this.#position, lost, parts, dropped, folded };
       const { position, isFull } = await store.database.write(writeStream(store), input);
       this.#writer.succeeded();
       this.#hasFailed = false;

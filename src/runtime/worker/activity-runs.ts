@@ -213,12 +213,11 @@ export class ActivityRuns {
       pages: { executions },
       tell,
     } = context;
-    const { id, key, attempt, isRepeat } = locked;
+    const { id, key, nextVersion, attempt, isRepeat } = locked;
+    const run = { id, execution: key, fence: holder, lockVersion: nextVersion - 1 };
     const { clock } = context;
     const outputOf = (): StepOutput =>
-      (made.output ??= context.output
-        .of({ id, execution: key, fence: holder, continuation: 0 })
-        .step(0, null, attempt));
+      (made.output ??= context.output.of({ ...run, continuation: 0 }).step(0, null, attempt));
     const lastHeartbeat =
       attempt === 1
         ? undefined

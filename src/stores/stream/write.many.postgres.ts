@@ -32,7 +32,7 @@ export function* writeStreamsOnPostgres(
   return answers.map((answer) => answer && done(answer.result));
 }
 
-interface Written {
+interface Written extends Pick<StreamWrite, "lockVersion"> {
   readonly head: StreamHead;
   readonly parts: readonly PlacedPart[];
 }
@@ -59,7 +59,7 @@ function answerOf(
     return { result: notWritten, written: [] };
   const calls = new Set(parts.map(({ call }) => call));
   if (calls.size < parts.length || !fits(head, input)) return undefined;
-  const written = placed(head, input, runVersion);
+  const written = { ...placed(head, input, runVersion), lockVersion: input.lockVersion };
   return { result: { position: written.head.position, isFull: false }, written: [written] };
 }
 
@@ -107,7 +107,7 @@ function* lockHeads(inputs: readonly StreamWrite[]): Tx<ReadonlyMap<number, Stre
 
 function* writeAll(written: readonly Written[]): Tx<void> {
   const heads = written.map(({ head }) => head);
-  const parts = written.flatMap((one) => one.parts.map((part) => ({ head: one.head, part })));
+  const parts = written.flatMap((one) => one.parts.map((part) => ({ ...one, part })));
   if (parts.length > 0) {
     const superseding = yield* supersedeAll(parts.filter(({ part }) => part.isFirst));
     yield* insertAll(parts, superseding);
@@ -123,8 +123,7 @@ function* writeAll(written: readonly Written[]): Tx<void> {
     WHERE s.execution = t.execution`);
 }
 
-interface OwnedPart {
-  readonly head: StreamHead;
+interface OwnedPart extends Omit<Written, "parts"> {
   readonly part: PlacedPart;
 }
 
@@ -135,13 +134,13 @@ function* supersedeAll(first: readonly OwnedPart[]): Tx<ReadonlySet<string>> {
     UPDATE holdfast_stream_part p SET state = 'superseded'
     FROM unnest(
       ${first.map(({ head }) => head.execution)}::bigint[],
-      ${first.map(({ head }) => head.runVersion)}::bigint[],
+      ${first.map(({ lockVersion }) => lockVersion)}::bigint[],
       ${first.map(({ part }) => part.continuation)}::bigint[],
       ${first.map(({ part }) => part.call)}::bigint[],
       ${first.map(({ part }) => part.attempt)}::bigint[]
-    ) AS t (execution, run_version, continuation, call, attempt)
+    ) AS t (execution, lock_version, continuation, call, attempt)
     WHERE p.execution = t.execution AND p.continuation = t.continuation AND p.call = t.call AND p.state <> 'superseded'
-      AND (p.run_version, p.attempt) < (t.run_version, t.attempt)
+      AND (p.run_version < t.lock_version OR p.attempt < t.attempt)
     RETURNING p.execution, p.call`);
   return new Set(found.map(stepName));
 }

@@ -72,7 +72,7 @@ function* writeParts(given: StreamWrite, head: StreamHead): Tx<StreamWritten> {
   const before = { ...head, size: head.size - (room ?? 0) };
   const { head: after, parts } = placed(before, write, held.runVersion);
   for (const part of parts) {
-    const supersedes = part.isFirst && (yield* supersede(execution, held.runVersion, part));
+    const supersedes = part.isFirst && (yield* supersede(given, part));
     yield* insertPart(execution, held.runVersion, part, supersedes);
   }
   yield* run(sql`
@@ -83,14 +83,13 @@ function* writeParts(given: StreamWrite, head: StreamHead): Tx<StreamWritten> {
 
 /** Marks what older attempts of a step have written. Returns false if there is nothing. */
 function* supersede(
-  execution: number,
-  runVersion: number,
+  { execution, lockVersion }: StreamWrite,
   { continuation, call, attempt }: StreamPart,
 ): Tx<boolean> {
   const older = yield* run(sql`
     UPDATE holdfast_stream_part SET state = 'superseded'
     WHERE execution = ${execution} AND continuation = ${continuation} AND call = ${call} AND state <> 'superseded'
-      AND (run_version < ${runVersion} OR (run_version = ${runVersion} AND attempt < ${attempt}))`);
+      AND (run_version < ${lockVersion} OR attempt < ${attempt})`);
   return older > 0;
 }
 

@@ -111,6 +111,33 @@ function failureTests(backend: Backend): void {
       expect(await statesOf(database)).toEqual(["folded"]);
     }),
   );
+
+  test(
+    "[RN6] whose first write has an unknown outcome supersedes nothing of its own attempt",
+    onRuntime(backend, async ({ another, database }) => {
+      const fates: Fate[] = ["unknown"];
+      const failing = withFates(database, () => fates.shift() ?? "written");
+      const next = gate();
+      const halves = workflow("halves", async (ctx) => {
+        const both = ctx.step("halves", async ({ stream }) => {
+          stream("a");
+          await next.opened;
+          stream("b");
+        });
+        // Adds to the log of the run in between.
+        await until(() => fates.length === 0);
+        await ctx.step("other", () => undefined);
+        next.open();
+        await both;
+      });
+      const holdfast = await another({}, failing);
+      await holdfast.work([halves]);
+      const run = await holdfast.start(halves);
+      await run.result();
+      expect(await allOf(run.stream())).toEqual(["a", "gap", "b", "end"]);
+      expect(await statesOf(database)).not.toContain("superseded");
+    }),
+  );
 }
 
 function statesOf(database: Database): Promise<readonly string[]> {

@@ -53,6 +53,7 @@ async function lockedRun({ store, database }: ExecutionFixture, id = "r") {
       execution: locked.key,
       id: locked.id,
       fence: ann,
+      lockVersion: 1,
       after: 0,
       lost: 0,
       parts,
@@ -97,7 +98,8 @@ function fenceTests(backend: Backend): void {
       await store.unlock("r", nextVersion, { holder: ann, reason: "test" });
       await store.lock("r", nextVersion + 1, byBob);
       expect((await write([part("late")])).position).toBeNull();
-      expect((await write([part("b")], { fence: bob })).position).toBe(2);
+      const lockVersion = nextVersion + 1;
+      expect((await write([part("b")], { fence: bob, lockVersion })).position).toBe(2);
       expect((await write([part("late")])).position).toBeNull();
       expect(await stored(database, execution)).toEqual([
         { position: 1, state: "superseded", supersedes: 0 },
@@ -121,7 +123,14 @@ function fenceTests(backend: Backend): void {
       expect(await store.get("r")).toEqual(before);
       const other = await store.create({ id: "other", function: "f", input: null });
       const context = storeContext(database, undefined);
-      const input = { execution: other.key, id: other.id, fence: ann, after: 0, lost: 0 };
+      const input = {
+        execution: other.key,
+        id: other.id,
+        fence: ann,
+        lockVersion: 1,
+        after: 0,
+        lost: 0,
+      };
       const written = await database.write(writeStream(context), {
         ...input,
         parts: [part("x")],

@@ -52,8 +52,14 @@ export function workerHost(
       );
     },
     log: (speaker, level, message, data) => writeLine(context, speaker, level, message, data),
-    outputOf: ({ id, key, continuations: continuation }) =>
-      context.output.of({ id, execution: key, fence: holder, continuation }),
+    outputOf: ({ id, key, nextVersion, continuations: continuation }) =>
+      context.output.of({
+        id,
+        execution: key,
+        fence: holder,
+        lockVersion: nextVersion - 1,
+        continuation,
+      }),
     setProgress(run, value) {
       executions.setProgress(run.id, value, { fence: holder }).catch((error: unknown) =>
         tell({
