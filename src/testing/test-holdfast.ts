@@ -20,6 +20,7 @@ import {
 import type { CloseOptions, Holdfast, WorkOptions } from "../runtime/client/holdfast.ts";
 import type { Run } from "../runtime/client/run-handle.ts";
 import type { RuntimeEvent } from "../runtime/runtime-event.ts";
+import type { LiveOutput, StreamOptions } from "../runtime/stream/live-output.ts";
 import { givenWork, isScheduled, type Worked } from "../runtime/schedules/schedule.ts";
 import type { InputAnd, StartOptions } from "../runtime/definition/workflow-context.ts";
 import type { WaitOptions } from "../sql/database.ts";
@@ -34,8 +35,8 @@ import { Traffic } from "./traffic.ts";
 
 export interface TestOptions {
   /**
-   * Moves time automatically while the test awaits a result. Defaults to true; with false, only
-   * `skip` and `skipTo` move it.
+   * Moves time automatically while the test awaits a result or live output. Defaults to true; with
+   * false, only `skip` and `skipTo` move it.
    */
   readonly autoSkip?: boolean;
   /** The time at which the test begins. Defaults to the machine's time. */
@@ -268,10 +269,11 @@ class OpenTest {
     );
   }
 
-  /** A handle whose `result` moves time. */
+  /** A handle whose `result` and `stream` move time. */
   #handle<Out>(run: Run<Out>): Run<Out> {
     return overlaid(run, {
       result: (options?: WaitOptions) => this.#result(run, options),
+      stream: (options?: StreamOptions) => this.#stream(run, options),
       fork: async (...how: Parameters<Run<Out>["fork"]>) => this.#handle(await run.fork(...how)),
       retry: async (...how: Parameters<Run<Out>["retry"]>) => this.#handle(await run.retry(...how)),
     });
@@ -287,6 +289,16 @@ class OpenTest {
         signal: given.signal ? AbortSignal.any([given.signal, over]) : over,
       }),
     );
+  }
+
+  #stream(run: Run<unknown>, options: StreamOptions | undefined): AsyncIterable<LiveOutput> {
+    const outputs = run.stream(options);
+    if (!this.#isAutomatic) return outputs;
+    const open = (over: AbortSignal): AsyncIterable<LiveOutput> => {
+      const signal = options?.signal ? AbortSignal.any([options.signal, over]) : over;
+      return run.stream({ ...options, signal });
+    };
+    return { [Symbol.asyncIterator]: () => this.#skipping.each(run.id, open) };
   }
 
   #crash(): Promise<void> {

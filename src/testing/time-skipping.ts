@@ -34,7 +34,7 @@ interface Running {
   readonly end: Promise<void>;
 }
 
-/** A result that a test awaits. */
+/** A result, or the next live output, that a test awaits. */
 interface Awaited {
   readonly id: string;
   readonly giveUp: (why: HoldfastError) => void;
@@ -60,9 +60,9 @@ interface SkippingParts {
 }
 
 /**
- * Moves time for a test. While a test awaits a result and nothing runs, time jumps to the next
- * instant that something waits for. When there is none, the result can never come, and the test
- * gets an error that says what the run waits for.
+ * Moves time for a test. While a test awaits a result or live output and nothing runs, time jumps to
+ * the next instant that something waits for. When there is none, the result can never come, and the
+ * test gets an error that says what the run waits for.
  */
 export class TimeSkipping {
   readonly #parts: SkippingParts;
@@ -157,6 +157,25 @@ export class TimeSkipping {
     } finally {
       this.#awaited.delete(awaited);
       over.abort();
+    }
+  }
+
+  /** Moves time while each next value of what a run shows is awaited. @throws HoldfastError `RUN_STUCK` */
+  async *each<T>(
+    id: string,
+    open: (signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncGenerator<T, void, undefined> {
+    const over = new AbortController();
+    const values = open(over.signal)[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const next = await this.during(id, () => values.next());
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      over.abort();
+      await values.return?.();
     }
   }
 

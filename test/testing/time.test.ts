@@ -22,6 +22,31 @@ describe("time in a test", () => {
     expect(kit.now()).toEqual(new Date(start + 30 * dayMs));
   });
 
+  test("[RN6] passes while live output is awaited, and ends for a run that cannot go on", async () => {
+    const talks = workflow("talks", async (ctx) => {
+      await ctx.step("talk", ({ stream }) => void stream("a"));
+      await ctx.sleep("1 day");
+      await ctx.step("more", ({ stream }) => void stream("b"));
+      return ctx.receive(approval);
+    });
+    const kit = await open([talks]);
+    const run = await kit.start(talks);
+    const outputs = run.stream()[Symbol.asyncIterator]();
+    expect((await outputs.next()).value).toMatchObject({ value: "a" });
+    expect((await outputs.next()).value).toMatchObject({ value: "b" });
+    expect(kit.now()).toEqual(new Date(start + dayMs));
+    await expect(outputs.next()).rejects.toMatchObject({ code: "RUN_STUCK" });
+    expect((await outputs.next()).done).toBe(true);
+    await run.signal(approval, "yes");
+    const kinds: string[] = [];
+    for await (const { kind } of run.stream()) kinds.push(kind);
+    expect(kinds).toEqual(["chunk", "chunk", "end"]);
+    const aborted = AbortSignal.abort();
+    await expect(
+      run.stream({ signal: aborted })[Symbol.asyncIterator]().next(),
+    ).rejects.toMatchObject({ code: "ABORTED" });
+  });
+
   test("[RN6] is neither moved nor blocked by live output", async () => {
     const talks = workflow("talks", async (ctx) => {
       await ctx.step("talk", async ({ stream }) => {
