@@ -12,8 +12,8 @@ import { done, row, rows, run, type Done, type Tx } from "../../sql/operation.ts
 import { sql, type Statement } from "../../sql/statement.ts";
 
 /**
- * The set form of `writeStream`: a few statements for the output of up to 256 runs, twenty times a
- * second at most. Its commit does not wait for the log of the server: the next flush, within
+ * The set form of `writeStream`: a few statements for the output of up to 256 runs, about twenty
+ * times a second. Its commit does not wait for the log of the server: the next flush, within
  * `wal_writer_delay`, takes it along. Runs whose output must make room, or whose head another
  * transaction holds, are left to `one`.
  */
