@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { workflow } from "../../../src/index.ts";
-import type { LiveOutput } from "../../../src/runtime/stream/live-output.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { overlaid } from "../../../src/testing/overlaid.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
+import { allOf } from "./outputs.ts";
 import { gate, until } from "./waiting.ts";
 
 /** The fate of a write of live output. */
@@ -24,16 +24,6 @@ function withFates(database: Database, next: () => Fate): Database {
       return result;
     },
   } as Partial<Database>);
-}
-
-function said(output: LiveOutput): string {
-  return output.kind === "chunk" ? String(output.value) : output.kind;
-}
-
-async function allOf(outputs: AsyncIterable<LiveOutput>): Promise<readonly string[]> {
-  const found: string[] = [];
-  for await (const output of outputs) found.push(said(output));
-  return found;
 }
 
 /** Live output of one step beside that of another, and output whose writes fail. */

@@ -13,20 +13,8 @@ import type { Database } from "../../../src/sql/database.ts";
 import { rejection, type Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
 import { overlaid } from "../../../src/testing/overlaid.ts";
+import { allOf, said } from "./outputs.ts";
 import { gate, until } from "./waiting.ts";
-
-/** An output in few words. */
-function said(output: LiveOutput): string {
-  if (output.kind === "chunk") return String(output.value);
-  return output.kind;
-}
-
-/** Everything that a reader gets until the end. */
-async function allOf(outputs: AsyncIterable<LiveOutput>): Promise<readonly string[]> {
-  const found: string[] = [];
-  for await (const output of outputs) found.push(said(output));
-  return found;
-}
 
 const talk = workflow("talk", async (ctx, count: number) =>
   ctx.step("count", async ({ stream }) => {
