@@ -23,6 +23,7 @@ export function closeAndEnd(run: RunState): boolean {
     run.transactions.length = 0;
     // The code may have ended before the frontier: steps that have not started then never start.
     run.unstarted.clear();
+    run.journal.dropAnnouncements();
     run.childrenToCancel = [...run.children.keys()].toReversed();
     // Signals that the code no longer waits for are left to the next pass.
     run.mailbox.dropReceivers();

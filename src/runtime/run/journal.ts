@@ -86,6 +86,11 @@ export class Journal {
     this.#records = [];
   }
 
+  /** Drops the announcements of steps that will not begin. */
+  dropAnnouncements(): void {
+    this.#records = this.#records.filter(({ entry }) => entry.kind !== "stepBegan");
+  }
+
   /** Drops everything, and returns the runs that would have been created. */
   drop(): readonly NewExecution[] {
     const dropped = this.#requests.flatMap(({ child }) => child ?? []);

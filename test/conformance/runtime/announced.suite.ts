@@ -177,6 +177,39 @@ function recordTests(backend: Backend): void {
   );
 
   test(
+    "[RN3] that nobody awaits does not begin after the end of the code, and does not keep the run from resting",
+    onRuntime(backend, async ({ holdfast, database }) => {
+      let bodies = 0;
+      const cleaned: number[] = [];
+      const child = workflow("child", async (ctx, naps: number) => {
+        await ctx.sleep(60_000).catch(() => undefined);
+        for (let nap = 0; nap < naps; nap += 1) await ctx.sleep(5);
+        await ctx.step("clean up", () => void cleaned.push(naps));
+      });
+      const hasty = workflow("hasty", async (ctx) => {
+        void ctx.spawn(child, 0);
+        void ctx.spawn(child, 5);
+        await ctx.receive(go);
+        void ctx.spawn(child, 0);
+        void ctx.step("forgotten", announced, () => void (bodies += 1));
+        return 1;
+      });
+      await holdfast.work([hasty, child], { concurrency: 1 });
+      const started = await holdfast.start(hasty);
+      await until(async () => {
+        const { items } = await holdfast.executions.list({ function: "child" });
+        return items.filter(({ status }) => status === "blocked").length === 2;
+      });
+      await started.signal(go, "on");
+      expect(await started.result()).toBe(1);
+      expect(cleaned).toContain(5);
+      expect(await beginnings(holdfast, started.id)).toEqual([]);
+      expect(bodies).toBe(0);
+      await expectSound(database);
+    }),
+  );
+
+  test(
     "[RN3] of a fork is not a repeat, and has a key of its own; of a retry it keeps both",
     onRuntime(backend, async ({ holdfast }) => {
       const seen: unknown[] = [];
