@@ -1,3 +1,4 @@
+import type { BegunBody } from "./begun.ts";
 import type { DelayId } from "../ids/delay-id.ts";
 import type { Encoded } from "../values/encoded.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
@@ -196,6 +197,8 @@ export interface Created<V = Encoded> {
    * children of such a copy.
    */
   readonly keysOf?: ExecutionId | undefined;
+  /** The bodies that the retried run began under these keys, and that this one may repeat. */
+  readonly begun?: readonly BegunBody[] | undefined;
   /** Trace context and similar data, passed along unread, to children too. */
   readonly metadata: Metadata;
   /** Tags for finding the execution, each once and in order. */

@@ -10,7 +10,8 @@ export interface ActivityContext {
   readonly attempt: number;
   /**
    * True when the attempt before this one was interrupted, as by a death or a closing worker: its
-   * work may be done, in part or whole. False after an attempt that failed.
+   * work may be done, in part or whole. A retried run knows of the failed run's last attempt.
+   * False after an attempt that failed.
    */
   readonly isRepeat: boolean;
   /**

@@ -75,7 +75,8 @@ export interface StepContext {
   readonly attempt: number;
   /**
    * True when this attempt began before and was interrupted: its work may be done, in part or
-   * whole. Known only to steps that are `announced`, false for others.
+   * whole. In a retried run it is true of the first attempt if the step began in the failed run,
+   * unless it failed there. Known only to steps that are `announced`, false for others.
    */
   readonly isRepeat: boolean;
   /** Aborted when the run is cancelled, the run loses its lock, or the attempt times out. */

@@ -204,7 +204,7 @@ function newState(
     definition,
     locked,
     id,
-    replay: new Replay(scriptOf(history, [...unreadSignals, ...responses], locked.created), differ),
+    replay: new Replay(scriptOf(history, [...unreadSignals, ...responses], locked), differ),
     steps: new Steps({
       id,
       // Passes of one run number their calls alike.

@@ -47,6 +47,13 @@ const damages = [
     "holdfast_execution_event",
   ],
   [
+    "its list of begun steps is damaged",
+    sql`UPDATE holdfast_execution_event SET body = REPLACE(body, '"metadata":{}', '"metadata":{},"begun":[5]') WHERE ${ofA}`,
+    sql`UPDATE holdfast_execution_event SET body = REPLACE(body, ',"begun":[5]', '') WHERE ${ofA}`,
+    "CORRUPT_ROW",
+    "holdfast_execution_event",
+  ],
+  [
     "the value of a step cannot be read",
     sql`UPDATE holdfast_execution_event SET payload = 'torn' WHERE kind = 'stepFinished'`,
     sql`UPDATE holdfast_execution_event SET payload = '1' WHERE kind = 'stepFinished'`,

@@ -147,6 +147,80 @@ export function executionForkPointsSuite(backend: Backend): void {
     );
   });
 
+  describe("a run tried again after it was interrupted", () => {
+    const began = (call: number, name = "charge") =>
+      ({ kind: "stepBegan", name, attempt: 1, call }) as const;
+
+    test(
+      "[RN3] holds the steps that it may repeat, and its open children those of theirs",
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await withChild(fixture);
+        await store.append("a", 2, [began(2), began(3, "failed"), step("kept", 1, 4), began(5)]);
+        const failed = { kind: "stepFinished", name: "failed", outcome: "failed" } as const;
+        await store.append("a", 6, [{ ...failed, value: no.error, call: 3 }]);
+        await store.append("a.n:x_1", 1, [began(1), step("charge", 1, 1), began(2, "ship")]);
+        await store.finish("a", 7, no);
+        await store.retry("a", { id: "b" });
+        expect(await store.created("b")).toMatchObject({
+          forkedFrom: { version: 4 },
+          begun: [
+            { call: 2, name: "charge" },
+            { call: 5, name: "charge" },
+          ],
+        });
+        expect(await store.created("b.n:x_1")).toMatchObject({
+          begun: [
+            { call: 1, name: "charge" },
+            { call: 2, name: "ship" },
+          ],
+        });
+        await store.fork("b", 4, { id: "c" });
+        expect(await store.created("c")).not.toHaveProperty("begun");
+        expect(await store.created("c.n:x_1")).not.toHaveProperty("begun");
+        await store.finish("b", 6, no);
+        await store.retry("b", { id: "d" });
+        expect(await store.created("d")).toMatchObject({
+          begun: [
+            { call: 2, name: "charge" },
+            { call: 5, name: "charge" },
+          ],
+        });
+      }),
+    );
+  });
+
+  describe("a run with very many announced steps", () => {
+    test(
+      "[RN3] is retried while at most 10 000 of them may be repeated",
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await store.create({ id: "a", function: "f" });
+        for (let call = 1; call < 10_000; call += 1_000)
+          await store.append(
+            "a",
+            call,
+            Array.from({ length: 1_000 }, (_, index) => ({
+              kind: "stepBegan" as const,
+              name: "charge",
+              attempt: 1,
+              call: call + index,
+            })),
+          );
+        await store.finish("a", 10_001, no);
+        await store.retry("a", { id: "c" });
+        expect((await store.created("c")).begun).toHaveLength(10_000);
+        await store.append("c", 2, [
+          { kind: "stepBegan", name: "charge", attempt: 1, call: 10_001 },
+        ]);
+        await store.finish("c", 3, no);
+        expect(await refusal(fixture, () => store.retry("c", { id: "d" }))).toBe("FORK_TOO_LARGE");
+        const { details } = await rejection(store.retry("c"));
+        expect(details).toMatchObject({ what: "announced steps", count: 10_001, max: 10_000 });
+      }),
+    );
+  });
+
   describe("a run tried again after it had seen a child fail", () => {
     /** The child has failed, and the run recorded something knowing it. */
     async function seenFailing(fixture: ExecutionFixture): Promise<void> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
+import { NonRetryableError } from "../../../src/runtime/failures.ts";
 import type { StepOptions } from "../../../src/runtime/definition/workflow-context.ts";
 import { rejection, type Backend } from "../backend.ts";
 import { T0 } from "../execution/fixture.ts";
@@ -18,9 +19,11 @@ export function announcedStepsSuite(backend: Backend): void {
   describe("an announced step", () => {
     interruptedTests(backend);
     recordTests(backend);
+    retriedTests(backend);
   });
   describe("an activity that was interrupted", () => {
     activityTests(backend);
+    retriedActivityTests(backend);
   });
 }
 
@@ -304,4 +307,189 @@ function activityTests(backend: Backend): void {
       ]);
     }),
   );
+}
+
+/** Ends runs in the middle of a charge, and lets the charge of a retried run complete. */
+function interrupting() {
+  const seen: unknown[] = [];
+  const begun = gate();
+  let isDone = false;
+  const body = async ({ isRepeat, attempt, idempotencyKey }: ChargeAttempt): Promise<boolean> => {
+    seen.push([isRepeat, attempt, idempotencyKey]);
+    begun.open();
+    if (!isDone) await new Promise(() => undefined);
+    return isRepeat;
+  };
+  return { seen, begun: begun.opened, body, finish: () => void (isDone = true) };
+}
+
+interface ChargeAttempt {
+  readonly isRepeat: boolean;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+}
+
+const force = { force: true } as const;
+
+function retriedTests(backend: Backend): void {
+  for (const order of ["behind", "before"] as const)
+    test(
+      `[RN3] of a retried run knows that it was interrupted, when it began ${order} the last kept event`,
+      onRuntime(backend, async ({ holdfast, database }) => {
+        const { seen, begun, body, finish } = interrupting();
+        const pay = workflow("pay", async (ctx) => {
+          const beside = async () => {
+            if (order === "before") await begun;
+          };
+          const first = ctx.step("beside", beside);
+          if (order === "behind") await first;
+          const charged = ctx.step("charge", announced, body);
+          await first;
+          return charged;
+        });
+        await holdfast.work([pay]);
+        const started = await holdfast.start(pay, undefined, { id: "p" });
+        await begun;
+        await until(async () => (await kindsOf(holdfast, "p")).includes("stepFinished"));
+        await started.cancel(force);
+        await rejection(started.result());
+        const again = await started.retry();
+        await until(() => seen.length === 2);
+        await again.cancel(force);
+        await rejection(again.result());
+        finish();
+        const last = await again.retry();
+        expect(await last.result()).toBe(true);
+        expect(seen).toEqual([
+          [false, 1, "p~0#2"],
+          [true, 1, "p~0#2"],
+          [true, 1, "p~0#2"],
+        ]);
+        const forked = await again.fork(0);
+        expect(await forked.result()).toBe(false);
+        expect(seen.at(-1)).toEqual([false, 1, `${forked.id}~0#2`]);
+        await expectSound(database);
+      }),
+    );
+
+  for (const order of ["behind", "before"] as const)
+    test(
+      `[RN3] of a retried run is no repeat if it failed, when it began ${order} the last kept event`,
+      onRuntime(backend, async ({ holdfast }) => {
+        const seen: unknown[] = [];
+        const begun = gate();
+        const kept = gate();
+        let fails = true;
+        const pay = workflow("pay", async (ctx) => {
+          const first = ctx.step("beside", () => (order === "before" ? begun.opened : undefined));
+          if (order === "behind") await first;
+          const charged = ctx.step("charge", announced, async (step) => {
+            seen.push([step.isRepeat, step.idempotencyKey]);
+            begun.open();
+            await kept.opened;
+            if (fails) throw new NonRetryableError("refused");
+          });
+          await first;
+          kept.open();
+          await charged;
+        });
+        await holdfast.work([pay]);
+        const started = await holdfast.start(pay, undefined, { id: "p" });
+        await rejection(started.result());
+        fails = false;
+        await (await started.retry()).result();
+        expect(seen).toEqual([
+          [false, "p~0#2"],
+          [false, "p~0#2"],
+        ]);
+      }),
+    );
+
+  test(
+    "[RN3] of a retried run is announced again after it failed, and one that replaced it is no repeat",
+    onRuntime(backend, async ({ holdfast }) => {
+      const { seen, begun, body } = interrupting();
+      let name = "charge";
+      let fails = false;
+      const pay = workflow("pay", async (ctx) =>
+        ctx.step(name, { announced: true, retry: { maxRetries: 2, backoff: 1 } }, (step) => {
+          if (!fails) return body(step);
+          seen.push([step.isRepeat, step.attempt]);
+          if (step.attempt === 1) throw new Error("again");
+          return step.isRepeat;
+        }),
+      );
+      await holdfast.work([pay]);
+      const started = await holdfast.start(pay, undefined, { id: "p" });
+      await begun;
+      await started.cancel(force);
+      await rejection(started.result());
+      fails = true;
+      const again = await started.retry();
+      expect(await again.result()).toBe(false);
+      name = "invoice";
+      expect(await (await started.retry()).result()).toBe(false);
+      expect(seen.slice(1)).toEqual([
+        [true, 1],
+        [false, 2],
+        [false, 1],
+        [false, 2],
+      ]);
+      expect(await beginnings(holdfast, again.id)).toEqual([[1, "charge", 2]]);
+    }),
+  );
+
+  test(
+    "[RN3] of a continued run is no repeat, though the retried run was interrupted in the same call",
+    onRuntime(backend, async ({ holdfast }) => {
+      const { seen, begun, body, finish } = interrupting();
+      const pay = workflow("pay", async (ctx, passes: number) => {
+        const isRepeat = await ctx.step("charge", announced, body);
+        return passes === 0 ? isRepeat : ctx.continueWith(passes - 1);
+      });
+      await holdfast.work([pay]);
+      const started = await holdfast.start(pay, 1, { id: "p" });
+      await begun;
+      await started.cancel(force);
+      await rejection(started.result());
+      finish();
+      expect(await (await started.retry()).result()).toBe(false);
+      expect(seen).toEqual([
+        [false, 1, "p~0#1"],
+        [true, 1, "p~0#1"],
+        [false, 1, "p~1#1"],
+      ]);
+    }),
+  );
+}
+
+function retriedActivityTests(backend: Backend): void {
+  for (const by of ["itself", "the run that called it"] as const)
+    test(
+      `[RN3] knows it when ${by} is retried; that of a fork does not`,
+      onRuntime(backend, async ({ holdfast, database }) => {
+        const { seen, begun, body, finish } = interrupting();
+        const charge = activity("charge", body);
+        const pay = workflow("pay", (ctx) => ctx.call(charge));
+        await holdfast.work([charge, pay]);
+        const started = await holdfast.start(by === "itself" ? charge : pay);
+        await begun;
+        await started.cancel(force);
+        await rejection(started.result());
+        const again = await started.retry();
+        await until(() => seen.length === 2);
+        await again.cancel(force);
+        await rejection(again.result());
+        finish();
+        expect(await (await again.retry()).result()).toBe(true);
+        const key = by === "itself" ? started.id : expect.stringContaining(`${started.id}.`);
+        expect(seen).toEqual([
+          [false, 1, key],
+          [true, 1, key],
+          [true, 1, key],
+        ]);
+        expect(await (await again.fork(0)).result()).toBe(false);
+        await expectSound(database);
+      }),
+    );
 }

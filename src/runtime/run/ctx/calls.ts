@@ -91,7 +91,12 @@ export function beginTask(run: RunState, call: Call, task: Task): void {
     const tooLate = cancelledBefore(run, call);
     if (tooLate !== undefined) return run.steps.fail(task, tooLate);
     const failed = run.replay.failedAttempts(task.call);
-    run.steps.start(task, failed?.count, failed?.retryAt, run.replay.begunAttempt(task.call));
+    run.steps.start(
+      task,
+      failed?.count,
+      failed?.retryAt,
+      run.replay.begunAttempt(task.call, task.name),
+    );
   });
 }
 

@@ -116,8 +116,9 @@ export class Replay {
   }
 
   /** The last attempt of a step that an earlier pass has announced; 0 for none. */
-  begunAttempt(call: number): number {
-    return this.#script.begun.get(call) ?? 0;
+  begunAttempt(call: number, name: string): number {
+    const begun = this.#script.begun.get(call);
+    return begun?.name === name ? begun.attempt : 0;
   }
 
   /**

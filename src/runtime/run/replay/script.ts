@@ -21,9 +21,32 @@ export interface FailedAttempts {
   readonly retryAt: number;
 }
 
-/** The version up to which the log was copied from another run whose keys the run does not keep. */
-function foreignUpTo({ forkedFrom }: Pick<Created<unknown>, "forkedFrom">): number {
-  return forkedFrom === null || forkedFrom.isRetry ? 0 : forkedFrom.version;
+/** An attempt that was announced. */
+interface BegunAttempt {
+  readonly name: string;
+  readonly attempt: number;
+}
+
+/** The creation of a run, and the version of the event that gave its input. */
+interface ScriptStart {
+  readonly created: Pick<Created<unknown>, "forkedFrom" | "begun">;
+  readonly historyFrom: number;
+}
+
+/**
+ * Adds the steps that the retried run had begun. The next attempt of each is a repeat. A later
+ * pass numbers its calls from 1 again, so none of them is one of these.
+ */
+function addBegun(
+  begun: Map<number, BegunAttempt>,
+  failed: ReadonlyMap<number, FailedAttempts>,
+  { created, historyFrom }: ScriptStart,
+): void {
+  if (historyFrom > (created.forkedFrom?.version ?? 0)) return;
+  for (const { call, name } of created.begun ?? []) {
+    const attempt = (failed.get(call)?.count ?? 0) + 1;
+    begun.set(call, { name, attempt });
+  }
 }
 
 /** The log of a run as its code sees it: see `scriptOf`. */
@@ -35,7 +58,7 @@ export interface Script {
   readonly recorded: ReadonlyMap<number, LoggedHistory>;
   readonly failed: ReadonlyMap<number, FailedAttempts>;
   /** The last attempt of each step that was announced by this run, or by the run that it retries. */
-  readonly begun: ReadonlyMap<number, number>;
+  readonly begun: ReadonlyMap<number, BegunAttempt>;
   /** The highest call in the log. */
   readonly lastCall: number;
   /** The last call whose request, and every earlier request, is known to be appended: a later event counts these calls. */
@@ -65,14 +88,15 @@ const counting: ReadonlySet<string> = new Set(["waiting", "cancellationDelivered
 export function scriptOf(
   history: readonly LoggedEvent<unknown>[],
   responses: readonly LoggedResponse<unknown>[],
-  created: Pick<Created<unknown>, "forkedFrom">,
+  start: ScriptStart,
 ): Script {
   const deliveries: Delivery[] = [];
   const recorded = new Map<number, LoggedHistory>();
   const failed = new Map<number, FailedAttempts>();
-  const begun = new Map<number, number>();
+  const begun = new Map<number, BegunAttempt>();
   const patches = new Set<string>();
-  const foreign = foreignUpTo(created);
+  const copiedUpTo = start.created.forkedFrom?.version ?? 0;
+  let isOwn = false;
   let lastCall = 0;
   let requestedUpTo = 0;
   let next = 0;
@@ -81,6 +105,10 @@ export function scriptOf(
     if (!isHistoryEvent<unknown>(logged.event)) continue;
     const item = logged as LoggedHistory;
     const { event } = item;
+    if (!isOwn && item.version > copiedUpTo) {
+      isOwn = true;
+      addBegun(begun, failed, start);
+    }
     for (
       let response = responses[next];
       response !== undefined && response.seq <= event.seen;
@@ -95,10 +123,11 @@ export function scriptOf(
     if (event.kind === "patched") patches.add(event.patch);
     if (event.kind === "stepAttemptFailed")
       failed.set(event.call, { count: event.attempt, retryAt: event.retryAt });
-    if (event.kind === "stepBegan" && item.version > foreign) begun.set(event.call, event.attempt);
+    if (event.kind === "stepBegan" && isOwn) begun.set(event.call, event);
     if (outcomes.has(event.kind)) deliveries.push(item);
     if (isMadeByCall(event) && !recorded.has(event.call)) recorded.set(event.call, item);
   }
+  if (!isOwn) addBegun(begun, failed, start);
   return {
     deliveries,
     later: responses.slice(next),

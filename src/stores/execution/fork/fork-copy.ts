@@ -14,7 +14,7 @@ const copiedMax = { events: 100_000, responses: 100_000 } as const;
 /** @throws HoldfastError `FORK_TOO_LARGE` */
 export function assertCopyable(
   { id, state }: ExecutionRecord,
-  { version }: ForkOrigin,
+  version: number,
   prunedBefore: number,
 ): void {
   assertFew(id, "events", version - prunedBefore, copiedMax.events);
@@ -24,7 +24,7 @@ export function assertCopyable(
 /** @throws HoldfastError `FORK_TOO_LARGE` */
 export function assertFew(
   id: ExecutionId,
-  what: "events" | "responses" | "open requests",
+  what: "events" | "responses" | "open requests" | "announced steps",
   count: number,
   max: number,
 ): void {

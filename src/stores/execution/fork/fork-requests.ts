@@ -10,6 +10,8 @@ import { sql } from "../../../sql/statement.ts";
 import { createUnder } from "../log/create.ts";
 import { eventColumns, eventColumnsOf, eventOf } from "../event-row.ts";
 import type { EventRow } from "../event-row.ts";
+import type { BegunBody } from "../../../model/execution/begun.ts";
+import { begunBodies, type RetriedSource } from "./fork-begun.ts";
 import { assertFew } from "./fork-copy.ts";
 import { readCreatedEvent, readCreatedEvents } from "../lock/locked.ts";
 import { timerSet } from "../topics.ts";
@@ -122,10 +124,17 @@ function* formerChildren(
   }>(sql`
     SELECT id, key, created_at FROM holdfast_execution WHERE id IN ${textsOf(ids)}`);
   const events = yield* readCreatedEvents(found);
+  const children: (RetriedSource & { readonly createdAt: number })[] = [];
   for (const { id, key, created_at: createdAt } of found) {
     const created = events.get(key) ?? (yield* readCreatedEvent(id, key));
-    former.set(id, createdAnew(id, created, { ...copying, createdAt }));
+    children.push({ id, key, created, createdAt });
   }
+  // A child keeps nothing of its log: it starts with its first line.
+  const begun = copying.isRetry
+    ? yield* begunBodies(children, { historyFrom: 0, keptUpTo: 0 })
+    : undefined;
+  for (const { id, key, created, createdAt } of children)
+    former.set(id, createdAnew(id, created, { ...copying, createdAt, begun: begun?.get(key) }));
   return former;
 }
 
@@ -136,20 +145,25 @@ function* formerChildren(
 export function createdAnew(
   id: ExecutionId,
   created: Created,
-  {
-    createdAt,
-    at,
-    isRetry,
-  }: { readonly createdAt: number; readonly at: number; readonly isRetry: boolean },
+  { createdAt, at, isRetry, begun = [] }: CreatingAnew,
 ): Created {
-  const { deadlineAt, keysOf = id, ...others } = created;
+  const { deadlineAt, keysOf = id, begun: _former, ...others } = created;
   return {
     ...others,
     ...(isRetry && { keysOf }),
+    ...(isRetry && begun.length > 0 && { begun }),
     deadlineAt: deadlineAt === null ? null : deadlineAt + at - createdAt,
     scheduledAt: at,
     isPaused: false,
   };
+}
+
+interface CreatingAnew {
+  readonly createdAt: number;
+  readonly at: number;
+  readonly isRetry: boolean;
+  /** The bodies that a retry may repeat. */
+  readonly begun?: readonly BegunBody[] | undefined;
 }
 
 /** Rewrites an event of the copy, which no worker holds yet. */

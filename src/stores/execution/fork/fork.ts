@@ -19,6 +19,7 @@ import type { ExecutionContext } from "../context.ts";
 import { eventColumns, eventOf, insertEvent, type EventRow } from "../event-row.ts";
 import { createUnder, type CreatedExecution } from "../log/create.ts";
 import { announceState } from "../log/respond.ts";
+import { begunBodies } from "./fork-begun.ts";
 import { assertCopyable, copyEvents, copyResponses, startsUpTo } from "./fork-copy.ts";
 import { forkVersion } from "./fork-point.ts";
 import { createdAnew, requestAnew } from "./fork-requests.ts";
@@ -89,12 +90,12 @@ export const forkExecution = storeOperation("forkExecution", {
     if (input.version === undefined) yield* refuseTurnRetry(record);
     const { prunedBefore } = yield* standing(source);
     const version = yield* forkVersion(record, input.version, prunedBefore);
+    assertCopyable(record, version, prunedBefore);
     const created = yield* createdOf(record, at, {
       version,
       isRetry: input.version === undefined,
     });
     const { forkedFrom: from } = created;
-    assertCopyable(record, from, prunedBefore);
     const outcome = yield* createUnder(null, { id, at, created });
     if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
     yield* fillFork(record, { key: outcome.key, id }, from, at);
@@ -162,7 +163,7 @@ function* lockedSource(id: ExecutionId): Tx<ExecutionRecord> {
  * The creation of the copy. Its code computes the same as the original's, including the start time.
  */
 function* createdOf(
-  { id, key }: ExecutionRecord,
+  { id, key, state: { historyFrom } }: ExecutionRecord,
   at: number,
   { version, isRetry }: Pick<ForkOrigin, "version" | "isRetry">,
 ): Tx<Created & { readonly forkedFrom: ForkOrigin }> {
@@ -171,8 +172,11 @@ function* createdOf(
     SELECT created_at FROM holdfast_execution WHERE key = ${key}`);
   const createdAt = found?.created_at ?? at;
   const original = created.forkedFrom?.original ?? { execution: id, createdAt };
+  const begun = isRetry
+    ? (yield* begunBodies([{ id, key, created }], { historyFrom, keptUpTo: version })).get(key)
+    : undefined;
   return {
-    ...createdAnew(id, created, { createdAt, at, isRetry }),
+    ...createdAnew(id, created, { createdAt, at, isRetry, begun }),
     scheduledAt: created.scheduledAt,
     forkedFrom: { execution: id, version, isRetry, original },
   };

@@ -1,3 +1,4 @@
+import { areBegunBodies } from "../../../model/execution/begun.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import type { HoldfastError } from "../../../model/errors.ts";
 import type {
@@ -235,7 +236,7 @@ function* load(
     startedAt: inputs.startedAt,
     seed: runSeed(inputs.created.forkedFrom?.original.execution ?? id, state.continuations),
     tags: inputs.created.tags,
-    ...(yield* attemptOf(record, lockVersion)),
+    ...(yield* attemptOf(record, lockVersion, inputs.created)),
     failures: state.failures,
     deaths: state.deaths,
     aloneDeaths: state.aloneDeaths,
@@ -253,17 +254,19 @@ function* load(
   };
 }
 
-const firstAttempt = { attempt: 1, isRepeat: false } as const;
-
 /**
  * Counts the attempts of an activity in its log, since an attempt that ended with a death uses up
- * no retry. An earlier lock behind the last attempt that failed was interrupted.
+ * no retry. An earlier lock behind the last attempt that failed was interrupted. A retried activity
+ * may have been interrupted before it was retried.
  */
 function* attemptOf(
   { key, state: { role } }: ExecutionRecord,
   lockVersion: number,
+  { begun = [] }: Pick<Created, "begun">,
 ): Tx<Pick<LockedExecution, "attempt" | "isRepeat">> {
-  if (role !== "activity" || lockVersion < 2) return firstAttempt;
+  if (role !== "activity") return { attempt: 1, isRepeat: false };
+  const wasBegun = begun.length > 0;
+  if (lockVersion < 2) return { attempt: 1, isRepeat: wasBegun };
   const found = yield* row<{
     readonly n: number;
     readonly locked: number | null;
@@ -277,7 +280,8 @@ function* attemptOf(
       AND version > COALESCE((SELECT MAX(version) FROM holdfast_execution_event
         WHERE execution = ${key} AND kind = 'forked'), 0)`);
   const { n = 0, locked = null, failed = null } = found ?? {};
-  return { attempt: 1 + n, isRepeat: locked !== null && locked > (failed ?? 0) };
+  const isRepeat = failed === null ? wasBegun || locked !== null : (locked ?? 0) > failed;
+  return { attempt: 1 + n, isRepeat };
 }
 
 /**
@@ -295,6 +299,8 @@ export function decodedInputs(
     throw corruptRow("holdfast_execution_event", id, "holds an input that does not match its hash");
   if (!isMetadata(created.metadata))
     throw corruptRow("holdfast_execution_event", id, "holds damaged metadata");
+  if (created.begun !== undefined && !areBegunBodies(created.begun))
+    throw corruptRow("holdfast_execution_event", id, "holds a damaged list of begun steps");
   const isFirst = created.input === start.input;
   return {
     input,
