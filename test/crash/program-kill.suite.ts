@@ -42,7 +42,10 @@ export async function programsSurviveKills(plan: ProgramKillPlan): Promise<numbe
   let compared = 0;
   const context = await runtimeContext(database, {}, () => undefined);
   const holdfast = holdfastOver(context, () => Promise.resolve());
-  const { program } = programFunctions(() => () => undefined);
+  const { program } = programFunctions(
+    () => () => undefined,
+    () => holdfast.executions,
+  );
   for (let round = 0; round < rounds; round += 1) {
     writeFileSync(plan.traces, "");
     const sampled = fc.sample(programs, {

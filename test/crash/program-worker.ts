@@ -17,17 +17,20 @@ let seen = 0;
 let passes = 0;
 const die = (): void => void process.kill(process.pid, "SIGKILL");
 
-const { all } = programFunctions((id) => {
-  passes += 1;
-  const pass = `${process.pid}-${passes}`;
-  return (line) => {
-    appendFileSync(traces, `${JSON.stringify([id, pass, line])}\n`);
-    seen += 1;
-    if (seen !== Number(lifetime)) return;
-    if (seen % 2 === 0) die();
-    else setImmediate(die);
-  };
-});
+const { all } = programFunctions(
+  (id) => {
+    passes += 1;
+    const pass = `${process.pid}-${passes}`;
+    return (line) => {
+      appendFileSync(traces, `${JSON.stringify([id, pass, line])}\n`);
+      seen += 1;
+      if (seen !== Number(lifetime)) return;
+      if (seen % 2 === 0) die();
+      else setImmediate(die);
+    };
+  },
+  () => holdfast.executions,
+);
 const holdfast = await holdfastOn(await openTold(place));
 const guilty = workflow("guilty", async (ctx) => ctx.step("kill", die));
 await holdfast.work([...all, guilty], {

@@ -55,6 +55,7 @@ test("the rest of a Holdfast is told by names that exist", () => {
 test("what the code of an activity is given", () => {
   compiles((ctx: ActivityContext) => {
     expectTypeOf(ctx.attempt).toEqualTypeOf<number>();
+    expectTypeOf(ctx.isRepeat).toEqualTypeOf<boolean>();
     expectTypeOf(ctx.idempotencyKey).toEqualTypeOf<string>();
     expectTypeOf(ctx.abortSignal).toEqualTypeOf<AbortSignal>();
     expectTypeOf(ctx.lastHeartbeat).toEqualTypeOf<unknown>();

@@ -259,6 +259,9 @@ test("a step gives what its body gives, a transaction what its generator returns
           abortSignal.aborted ? attempt : idempotencyKey,
       ),
     ).toEqualTypeOf<Promise<string | number>>();
+    expectTypeOf(ctx.step("charge", { announced: true }, ({ isRepeat }) => isRepeat)).toEqualTypeOf<
+      Promise<boolean>
+    >();
     expectTypeOf(
       ctx.transaction("book", function* () {
         yield* execute(sql`DELETE FROM account`);
@@ -280,6 +283,10 @@ test("a step gives what its body gives, a transaction what its generator returns
       ctx.step("nothing"),
       // @ts-expect-error: it is called `timeout`.
       ctx.step("hasty", { timout: 5 }, () => 1),
+      // @ts-expect-error: a step is announced or not.
+      ctx.step("charge", { announced: "yes" }, () => 1),
+      // @ts-expect-error: only steps are announced.
+      ctx.transaction("charge", { announced: true }, clear),
       // @ts-expect-error: its name comes first.
       ctx.step(() => 1),
       // @ts-expect-error: the body of a step has no ctx.

@@ -1,5 +1,6 @@
 import { activity, signal, workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { Activity, Signal, Workflow } from "../../../src/runtime/definition/definitions.ts";
+import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 
 /**
@@ -12,11 +13,14 @@ export type Node =
   | {
       readonly kind: "step";
       readonly how: "sync" | "async" | "fails" | "flaky";
+      readonly announced: boolean;
       readonly value: number;
     }
   | {
       readonly kind: "transaction";
       readonly fails: boolean;
+      /** The part of the stores that it uses: it reads its own run, or sends it a ping. */
+      readonly stores: "none" | "reads" | "sends";
       readonly value: number;
     }
   | { readonly kind: "sleep"; readonly ms: number }
@@ -35,7 +39,7 @@ export type Node =
   | { readonly kind: "question"; readonly timeoutMs: number }
   | { readonly kind: "draw" }
   | { readonly kind: "awaits"; readonly count: number }
-  | { readonly kind: "forgotten"; readonly value: number }
+  | { readonly kind: "forgotten"; readonly announced: boolean; readonly value: number }
   | { readonly kind: "patch"; readonly id: string }
   | {
       readonly kind: "all" | "race" | "settled";
@@ -95,8 +99,14 @@ function shortly(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** The executions of the database that a program runs on. Only bodies of transactions ask for them. */
+type Stores = () => Executions;
+
 /** The workflow that runs a program, and what it needs. */
-export function programFunctions(watch: Watch): {
+export function programFunctions(
+  watch: Watch,
+  stores: Stores,
+): {
   readonly program: Workflow<readonly Node[], string>;
   readonly all: readonly (Workflow<never, unknown> | Activity<never, unknown>)[];
 } {
@@ -109,7 +119,7 @@ export function programFunctions(watch: Watch): {
       saw(line);
       return typeof value === "number" ? value : 0;
     };
-    await runNodes(ctx, nodes, "", see);
+    await runNodes(ctx, nodes, "", see, stores);
     return trace.join("\n");
   });
   return { program, all: [program, nap, work] };
@@ -122,12 +132,13 @@ async function runNodes(
   nodes: readonly Node[],
   path: string,
   see: See,
+  stores: Stores,
 ): Promise<number> {
   let last = 0;
   for (const [index, node] of nodes.entries()) {
     const where = `${path}/${index}:${node.kind}`;
     try {
-      last = await runNode(ctx, node, where, see, last);
+      last = await runNode(ctx, node, where, see, stores, last);
     } catch (error) {
       const { name, message } = error as Error;
       see(where, `${name}: ${message}`);
@@ -141,19 +152,14 @@ async function runNode(
   node: Node,
   where: string,
   see: See,
+  stores: Stores,
   last: number,
 ): Promise<number> {
   switch (node.kind) {
     case "step":
       return see(where, await runStep(ctx, node));
     case "transaction":
-      return see(
-        where,
-        await ctx.transaction(where.slice(-100), function* () {
-          if (node.fails) throw new TypeError(`transaction ${node.value}`);
-          return node.value;
-        }),
-      );
+      return see(where, await runTransaction(ctx, node, where, stores));
     case "sleep":
       return see(where, (await ctx.sleep(node.ms)) ?? -1);
     case "child":
@@ -174,7 +180,7 @@ async function runNode(
       for (let turn = 0; turn < node.count; turn += 1) await Promise.resolve();
       return see(where, node.count);
     case "forgotten":
-      void ctx.step("forgotten", async () => {
+      void ctx.step("forgotten", { announced: node.announced }, async () => {
         await shortly();
         throw new Error("nobody asked");
       });
@@ -184,14 +190,14 @@ async function runNode(
     case "loop": {
       let sum = 0;
       for (let turn = 0; turn < node.times; turn += 1)
-        sum += await runNodes(ctx, node.body, `${where}#${turn}`, see);
+        sum += await runNodes(ctx, node.body, `${where}#${turn}`, see, stores);
       return see(where, sum);
     }
     case "choice":
-      return runNodes(ctx, last % 2 === 0 ? node.even : node.odd, where, see);
+      return runNodes(ctx, last % 2 === 0 ? node.even : node.odd, where, see, stores);
     default: {
       const branches = node.branches.map((branch, index) =>
-        runNodes(ctx, branch, `${where}[${index}]`, see),
+        runNodes(ctx, branch, `${where}[${index}]`, see, stores),
       );
       if (node.kind === "race") return see(where, await Promise.race(branches));
       if (node.kind === "all")
@@ -204,12 +210,27 @@ async function runNode(
   }
 }
 
+function runTransaction(
+  ctx: WorkflowContext,
+  { fails, stores: used, value }: Extract<Node, { kind: "transaction" }>,
+  where: string,
+  stores: Stores,
+): Promise<number> {
+  const isolation = used === "none" ? "serializable" : "readCommitted";
+  return ctx.transaction(where.slice(-100), { isolation }, function* () {
+    if (used === "reads") yield* stores().get.prepare(ctx.id)();
+    if (used === "sends") yield* stores().signal.prepare(ctx.id, ping.name, value)();
+    if (fails) throw new TypeError(`transaction ${value}`);
+    return value;
+  });
+}
+
 function runStep(
   ctx: WorkflowContext,
-  { how, value }: Extract<Node, { kind: "step" }>,
+  { how, announced, value }: Extract<Node, { kind: "step" }>,
 ): Promise<number> {
   const retry = { maxRetries: how === "flaky" ? 3 : 0, backoff: 1 };
-  return ctx.step(`step ${value}`, { retry }, ({ attempt }) => {
+  return ctx.step(`step ${value}`, { retry, announced }, ({ attempt }) => {
     if (how === "sync") return value;
     return shortly().then(() => {
       if (how === "fails" || (how === "flaky" && attempt < 2))

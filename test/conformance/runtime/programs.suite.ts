@@ -133,7 +133,10 @@ export function runtimeProgramsSuite(backend: Backend): void {
     test(
       "[E68] one after the other leave the same log twice, kept or forgotten, and when they run on from all they had",
       onRuntime(backend, async ({ holdfast, another }) => {
-        const { program, all } = programFunctions(() => () => undefined);
+        const { program, all } = programFunctions(
+          () => () => undefined,
+          () => holdfast.executions,
+        );
         const numRuns = Math.ceil(programsOn(backend) / 3);
         const samples = fc.sample(sequences, { numRuns, seed });
         const ended = async (
@@ -204,7 +207,7 @@ class Programming {
   readonly #context: RuntimeContext;
   readonly #said: readonly RuntimeEvent[];
   readonly #traces: Traces = new Map();
-  readonly #functions = programFunctions(tracedIn(this.#traces));
+  readonly #functions = programFunctions(tracedIn(this.#traces), () => this.#holdfast.executions);
 
   constructor(holdfast: Holdfast, context: RuntimeContext, said: readonly RuntimeEvent[]) {
     this.#holdfast = holdfast;
