@@ -97,7 +97,7 @@ export class RunOutput {
 
   /**
    * Resolves when the chunks are written that an attempt has shown; undefined if none wait. Other
-   * attempts of the run may go on showing chunks: these are not waited for.
+   * attempts of the run may show more meanwhile, which this does not wait for.
    */
   settled(step: StepOutput): Promise<void> | undefined {
     const isWaiting = this.#waiting.has(step) || this.#dropped + this.#lost > 0;

@@ -52,14 +52,7 @@ export function workerHost(
       );
     },
     log: (speaker, level, message, data) => writeLine(context, speaker, level, message, data),
-    outputOf: ({ id, key, nextVersion, continuations: continuation }) =>
-      context.output.of({
-        id,
-        execution: key,
-        fence: holder,
-        lockVersion: nextVersion - 1,
-        continuation,
-      }),
+    outputOf: (locked) => outputOf(parts, locked),
     setProgress(run, value) {
       executions.setProgress(run.id, value, { fence: holder }).catch((error: unknown) =>
         tell({
@@ -88,6 +81,20 @@ export function workerHost(
     lockedAgain: (run) => lockedAgain(parts, run),
     warn: (message, details) => tell({ level: "warn", message, details }),
   };
+}
+
+/** The live output of a run, as the version of the log orders it. */
+function outputOf(
+  { context, holder }: WorkerParts,
+  { id, key, nextVersion, continuations }: Parameters<RunHost["outputOf"]>[0],
+): ReturnType<RunHost["outputOf"]> {
+  return context.output.of({
+    id,
+    execution: key,
+    fence: holder,
+    lockVersion: nextVersion - 1,
+    continuation: continuations,
+  });
 }
 
 /** The lock event of a run that starts its next pass and stays with its worker. */
