@@ -29,6 +29,8 @@ interface ResolveExternal {
   readonly id: ExecutionId;
   readonly at: number;
   readonly finished: Finished;
+  /** Records the timeout of an overdue question. A call that throws instead leaves that to a timer. */
+  readonly endsOverdue?: true;
 }
 
 export function givenResolve(
@@ -53,7 +55,8 @@ export function givenAnswer(
 ): Call<ResolveExternal> {
   // A refusal names the path from this value, not from the result around it.
   context.values.value(value);
-  return givenResolve(context, id, { kind: "completed", value }, wait);
+  const given = givenResolve(context, id, { kind: "completed", value }, wait);
+  return { ...given, input: { ...given.input, endsOverdue: true } };
 }
 
 type Resolution =
@@ -63,7 +66,7 @@ type Resolution =
 /**
  * Resolves an external execution, and answers its parent. The first result stays; the same result
  * again is allowed. An answer is ordered with the timeout by the row that both lock: one that comes
- * after the deadline ends the question as timed out, even if no timer has done so yet.
+ * after the deadline is too late, even if no timer has ended the question yet.
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NOT_EXTERNAL`, `ANSWER_INVALID`
  */
 export const resolveExternal = storeOperation("resolveExternal", {
@@ -83,7 +86,7 @@ export const resolveExternal = storeOperation("resolveExternal", {
       const isLate = yield* isOverdue(record, at);
       const end = isLate ? context.endings.timedOut : finished;
       if (!isLate) yield* assertFits(context, record, finished);
-      yield* appendTo(context, record, at, [end]);
+      if (!isLate || input.endsOverdue === true) yield* appendTo(context, record, at, [end]);
       return isLate ? { kind: "tooLate", finished: end } : { kind: "accepted" };
     }
     const event = (yield* eventAt(record.key, version))?.event;
