@@ -48,8 +48,8 @@ async function roundTripsOf(
     for (let nth = 0; nth < 3; nth += 1) await call(nth);
     const before = soFar();
     for (let nth = 3; nth < 13; nth += 1) await call(nth);
-    const each = soFar().map((count, at) => count - (before[at] ?? 0));
-    mean = Math.max(...each) / 10;
+    // The first connection is that of calls; the others listen and poll.
+    mean = ((soFar()[0] ?? 0) - (before[0] ?? 0)) / 10;
     await database.close();
   });
   return mean;
