@@ -8,6 +8,7 @@ export type {
   SessionHandle,
   SessionMeta,
   SessionNode,
+  SessionTurns,
   UsageEntry,
 } from "./model/session/session.ts";
 export { attachments } from "./stores/attachment/attachments.ts";
@@ -28,6 +29,7 @@ export type { EnqueueOutcome, QueueClaimRef } from "./stores/queue/parts.ts";
 export { queue } from "./stores/queue/queue.ts";
 export type { Queue } from "./stores/queue/queue.ts";
 export type { CreatedSession, SessionDraft } from "./stores/session/create.ts";
+export type { LockedSession } from "./stores/session/lock.ts";
 export type { SessionPath } from "./stores/session/graph/graph.ts";
 export type { TombstoneOutcome } from "./stores/session/graph/tombstones.ts";
 export type { RemovalReport } from "./stores/session/parts.ts";
@@ -35,6 +37,7 @@ export type { LoadedSession, SessionHead } from "./stores/session/read/head.ts";
 export type { SessionSummary } from "./stores/session/read/list.ts";
 export type { SessionSizes } from "./stores/session/read/sizes.ts";
 export type { SessionName } from "./stores/session-name.ts";
+export type { StopOutcome } from "./stores/session/stop.ts";
 export { sessions } from "./stores/session/sessions.ts";
 export type { Sessions } from "./stores/session/sessions.ts";
 export type { TurnOutcome } from "./stores/session/turn/commit.ts";
